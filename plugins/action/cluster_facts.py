@@ -1,0 +1,52 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Works out what concerns more than one node, once, on the controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import ClusterError, cluster_view
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import UnderlayError
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """Runs on the controller only; meant for run_once."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        _, arguments = self.validate_argument_spec(
+            argument_spec={
+                "hosts": {"type": "list", "elements": "str", "required": True},
+                "accelerator": {"type": "str", "default": "auto"},
+                "underlay_subnet": {"type": "str"},
+                "network": {"type": "str", "default": ""},
+                "host_key_file": {"type": "str", "no_log": False},
+            }
+        )
+        hosts, hostvars = arguments["hosts"], (task_vars or {})["hostvars"]
+        facts = {name: hostvars[name]["ansible_facts"]["swarmspeed"] for name in hosts}
+        try:
+            view = cluster_view(
+                hosts,
+                facts,
+                accelerator=arguments["accelerator"],
+                slots={name: hostvars[name].get("gpu_slots") for name in hosts},
+                underlay_subnet=arguments["underlay_subnet"],
+                ssh_addresses={name: str(hostvars[name].get("ansible_host", name)) for name in hosts},
+                network=arguments["network"],
+            )
+        except (ClusterError, UnderlayError) as error:
+            raise AnsibleActionFail(str(error)) from error
+        view["host_keys"] = {
+            name: (facts[name]["files"].get(arguments["host_key_file"]) or {}).get("content") for name in hosts
+        }
+        result.update(changed=False, ansible_facts={"swarmspeed_cluster": view})
+        return result

@@ -1,0 +1,32 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Controller side of node_facts: runs the module and adds the offset of the node's clock."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """Time the module from both sides, as SNTP does: the node's clock was read between ``before`` and ``after``."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        before = time.time()
+        result.update(
+            self._execute_module(
+                module_name="swarmspeed.cluster.node_facts", module_args=dict(self._task.args), task_vars=task_vars
+            )
+        )
+        after = time.time()
+        facts = result.get("ansible_facts", {}).get("swarmspeed")
+        if facts:
+            facts["clock"] = {
+                "offset": round(facts["system"]["time"] - (before + after) / 2, 3),
+                "uncertainty": round((after - before) / 2, 3),
+            }
+        return result

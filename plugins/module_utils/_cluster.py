@@ -1,0 +1,128 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The cluster as a whole, worked out once from the facts of all nodes: order, slots, accelerator, underlay, subnets."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import common_underlay
+
+VXLAN_PORT = 4789
+"""Default data path port of a swarm (Docker Engine API, SwarmInit)."""
+
+
+class ClusterError(Exception):
+    """The nodes do not make a cluster; the text names node, cause and remedy."""
+
+
+def launch_order(managers: list[str], workers: list[str]) -> list[str]:
+    """Return the hosts in rank order: managers first, then workers, each as the inventory lists them."""
+    return [*managers, *[name for name in workers if name not in managers]]
+
+
+def choose_accelerator(wanted: str, has_gpu: dict[str, bool]) -> str:
+    """Return ``cuda`` or ``cpu``. ``auto`` means cuda where every node has a GPU, cpu where none has one.
+
+    A GPU whose driver does not work counts here: it is the driver that must be mended, not the job moved to the CPU in silence.
+    """
+    without = [name for name, present in has_gpu.items() if not present]
+    if wanted == "cpu" or (wanted == "auto" and len(without) == len(has_gpu)):
+        return "cpu"
+    if without:
+        others = ", ".join(name for name in has_gpu if name not in without)
+        raise ClusterError(
+            f"{', '.join(without)}: no NVIDIA GPU was found there"
+            + (f", but {others} has one" if others else ", but cluster_accelerator is cuda")
+            + ". Remedy: take the host out of the inventory, or set cluster_accelerator: cpu."
+        )
+    return "cuda"
+
+
+def slots_of(accelerator: str, gpus: dict[str, int], overrides: dict[str, Any]) -> dict[str, int]:
+    """Return the ranks of each node: ``gpu_slots`` where set, else its GPUs, else one on CPUs."""
+    return {
+        name: int(overrides[name])
+        if overrides.get(name) not in (None, "")
+        else (count if accelerator == "cuda" else 1)
+        for name, count in gpus.items()
+    }
+
+
+def taken_networks(facts: dict[str, Any], but_network: str) -> list[str]:
+    """Return every network that some node routes to, has an address in, or gives to a Docker network but this one."""
+    taken: set[str] = set()
+    for node in facts.values():
+        for interface in node["fabric"]["interfaces"]:
+            taken.update(str(address["subnet"]) for address in interface["addresses"])
+        for route in node["fabric"]["routes"]:
+            if route.get("dst") not in (None, "default", "0.0.0.0/0"):
+                taken.add(str(route["dst"]))
+        for name, network in node["docker"]["networks"].items():
+            if name != but_network:
+                taken.update(network["subnets"])
+    return sorted(network for network in taken if _is_ipv4(network))
+
+
+def _is_ipv4(text: str) -> bool:
+    try:
+        return ipaddress.ip_network(text, strict=False).version == 4
+    except ValueError:
+        return False
+
+
+def cluster_view(  # one call gathers all that concerns more than one node
+    hosts: list[str],
+    facts: dict[str, Any],
+    *,
+    accelerator: str = "auto",
+    slots: dict[str, Any] | None = None,
+    underlay_subnet: str | None = None,
+    ssh_addresses: dict[str, str] | None = None,
+    network: str = "",
+) -> dict[str, Any]:
+    """Return what every role needs to know of the other nodes. Raises ClusterError or UnderlayError."""
+    gpus = {name: int(facts[name]["gpu"]["slots"]) for name in hosts}
+    chosen = choose_accelerator(
+        accelerator, {name: gpus[name] > 0 or bool(facts[name]["gpu"]["problems"]) for name in hosts}
+    )
+    underlay = common_underlay({name: facts[name]["fabric"] for name in hosts}, underlay_subnet or None, ssh_addresses)
+    ranks = slots_of(chosen, gpus, slots or {})
+    return {
+        "hosts": hosts,
+        "first": hosts[0],
+        "accelerator": chosen,
+        "slots": ranks,
+        "world_size": sum(ranks.values()),
+        "underlay": {
+            "subnet": underlay.subnet,
+            "mtu": underlay.mtu,
+            "interfaces": underlay.interfaces,
+            "addresses": underlay.addresses,
+        },
+        "taken_networks": taken_networks({name: facts[name] for name in hosts}, network),
+    }
+
+
+def tree_manifest(root: str, exclude: list[str]) -> dict[str, str]:
+    """Return relative path and SHA-256 of every regular file below root; ``exclude`` are names (not paths) to leave out."""
+    manifest: dict[str, str] = {}
+    for folder, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in exclude)
+        for name in sorted(files):
+            path = Path(folder, name)
+            if name not in exclude and path.is_file():
+                manifest[str(path.relative_to(root))] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return manifest
+
+
+def fingerprint(value: Any) -> str:
+    """Return a short stable hash of any JSON-able value: 16 hexadecimal digits of the SHA-256 of its canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

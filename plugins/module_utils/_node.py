@@ -1,0 +1,157 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What one node looks like: pure parsers that turn raw system text and engine answers into the facts of the roles."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+BLOCK_BEGIN = "# BEGIN {0}"
+BLOCK_END = "# END {0}"
+"""The marks that ansible.builtin.blockinfile puts around a managed block, for ``marker: "# {mark} <name>"``."""
+
+_TCP_LISTEN = "0A"
+_UDP_BOUND = "07"
+
+
+def parse_os_release(text: str) -> dict[str, str]:
+    """Return ``distribution``, ``release`` and ``codename`` of an os-release file (format: os-release(5))."""
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        key, separator, value = line.strip().partition("=")
+        if separator and not key.startswith("#"):
+            values[key] = value.strip().strip("\"'")
+    return {
+        "distribution": values.get("ID", "unknown").lower(),
+        "release": values.get("VERSION_ID", ""),
+        "codename": values.get("VERSION_CODENAME", ""),
+    }
+
+
+def parse_meminfo(text: str) -> int:
+    """Return the total memory in bytes of /proc/meminfo (which counts in KiB), 0 when it does not say."""
+    for line in text.splitlines():
+        if line.startswith("MemTotal:"):
+            parts = line.split()
+            if len(parts) >= 2 and parts[1].isdigit():
+                return int(parts[1]) * 1024
+    return 0
+
+
+def parse_dpkg(text: str, wanted: list[str]) -> dict[str, str | None]:
+    """Return the installed version of each wanted package, or None, from lines ``name<TAB>status<TAB>version``."""
+    versions: dict[str, str | None] = dict.fromkeys(wanted)
+    for line in text.splitlines():
+        name, _, rest = line.partition("\t")
+        status, _, version = rest.partition("\t")
+        if name in versions and status.strip()[1:2] == "i":
+            versions[name] = version.strip() or None
+    return versions
+
+
+def parse_sockets(text: str, protocol: str) -> set[int]:
+    """Return the local ports of the listening (TCP) or bound (UDP) sockets in a /proc/net/{tcp,udp}[6] table."""
+    wanted = _TCP_LISTEN if protocol == "tcp" else _UDP_BOUND
+    ports: set[int] = set()
+    for line in text.splitlines()[1:]:
+        fields = line.split()
+        if len(fields) > 3 and fields[3] == wanted:
+            try:
+                ports.add(int(fields[1].rpartition(":")[2], 16))
+            except ValueError:
+                continue
+    return ports
+
+
+def managed_block(text: str, name: str) -> str | None:
+    """Return what stands between blockinfile's two marks of this name, without the marks, or None."""
+    begin, end = BLOCK_BEGIN.format(name), BLOCK_END.format(name)
+    lines = text.splitlines()
+    if begin not in lines:
+        return None
+    start = lines.index(begin)
+    if end not in lines[start:]:
+        return None
+    return "\n".join(lines[start + 1 : lines.index(end, start)]) + "\n"
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of data in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def swarm_facts(info: dict[str, Any], swarm: dict[str, Any] | None, nodes: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """Shape GET /info, GET /swarm and GET /nodes. Join tokens, which GET /swarm carries, are left behind here."""
+    raw = info.get("Swarm") or {}
+    spec = (swarm or {}).get("Spec") or {}
+    return {
+        "state": raw.get("LocalNodeState") or "inactive",
+        "error": raw.get("Error") or None,
+        "node_id": raw.get("NodeID") or None,
+        "node_addr": raw.get("NodeAddr") or None,
+        "manager": bool(raw.get("ControlAvailable")),
+        "cluster_id": (swarm or {}).get("ID"),
+        "labels": spec.get("Labels") or {},
+        "data_path_port": (swarm or {}).get("DataPathPort") or None,
+        "nodes": [_swarm_node(node) for node in nodes or []],
+    }
+
+
+def _swarm_node(node: dict[str, Any]) -> dict[str, Any]:
+    spec, status, manager = node.get("Spec") or {}, node.get("Status") or {}, node.get("ManagerStatus") or {}
+    return {
+        "id": node.get("ID"),
+        "hostname": (node.get("Description") or {}).get("Hostname"),
+        "role": spec.get("Role"),
+        "availability": spec.get("Availability"),
+        "state": status.get("State"),
+        "addr": status.get("Addr"),
+        "leader": bool(manager.get("Leader")),
+    }
+
+
+def network_facts(networks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Shape GET /networks by name."""
+    return {
+        network["Name"]: {
+            "id": network.get("Id"),
+            "driver": network.get("Driver"),
+            "scope": network.get("Scope"),
+            "attachable": bool(network.get("Attachable")),
+            "subnets": [
+                entry["Subnet"] for entry in (network.get("IPAM") or {}).get("Config") or [] if entry.get("Subnet")
+            ],
+            "options": network.get("Options") or {},
+            "labels": network.get("Labels") or {},
+        }
+        for network in networks
+    }
+
+
+def container_facts(containers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Shape GET /containers/json by name."""
+    shaped: dict[str, Any] = {}
+    for container in containers:
+        networks = (container.get("NetworkSettings") or {}).get("Networks") or {}
+        names = container.get("Names") or [container.get("Id", "?")]
+        shaped[names[0].lstrip("/")] = {
+            "id": container.get("Id"),
+            "state": container.get("State"),
+            "image": container.get("Image"),
+            "image_id": container.get("ImageID"),
+            "labels": container.get("Labels") or {},
+            "addresses": {name: (entry or {}).get("IPAddress") or None for name, entry in networks.items()},
+        }
+    return shaped
+
+
+def image_facts(images: list[dict[str, Any]]) -> dict[str, str]:
+    """Shape GET /images/json: every tag with the id it names."""
+    return {tag: image["Id"] for image in images for tag in image.get("RepoTags") or [] if image.get("Id")}
+
+
+def changed_files(wanted: dict[str, str], found: dict[str, str | None]) -> list[str]:
+    """Return the relative paths whose SHA-256 is not the wanted one, sorted. Files beyond the wanted ones do not count."""
+    return sorted(path for path, digest in wanted.items() if found.get(path) != digest)

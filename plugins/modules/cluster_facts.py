@@ -1,0 +1,69 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of the action plugin cluster_facts."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cluster_facts
+short_description: Work out what concerns more than one node
+version_added: 0.1.0
+description:
+  - From the facts that M(swarmspeed.cluster.node_facts) gathered on every host, works out rank order, slots, accelerator, the
+    underlay (the subnet that all hosts share, its addresses and smallest MTU) and the networks already in use.
+  - Implemented as an action plugin that touches no host. Meant for C(run_once); its facts are set on every host.
+options:
+  hosts:
+    description: The hosts in rank order.
+    type: list
+    elements: str
+    required: true
+  accelerator:
+    description: V(auto) is V(cuda) where every host has a usable GPU, and V(cpu) where none has one; a mixture is an error.
+    type: str
+    choices: [auto, cuda, cpu]
+    default: auto
+  underlay_subnet:
+    description: The subnet that carries the cluster's traffic. Chosen among those all hosts share when empty.
+    type: str
+  network:
+    description: Name of the cluster's own overlay network, whose subnet does not count as taken.
+    type: str
+    default: ""
+  host_key_file:
+    description: The public ssh host key of each container, as M(swarmspeed.cluster.node_facts) read it (with its content).
+    type: str
+attributes:
+  check_mode:
+    support: full
+    description: Only reads.
+  diff_mode:
+    support: N/A
+    description: Nothing is changed.
+  idempotent:
+    support: full
+    description: Nothing is changed.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Work the cluster out
+  swarmspeed.cluster.cluster_facts:
+    hosts: "{{ groups['managers'] + groups['workers'] }}"
+  run_once: true
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: What was worked out.
+  returned: success
+  type: dict
+  contains:
+    swarmspeed_cluster:
+      description: C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(underlay), C(taken_networks) and C(host_keys).
+      type: dict
+      returned: success
+"""

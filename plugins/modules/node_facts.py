@@ -1,0 +1,230 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One read-only look at a node."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: node_facts
+short_description: Look at one node, once, for all roles
+version_added: 0.1.0
+description:
+  - Reads in one round trip what the roles of this collection compare with what is asked of them.
+  - Never changes anything, and works on a host that has nothing installed yet but Python.
+  - Run through an action plugin of the same name, which adds the offset of the node's clock.
+options:
+  packages:
+    description: Debian packages whose installed version is wanted.
+    type: list
+    elements: str
+    default: []
+  files:
+    description: Files and directories to look at.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Absolute path on the node.
+        type: path
+        required: true
+      content:
+        description: Whether to return the text too. Never ask this of a file that holds a secret.
+        type: bool
+        default: false
+      block:
+        description: Look only at the block that M(ansible.builtin.blockinfile) keeps under this name in the file.
+        type: str
+  trees:
+    description:
+      - Directories and the files wanted below them, as a mapping of directory to a mapping of relative path to SHA-256.
+      - Returned is the list of those that are missing or differ.
+    type: dict
+    default: {}
+  disks:
+    description: Paths at which free space is wanted; a path that does not exist yet counts as its nearest existing parent.
+    type: list
+    elements: path
+    default: []
+  groups:
+    description: Unix groups whose members are wanted.
+    type: list
+    elements: str
+    default: []
+  sysctls:
+    description: Kernel parameters whose value is wanted.
+    type: list
+    elements: str
+    default: []
+  jobs:
+    description: Directory of the training jobs, whose states are wanted.
+    type: path
+  docker_socket:
+    description: The socket of the Docker engine.
+    type: path
+    default: /var/run/docker.sock
+attributes:
+  check_mode:
+    support: full
+    description: Runs the same in check mode, as it only reads.
+  diff_mode:
+    support: N/A
+    description: Nothing is changed.
+  idempotent:
+    support: full
+    description: Nothing is changed.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Look at every node
+  swarmspeed.cluster.node_facts:
+    packages: [docker.io]
+    disks: [/var/lib/docker]
+    files:
+      - path: /etc/docker/daemon.json
+        content: true
+"""
+
+RETURN = r"""
+ansible_facts:
+  description: What was found.
+  returned: always
+  type: dict
+  contains:
+    swarmspeed:
+      description: The facts.
+      type: dict
+      returned: always
+      contains:
+        system:
+          description: Distribution, release, codename, kernel, architecture, processors, memory in bytes, host name, time in seconds.
+          type: dict
+          returned: always
+        clock:
+          description: Offset of the node's clock against the controller's and its uncertainty, in seconds.
+          type: dict
+          returned: always
+          sample: {offset: 0.02, uncertainty: 0.3}
+        disk:
+          description: Free and total bytes of each path asked for.
+          type: dict
+          returned: always
+        packages:
+          description: Installed version of each package asked for, or null.
+          type: dict
+          returned: always
+        files:
+          description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for, and its text where asked.
+          type: dict
+          returned: always
+        trees:
+          description: For each directory the relative paths that are missing or differ.
+          type: dict
+          returned: always
+        groups:
+          description: Members of each group asked for, or null where the group does not exist.
+          type: dict
+          returned: always
+        sysctls:
+          description: Value of each kernel parameter asked for, or null.
+          type: dict
+          returned: always
+        jobs:
+          description: The last written state of each job below the directory asked for.
+          type: dict
+          returned: always
+        listening:
+          description: TCP and UDP ports on which something listens.
+          type: dict
+          returned: always
+        gpu:
+          description: As M(swarmspeed.cluster.gpu_info) returns it.
+          type: dict
+          returned: always
+        fabric:
+          description: As M(swarmspeed.cluster.fabric_info) returns it.
+          type: dict
+          returned: always
+        docker:
+          description: Engine, swarm, networks, containers and images. Join tokens are never among them.
+          type: dict
+          returned: always
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric import gather_fabric
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_io import SystemFabricIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu import gather_gpu
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SystemGpuIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import changed_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import (
+    disk_facts,
+    docker_facts,
+    file_facts,
+    group_facts,
+    job_facts,
+    listening_facts,
+    package_facts,
+    sysctl_facts,
+    system_facts,
+    tree_digests,
+)
+
+
+def main() -> None:
+    """Read and return."""
+    module = AnsibleModule(
+        argument_spec={
+            "packages": {"type": "list", "elements": "str", "default": []},
+            "files": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {
+                    "path": {"type": "path", "required": True},
+                    "content": {"type": "bool", "default": False},
+                    "block": {"type": "str"},
+                },
+            },
+            "trees": {"type": "dict", "default": {}},
+            "disks": {"type": "list", "elements": "path", "default": []},
+            "groups": {"type": "list", "elements": "str", "default": []},
+            "sysctls": {"type": "list", "elements": "str", "default": []},
+            "jobs": {"type": "path"},
+            "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
+        },
+        supports_check_mode=True,
+    )
+    asked = module.params
+    try:
+        facts = {
+            "system": system_facts(),
+            "disk": disk_facts(asked["disks"]),
+            "packages": package_facts(asked["packages"]),
+            "files": {
+                entry["path"]: file_facts(entry["path"], content=entry["content"], block=entry["block"])
+                for entry in asked["files"]
+            },
+            "trees": {
+                root: changed_files(wanted, tree_digests(root, list(wanted))) for root, wanted in asked["trees"].items()
+            },
+            "groups": group_facts(asked["groups"]),
+            "sysctls": sysctl_facts(asked["sysctls"]),
+            "jobs": job_facts(asked["jobs"]),
+            "listening": listening_facts(),
+            "gpu": gather_gpu(SystemGpuIO()),
+            "fabric": gather_fabric(SystemFabricIO()),
+            "docker": docker_facts(SocketEngine(asked["docker_socket"])),
+        }
+    except OSError as error:
+        module.fail_json(msg=f"Cannot look at this node: {error}. Is the account that Ansible uses allowed to read it (become: true)?")
+    module.exit_json(changed=False, ansible_facts={"swarmspeed": facts})
+
+
+if __name__ == "__main__":
+    main()
