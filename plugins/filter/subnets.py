@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Which subnet the hosts share, which are taken, which is free. Documented in the .yml files beside this one.
+"""Which subnet hosts share, what a subnet collides with, which is free. Documented in the .yml files beside this one.
 
 Errors are raised ``from None``: Ansible would append the text of the cause, which is the same.
 """
@@ -19,7 +19,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import
     collisions,
     common_underlay,
     pick_subnet,
-    taken_networks,
 )
 
 
@@ -32,7 +31,7 @@ def underlay(
     _mapping("underlay", hosts)
     try:
         return asdict(common_underlay(hosts, wanted or None, ssh))
-    except (SubnetError, UnderlayError) as error:
+    except UnderlayError as error:
         raise AnsibleFilterError(str(error)) from None
 
 
@@ -57,12 +56,6 @@ def subnet_collisions(subnet: str, taken: Mapping[str, str]) -> list[dict[str, s
         raise AnsibleFilterError(f"subnet_collisions: {error}") from None
 
 
-def taken_subnets(hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return every network in use on these hosts."""
-    _mapping("taken_subnets", hosts)
-    return taken_networks(hosts)
-
-
 def _mapping(name: str, value: object) -> None:
     if not isinstance(value, Mapping):
         raise AnsibleFilterError(f"{name}: expected a mapping, got {type(value).__name__}.")
@@ -77,5 +70,4 @@ class FilterModule:
             "underlay": underlay,
             "free_subnet": free_subnet,
             "subnet_collisions": subnet_collisions,
-            "taken_subnets": taken_subnets,
         }

@@ -1,0 +1,200 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Preflight runs on the controller alone: it reads variables and facts that Ansible holds, and contacts nobody."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleError, AnsibleUndefinedVariable, AnsibleValueOmittedError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.errors import UnsupportedError
+from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import PreflightError, Report, collect
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS, Facts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import (
+    GROUPS,
+    INVENTORY_CHECKS,
+    OWN_CHECK,
+    Inventory,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
+
+ROLES = Path(__file__).parents[2] / "roles"
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """Collect all problems of one stage, then fail once."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        _validation, arguments = self.validate_argument_spec(
+            argument_spec={
+                "stage": {"type": "str", "required": True, "choices": ["inventory", "facts"]},
+                "skip": {"type": "list", "elements": "str", "default": []},
+                "files": {"type": "dict", "default": {}},
+                "hosts_facts": {"type": "dict"},
+                "unreachable": {"type": "dict", "default": {}},
+                "wanted": {"type": "dict"},
+            },
+            required_if=[("stage", "facts", ("hosts_facts", "wanted"))],
+        )
+        check_skips(arguments["skip"])
+        if arguments["stage"] == "facts" and not arguments["hosts_facts"] and not arguments["unreachable"]:
+            raise AnsibleActionFail(
+                "hosts_facts: no host is listed, so nothing would be checked. Remedy: list every host."
+            )
+        try:
+            if arguments["stage"] == "inventory":
+                report = collect(INVENTORY_CHECKS, self._inventory(arguments["files"], variables), arguments["skip"])
+            else:
+                facts = Facts(
+                    hosts=arguments["hosts_facts"],
+                    wanted=parse_wanted(arguments["wanted"]),
+                    unreachable=arguments["unreachable"],
+                )
+                report = collect(FACT_CHECKS, facts, arguments["skip"])
+        except (PreflightError, RoleSpecError) as error:
+            raise AnsibleActionFail(str(error)) from error
+        return {**result, **outcome(report)}
+
+    def _inventory(self, files: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
+        specs = parse_specs(self._spec_documents())
+        wanted = dict.fromkeys([*specs.options, *OWN_CHECK])
+        groups = variables.get("groups") or {}
+        names: dict[str, list[str]] = {}
+        values: dict[str, dict[str, Any]] = {}
+        broken: dict[str, dict[str, str]] = {}
+        for host in dict.fromkeys(host for group in GROUPS for host in groups.get(group) or []):
+            # hostvars hold what inventory, variable files and command line set, and no role's defaults.
+            found = variables["hostvars"][host]
+            names[host] = list(found)
+            values[host], broken[host] = evaluate(found, wanted)
+        # A play's own variables are in no hostvars; the current host's task sees them, and its role's defaults.
+        current = str(variables.get("inventory_hostname", "localhost"))
+        names[current] = list(dict.fromkeys([*names.get(current, []), *variables]))
+        defaults, failed = evaluate(_Templated(variables, self._templar), wanted)
+        values[current] = {**values.get(current, {}), **defaults}
+        broken[current] = {**broken.get(current, {}), **failed}
+        return Inventory(
+            groups=groups,
+            hosts=values,
+            names=names,
+            defaults=defaults,
+            specs=specs,
+            invalid=lambda name, value: invalid(name, specs.options[name], value),
+            broken=broken,
+            files=self._absolute(files),
+            kind=kind,
+        )
+
+    def _spec_documents(self) -> dict[str, Any]:
+        documents: dict[str, Any] = {}
+        for path in sorted(ROLES.glob("*/meta/argument_specs.yml")):
+            documents[path.parents[1].name] = self._loader.load_from_file(str(path))
+        return documents
+
+    def _absolute(self, files: Mapping[str, Any]) -> dict[str, Any]:
+        """Make paths absolute as Ansible does, from the playbook's folder; what is no path stays for the check."""
+        return {
+            name: self._loader.path_dwim(path) if isinstance(path, str) and path and "\0" not in path else path
+            for name, path in files.items()
+        }
+
+
+class _Templated(Mapping[str, Any]):
+    """The variables of the current task, each templated when it is asked for, as hostvars are."""
+
+    def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
+        self._variables = variables
+        self._templar = templar
+
+    def __getitem__(self, name: str) -> Any:
+        return self._templar.template(self._variables[name])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._variables  # Mapping's own would evaluate the template
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+
+def evaluate(variables: Mapping[str, Any], wanted: Iterable[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values of those wanted variables that are set, and why the others' templates fail.
+
+    A template that uses an undefined variable is in neither: a role's default, not loaded yet, may define it.
+    """
+    values: dict[str, Any] = {}
+    failures: dict[str, str] = {}
+    for name in wanted:
+        if name not in variables:
+            continue
+        try:
+            values[name] = variables[name]
+        except (AnsibleUndefinedVariable, AnsibleValueOmittedError):
+            continue
+        except AnsibleError as error:
+            failures[name] = " ".join(str(error).split()).rstrip(".")
+    return values, failures
+
+
+def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
+    """Return what is wrong with a variable's value by its argument spec, or None. A secret is never part of it."""
+    spec = {key: part for key, part in option.items() if key not in ("default", "required")}
+    result = ArgumentSpecValidator({name: spec}).validate({name: value})
+    # Ansible's own text for an unknown key is no sentence: "docker_daemon.y. Supported parameters include: x."
+    messages = [
+        f"{'no such key: ' if isinstance(error, UnsupportedError) else ''}{error.msg}" for error in result.errors
+    ]
+    if messages and option.get("no_log"):
+        return f"its value is not of type {option.get('type', 'str')}, or not among the choices"
+    return "; ".join(messages) or None
+
+
+def kind(path: str) -> str | None:
+    """Return ``file``, ``directory``, or None for what is missing or cannot be looked at."""
+    try:
+        if Path(path).is_dir():
+            return "directory"
+        return "file" if Path(path).is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def check_skips(skip: Iterable[str]) -> None:
+    """Refuse names that no check has, in either stage: a misspelt one would skip nothing, silently."""
+    known = [*INVENTORY_CHECKS, *FACT_CHECKS]
+    for name in skip:
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, n=1)
+            meant = f"did you mean {nearest[0]}? " if nearest else ""
+            raise AnsibleActionFail(
+                f"skip: there is no check {name}. Remedy: {meant}The checks are {', '.join(known)}."
+            )
+
+
+def outcome(report: Report) -> dict[str, Any]:
+    """Return the report as the result of a task."""
+    return {
+        "changed": False,
+        "failed": bool(report.problems),
+        "msg": report.message(),
+        "problems": [
+            {"check": problem.check, "subject": problem.subject, "text": problem.text, "remedy": problem.remedy}
+            for problem in report.problems
+        ],
+        "checked": list(report.checked),
+        "warnings": list(report.warnings),
+    }

@@ -1,0 +1,280 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What can be checked once every host was looked at: reachability, system, clocks, disk, swarms, subnets and ports.
+
+The facts are those of ``node_facts``. One that is missing is a problem in words, never an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
+    Problem,
+    mapping,
+    number,
+    texts,
+    whole,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_swarm import check_foreign_swarm
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import Wanted
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import SubnetError, collisions
+
+PYTHON = (3, 9)
+"""The lowest Python on a host: Debian 12 and Ubuntu 22.04 have 3.11 and 3.10."""
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Facts:
+    """``hosts``: facts by host, null where there are none; ``unreachable``: by host why there are none."""
+
+    hosts: Mapping[str, Any]
+    wanted: Wanted
+    unreachable: Mapping[str, Any] = field(default_factory=dict)
+
+    def present(self) -> dict[str, Mapping[str, Any]]:
+        """Return the facts of the hosts that gave any."""
+        return {host: facts for host, facts in self.hosts.items() if isinstance(facts, Mapping) and facts}
+
+    def sections(self, name: str) -> dict[str, Mapping[str, Any]]:
+        """Return one section of the facts by host, empty where a host did not give it."""
+        return {host: mapping(facts.get(name)) for host, facts in self.present().items()}
+
+
+def _missing(host: str, what: str) -> Problem:
+    return Problem(
+        host,
+        f"what was found there does not say {what}",
+        "run the playbook again; if it stays so, look at the output of swarmspeed.cluster.node_facts for this host",
+    )
+
+
+def check_reachable(facts: Facts) -> Iterator[Problem]:
+    """Every host answered and could be looked at."""
+    for host in dict.fromkeys([*facts.unreachable, *facts.hosts]):
+        if host in facts.present():
+            continue
+        reason = " ".join(str(facts.unreachable.get(host) or "").split()).rstrip(".")
+        if reason:
+            remedy = (
+                f"make `ansible {host} -m ping` succeed with this inventory (address, user, key, known_hosts, sudo)"
+            )
+            yield Problem(host, f"cannot be reached: {reason}", remedy)
+        else:
+            yield Problem(
+                host, "gave no facts", "see the error of the task that looks at the hosts, further up, and run again"
+            )
+
+
+def check_distribution(facts: Facts) -> Iterator[Problem]:
+    """The host runs a supported distribution and release."""
+    supported = facts.wanted.distributions
+    names = ", ".join(f"{name.capitalize()} {' and '.join(releases)}" for name, releases in supported.items())
+    for host, system in facts.sections("system").items():
+        name, release = system.get("distribution"), str(system.get("release") or "")
+        if not isinstance(name, str):
+            yield _missing(host, "which distribution it runs")
+        elif release not in supported.get(name, ()):
+            yield Problem(
+                host,
+                f"runs {name.capitalize()} {release or 'without a release number'}, which is not supported",
+                f"install one of: {names}",
+            )
+
+
+def check_systemd(facts: Facts) -> Iterator[Problem]:
+    """Systemd runs the host: Docker and the reboot of a driver installation rely on it."""
+    for host, system in facts.sections("system").items():
+        if not isinstance(system.get("systemd"), bool):
+            yield _missing(host, "whether systemd runs")
+        elif not system["systemd"]:
+            yield Problem(
+                host,
+                "is not run by systemd (no /run/systemd/system), which starts and watches Docker",
+                "use a machine or virtual machine that was booted, not a plain container",
+            )
+
+
+def check_python(facts: Facts) -> Iterator[Problem]:
+    """Python on the host is recent enough for the modules of this collection."""
+    least = ".".join(map(str, PYTHON))
+    for host, system in facts.sections("system").items():
+        version = system.get("python")
+        parts = [whole(part) for part in str(version).split(".")[:2]]
+        if not isinstance(version, str) or len(parts) < 2 or None in parts:
+            yield _missing(host, "which Python it has")
+        elif tuple(part or 0 for part in parts) < PYTHON:
+            yield Problem(
+                host,
+                f"Ansible uses Python {version} there; at least {least} is needed",
+                f"install python3 >= {least} and name it in ansible_python_interpreter",
+            )
+
+
+def check_clock(facts: Facts) -> Iterator[Problem]:
+    """No clock is further than ``max_clock_offset`` from the controller's, nor any two hosts' from one another.
+
+    Only what lies beyond the uncertainty of the measurement counts. Swarm's certificates, apt and logs of several hosts
+    need clocks that agree. Offsets are positive where the host is ahead.
+    """
+    limit = facts.wanted.max_clock_offset
+    within: dict[str, tuple[float, float]] = {}
+    for host, clock in facts.sections("clock").items():
+        offset, uncertainty = number(clock.get("offset")), number(clock.get("uncertainty"))
+        if offset is None or uncertainty is None:
+            yield _missing(host, "how its clock stands")
+        elif abs(offset) - abs(uncertainty) > limit:
+            yield Problem(
+                host,
+                f"its clock is {abs(offset):.1f} s {'ahead of' if offset > 0 else 'behind'} the controller's "
+                f"(±{abs(uncertainty):.1f} s); {limit:g} s are allowed",
+                "switch on time synchronisation there (timedatectl set-ntp true), "
+                "or on the controller where every host is named here",
+            )
+        else:
+            within[host] = (offset, abs(uncertainty))
+    if len(within) < 2:
+        return
+    # The pair that is surely furthest apart: each measured offset is taken at the end of its range nearest the other's.
+    late = max(within, key=lambda host: within[host][0] - within[host][1])
+    early = min(within, key=lambda host: within[host][0] + within[host][1])
+    apart = within[late][0] - within[late][1] - (within[early][0] + within[early][1])
+    if apart > limit:
+        yield Problem(
+            f"{early}, {late}",
+            f"their clocks are at least {apart:.1f} s apart ({late} is ahead); {limit:g} s are allowed",
+            "switch on time synchronisation on both (timedatectl set-ntp true)",
+        )
+
+
+def check_disk(facts: Facts) -> Iterator[Problem]:
+    """There is the space that the image and the job need."""
+    for path, need in facts.wanted.min_free.items():
+        for host, disk in facts.sections("disk").items():
+            images = mapping(mapping(facts.present()[host].get("docker")).get("images"))
+            if need.unless_image is not None and need.unless_image in images:
+                continue
+            free = whole(mapping(disk.get(path)).get("free_bytes"))
+            if free is None:
+                yield _missing(host, f"how much space is free at {path}")
+            elif free < need.size:
+                yield Problem(
+                    host,
+                    f"{free / GIB:.1f} GiB are free at {path}; {need.size / GIB:.1f} GiB are needed",
+                    f"free space there, or lower {need.variable}",
+                )
+
+
+def check_overlay_subnet(facts: Facts) -> Iterator[Problem]:
+    """The wanted subnet of the overlay overlaps no interface, route or other Docker network of any host.
+
+    Docker keeps an overlay's interfaces in network namespaces of their own, so that an overlay which is up already does
+    not appear among a host's routes: whatever overlaps is something else.
+    """
+    subnet = facts.wanted.overlay_subnet
+    if not subnet or facts.wanted.network_mode == "host":
+        return
+    remedy = "choose another overlay_network_subnet, or remove the variable to have a free one chosen"
+    try:
+        collisions(subnet, {})
+    except SubnetError as error:
+        yield Problem("overlay_network_subnet", str(error).rstrip("."), remedy)
+        return
+    for host, fabric in facts.sections("fabric").items():
+        if not isinstance(fabric.get("interfaces"), list) or not isinstance(fabric.get("routes"), list):
+            yield _missing(host, "which routes and interfaces it has")
+            continue
+        networks = mapping(mapping(facts.present()[host].get("docker")).get("networks"))
+        others = {name: networks[name] for name in networks if name != facts.wanted.overlay_network}
+        for words in _collisions(subnet, fabric, others):
+            yield Problem(host, f"{words} overlaps the overlay's subnet {subnet}", remedy)
+
+
+def _collisions(subnet: str, fabric: Mapping[str, Any], networks: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one phrase for each thing in the way.
+
+    That is a device's own network, else the first route by that device, and a Docker network that is not among them.
+    """
+    devices: set[str] = set()
+    told: set[str] = set()
+    for interface in map(mapping, fabric["interfaces"]):
+        name = str(interface.get("name"))
+        addresses = interface.get("addresses")
+        for address in map(mapping, addresses if isinstance(addresses, list) else []):
+            if name not in devices and _overlaps(subnet, address.get("subnet")):
+                devices.add(name)
+                told.add(str(address["subnet"]))
+                yield f"network {address['subnet']} of device {name}"
+    for route in map(mapping, fabric["routes"]):
+        name = str(route.get("dev") or "none")
+        if name not in devices and _overlaps(subnet, route.get("dst")):
+            devices.add(name)
+            told.add(str(route["dst"]))
+            yield f"route {route['dst']} via device {name}"
+    for name, network in networks.items():
+        for other in texts(mapping(network).get("subnets")):
+            if other not in told and _overlaps(subnet, other):
+                told.add(other)
+                yield f"network {other} of Docker's {name}"
+
+
+def _overlaps(subnet: str, network: Any) -> bool:
+    try:
+        return bool(collisions(subnet, {"": str(network)}))
+    except SubnetError:
+        return False  # not an IPv4 network, so nothing that an IPv4 overlay could collide with
+
+
+def check_port(facts: Facts) -> Iterator[Problem]:
+    """With the host's own network, nobody else listens on the port of the containers' sshd."""
+    port = facts.wanted.ssh_port
+    if facts.wanted.network_mode != "host":
+        return
+    for host, listening in facts.sections("listening").items():
+        tcp = listening.get("tcp")
+        if not isinstance(tcp, list):
+            yield _missing(host, "on which ports something listens")
+            continue
+        name = facts.wanted.containers.get(host, f"{facts.wanted.cluster_name}-{host}")
+        containers = mapping(mapping(facts.present()[host].get("docker")).get("containers"))
+        ours = mapping(containers.get(name)).get("state") == "running"
+        if port in tcp and not ours:
+            yield Problem(
+                host,
+                f"TCP port {port} is taken, which the training container's sshd needs with cluster_network_mode: host",
+                f"see who listens (ss -ltnp 'sport = :{port}') and stop it, or use cluster_network_mode: overlay",
+            )
+
+
+def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
+    docker: dict[str, Mapping[str, Any]] = {}
+    for host, section in facts.sections("docker").items():
+        if section:
+            docker[host] = section
+        else:
+            yield _missing(host, "whether it has Docker")
+    wanted = facts.wanted
+    yield from check_foreign_swarm(
+        docker,
+        managers=wanted.managers,
+        cluster_name=wanted.cluster_name,
+        leave_foreign=wanted.swarm_leave_foreign,
+        adopt=wanted.swarm_adopt,
+    )
+
+
+FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
+    "reachable": check_reachable,
+    "distribution": check_distribution,
+    "systemd": check_systemd,
+    "python": check_python,
+    "clock": check_clock,
+    "disk": check_disk,
+    "foreign_swarm": _check_foreign_swarm,
+    "overlay_subnet": check_overlay_subnet,
+    "port_2222": check_port,
+}

@@ -1,0 +1,97 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The argument specs of all roles taken together: which variables exist, whose they are, and which name was meant.
+
+Ansible validates a role's variables against its argument spec when the role starts, that is after earlier roles have
+changed the hosts, and it never notices a misspelt name. Preflight asks here, for all roles at once, before that.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SHARED_PREFIXES = ("cluster", "gpu")
+"""Prefixes of variables that belong to no single role: ``cluster_*`` and ``gpu_slots``."""
+
+GENERIC_PREFIXES = ("docker", "gpu", "host", "nvidia_driver", "workspace")
+"""Prefixes that other people's roles use too (geerlingguy.docker, nvidia.nvidia_driver): names may be theirs."""
+
+SUGGEST = 0.6
+"""``difflib`` ratio from which a known name is offered as the one that was meant; difflib's own default."""
+CLOSE = 0.85
+"""Ratio from which an unknown name with a generic prefix is a misspelling: two wrong letters in a name of fourteen."""
+SAME = 0.9
+"""Ratio from which a name outside every prefix is taken for a misspelt prefix (``swarn_`` for ``swarm_``)."""
+
+
+class RoleSpecError(Exception):
+    """A role's meta/argument_specs.yml is not what Ansible asks for."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A variable that no role knows. ``certain`` is false where it may belong to somebody else's role."""
+
+    name: str
+    prefix: str | None
+    nearest: str | None
+    certain: bool
+
+
+@dataclass(frozen=True)
+class RoleSpecs:
+    """``options``: variable name to its option in the argument spec; ``roles``: the names of the roles."""
+
+    options: Mapping[str, Mapping[str, Any]]
+    roles: tuple[str, ...]
+
+    def prefix(self, name: str) -> str | None:
+        """Return the longest role name or shared prefix that this variable name begins with, or None."""
+        owners = [owner for owner in (*self.roles, *SHARED_PREFIXES) if name.startswith(owner + "_")]
+        return max(owners, key=len, default=None)
+
+    def judge(self, name: str) -> Unknown | None:
+        """Return None for a name that is known or none of our business, else what is to be said about it."""
+        if name in self.options or name.startswith(("_", "ansible_")):
+            return None
+        prefix = self.prefix(name)
+        if prefix is None:
+            same = self._nearest(name, SAME)
+            return Unknown(name, None, same, certain=False) if same else None
+        if prefix not in GENERIC_PREFIXES:
+            return Unknown(name, prefix, self._nearest(name, SUGGEST), certain=True)
+        close = self._nearest(name, CLOSE)
+        return Unknown(name, prefix, close, certain=close is not None)
+
+    def _nearest(self, name: str, cutoff: float) -> str | None:
+        return next(iter(difflib.get_close_matches(name, sorted(self.options), n=1, cutoff=cutoff)), None)
+
+
+def parse_specs(documents: Mapping[str, Any]) -> RoleSpecs:
+    """Join parsed meta/argument_specs.yml documents, given by role name; all entry points of a role count.
+
+    A variable that several roles list (``cluster_name``) is taken from the first role in alphabetical order; that they
+    agree is held by a unit test. Raises ``RoleSpecError`` naming the role whose document has another shape.
+    """
+    options: dict[str, Mapping[str, Any]] = {}
+    for role in sorted(documents):
+        document = documents[role]
+        entries = document.get("argument_specs") if isinstance(document, Mapping) else None
+        if not isinstance(entries, Mapping) or not entries:
+            raise RoleSpecError(
+                f"role {role}: meta/argument_specs.yml has no mapping argument_specs. Remedy: reinstall the collection."
+            )
+        for entry_name, entry in entries.items():
+            found = (entry.get("options") or {}) if isinstance(entry, Mapping) else None
+            if not isinstance(found, Mapping) or not all(isinstance(option, Mapping) for option in found.values()):
+                raise RoleSpecError(
+                    f"role {role}: the options of entry point {entry_name} in meta/argument_specs.yml "
+                    "are not mappings. Remedy: reinstall the collection."
+                )
+            for name, option in found.items():
+                options.setdefault(str(name), option)
+    return RoleSpecs(options, tuple(sorted(documents)))

@@ -1,0 +1,187 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of preflight, which is an action plugin: no part of it runs on a host."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: preflight
+short_description: Check inventory, variables and the facts of all hosts before anything is changed
+version_added: 0.1.0
+description:
+  - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
+  - Collects all problems and fails once, with a numbered list of lines C(host or variable, what is wrong, remedy).
+  - The stage V(inventory) needs no connection. Its checks are C(groups), C(managers), C(names), C(network_mode),
+    C(accelerator), C(gpu_slots), C(variable_names), C(variable_values) and C(files).
+  - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
+    C(distribution), C(systemd), C(python), C(clock), C(disk), C(foreign_swarm), C(overlay_subnet) and C(port_2222).
+  - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
+    would not run at all where that group is missing.
+options:
+  stage:
+    description: Which checks to run.
+    type: str
+    choices: [inventory, facts]
+    required: true
+  skip:
+    description:
+      - Names of checks to leave out, of either stage. Each one that is left out is shown as a warning.
+      - A name that no check has is an error.
+    type: list
+    elements: str
+    default: []
+  files:
+    description:
+      - For stage V(inventory), files on the controller that variables name, as a mapping of variable name to path.
+      - A path that is null or empty is not asked for. A relative path starts at the playbook's folder.
+      - Where C(workspace_source) is given and missing, C(deepspeed_launch_script) below it is not complained about too.
+      - C(workspace_source) and C(training_image_wheelhouse) have to be directories, everything else regular files.
+    type: dict
+    default: {}
+  hosts_facts:
+    description:
+      - For stage V(facts), the facts of M(swarmspeed.cluster.node_facts) by host, null for a host that gave none.
+      - A host that is not listed is not judged.
+    type: dict
+  unreachable:
+    description:
+      - For stage V(facts), Ansible's message by host for those that could not be reached.
+      - A host that gave facts counts as reached, whatever stands here.
+    type: dict
+    default: {}
+  wanted:
+    description:
+      - For stage V(facts), what is going to be asked of the hosts. A key that is left out or null has its default.
+    type: dict
+    suboptions:
+      cluster_name:
+        description: The cluster's name, which its swarm bears as label C(swarmspeed.cluster). Must be given.
+        type: str
+      managers:
+        description: The hosts of group C(managers) in inventory order; the first decides which swarm is this cluster's.
+        type: list
+        elements: str
+        default: []
+      network_mode:
+        description: The cluster's network mode, V(overlay) or V(host).
+        type: str
+        default: overlay
+      overlay_subnet:
+        description: The subnet asked for the overlay; without one, none is checked.
+        type: str
+      overlay_network:
+        description: Name of the overlay, which may have that subnet already.
+        type: str
+        default: ""
+      swarm_leave_foreign:
+        description: Whether hosts may leave a swarm that is not this cluster's.
+        type: bool
+        default: false
+      swarm_adopt:
+        description: Whether the first manager's swarm may be used although it does not bear this cluster's label.
+        type: bool
+        default: false
+      min_free_bytes:
+        description:
+          - Free space needed, as a mapping of path to bytes, or of path to a mapping with C(bytes), C(variable) (the
+            variable that the remedy names) and C(unless_image) (a tag; a host with that image needs no such space).
+        type: dict
+        default: {}
+      ssh_port:
+        description: TCP port of the containers' sshd.
+        type: int
+        default: 2222
+      max_clock_offset:
+        description: Seconds that clocks may differ, from the controller's and from one another.
+        type: float
+        default: 30
+      containers:
+        description: Name of the training container by host; C(<cluster_name>-<host>) where a host is not listed.
+        type: dict
+        default: {}
+      distributions:
+        description: Supported releases by distribution, as in C(ID) and C(VERSION_ID) of C(/etc/os-release).
+        type: dict
+        default:
+          debian: ["12", "13"]
+          ubuntu: ["22.04", "24.04"]
+attributes:
+  check_mode:
+    support: full
+    description: Runs the same in check mode, as it only reads.
+  diff_mode:
+    support: N/A
+    description: Nothing is changed.
+  idempotent:
+    support: full
+    description: Nothing is changed.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Check inventory and variables
+  swarmspeed.cluster.preflight:
+    stage: inventory
+    skip: "{{ preflight_skip }}"
+    files:
+      workspace_source: "{{ workspace_source }}"
+      deepspeed_launch_script: "{{ deepspeed_launch_script }}"
+  run_once: true
+
+- name: Check what was found on all hosts
+  swarmspeed.cluster.preflight:
+    stage: facts
+    hosts_facts:
+      gpu1: "{{ hostvars['gpu1'].ansible_facts.swarmspeed | default(none) }}"
+      gpu2: "{{ hostvars['gpu2'].ansible_facts.swarmspeed | default(none) }}"
+    unreachable:  # of a host that did answer the message may be empty
+      gpu3: "ssh: connect to host gpu3 port 22: No route to host"
+    wanted:
+      cluster_name: team-a
+      managers: [gpu1]
+      overlay_subnet: 10.20.0.0/24
+      min_free_bytes:
+        /var/lib/docker:
+          bytes: 21474836480
+          variable: training_image_min_free_bytes
+          unless_image: swarmspeed/team-a:latest
+  run_once: true
+"""
+
+RETURN = r"""
+problems:
+  description: Every problem found.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    check:
+      description: Name of the check, as O(skip) takes it.
+      type: str
+      returned: always
+      sample: network_mode
+    subject:
+      description: Host, group or variable; several hosts with the same problem are joined by commas.
+      type: str
+      returned: always
+      sample: cluster_network_mode
+    text:
+      description: What is wrong.
+      type: str
+      returned: always
+      sample: "'bridge' is not one of overlay, host"
+    remedy:
+      description: What to do.
+      type: str
+      returned: always
+      sample: set it to one of overlay, host
+checked:
+  description: Names of the checks that were run.
+  returned: always
+  type: list
+  elements: str
+  sample: [reachable, distribution]
+"""

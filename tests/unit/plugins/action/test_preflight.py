@@ -1,0 +1,320 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The action: what it reads from Ansible's variables, and how it answers. Roles, hosts and facts are invented."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import (
+    AnsibleActionFail,
+    AnsibleError,
+    AnsibleTemplateError,
+    AnsibleUndefinedVariable,
+    AnsibleValueOmittedError,
+)
+from ansible.parsing.dataloader import DataLoader
+from ansible_collections.swarmspeed.cluster.plugins.action import preflight
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import DISTRIBUTIONS, Wanted
+from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
+
+OPTIONS: dict[str, Any] = {
+    "swarm_data_path_port": {"type": "int", "required": True, "description": "x"},
+    "swarm_secret": {"type": "int", "no_log": True},
+    "swarm_pools": {"type": "list", "elements": "str", "default": ["x"]},
+    "swarm_more": {"type": "dict", "options": {"size": {"type": "int"}}},
+    "swarm_kind": {"type": "str", "choices": ["a", "b"]},
+    "cluster_name": {"type": "str"},
+    "gpu_slots": {"type": "int"},
+}
+
+
+class Raises:
+    """Stands for a template that fails in this way when it is evaluated."""
+
+    def __init__(self, error: AnsibleError) -> None:
+        self.error = error
+
+
+class Lazy(Mapping[str, Any]):
+    """Variables that are evaluated when asked for, as hostvars are."""
+
+    def __init__(self, **variables: Any) -> None:
+        self.variables = variables
+
+    def __getitem__(self, name: str) -> Any:
+        value = self.variables[name]
+        if isinstance(value, Raises):
+            raise value.error
+        return value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.variables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.variables)
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+
+class Task:
+    check_mode = False
+    async_val = 0
+    diff = False
+
+    def __init__(self, args: dict[str, Any]) -> None:
+        self.args = args
+
+
+class Templar:
+    """Templates nothing, but fails where a value stands for a failing template."""
+
+    def template(self, value: Any) -> Any:
+        if isinstance(value, Raises):
+            raise value.error
+        return value
+
+
+@pytest.fixture
+def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "roles"
+    (folder / "swarm" / "meta").mkdir(parents=True)
+    (folder / "swarm" / "meta" / "argument_specs.yml").write_text(
+        json.dumps({"argument_specs": {"main": {"options": OPTIONS}}})  # JSON is YAML
+    )
+    (folder / "unfinished").mkdir()
+    monkeypatch.setattr(preflight, "ROLES", folder)
+    return folder
+
+
+def run(args: dict[str, Any], task_vars: dict[str, Any], base: Path | None = None) -> dict[str, Any]:
+    loader = DataLoader()
+    if base:
+        loader.set_basedir(str(base))
+    # A connection that does nothing but say that it has a temporary folder: the base class asks for that.
+    connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
+    action = preflight.ActionModule(
+        task=Task(args),
+        connection=connection,
+        play_context=None,
+        loader=loader,
+        templar=Templar(),
+        shared_loader_obj=None,
+    )
+    result: dict[str, Any] = action.run(task_vars=task_vars)
+    return result
+
+
+def variables(hostvars: dict[str, Any], **current: Any) -> dict[str, Any]:
+    hosts = list(hostvars)
+    return {
+        "groups": {"all": hosts, "cluster": hosts, "managers": hosts[:1], "workers": hosts[1:]},
+        "hostvars": hostvars,
+        "inventory_hostname": "localhost",
+        **current,
+    }
+
+
+def problems(result: dict[str, Any]) -> list[str]:
+    return [f"{problem['check']} {problem['subject']}: {problem['text']}" for problem in result["problems"]]
+
+
+@pytest.mark.usefixtures("roles")
+def test_a_good_inventory_passes() -> None:
+    result = run(
+        {"stage": "inventory"}, variables({"lab1": Lazy(swarm_data_path_port="4789"), "lab2": Lazy(gpu_slots=8)})
+    )
+    assert result["failed"] is False
+    assert result["changed"] is False
+    assert result["problems"] == []
+    assert result["warnings"] == []
+    assert result["checked"] == list(INVENTORY_CHECKS)
+    assert result["msg"] == "Preflight: 9 checks passed."
+
+
+@pytest.mark.usefixtures("roles")
+def test_all_problems_are_told_at_once() -> None:
+    hostvars = {
+        "lab1": Lazy(swarm_data_path_port="many", swarm_dta_path_port=1, swarm_kind="c"),
+        "lab2": Lazy(swarm_more={"size": "x", "sise": 1}, swarm_pools=None, swarm_secret="hunter2"),
+    }
+    result = run({"stage": "inventory", "skip": ["managers", "disk"]}, variables(hostvars, cluster_name="Demo"))
+    assert result["failed"] is True
+    assert result["changed"] is False
+    assert problems(result) == [
+        "names cluster_name: 'Demo' is no DNS label (lower-case letters a-z, digits and inner hyphens, at most 63 of "
+        "them), and containers are named after it",
+        "variable_names swarm_dta_path_port: is no variable of this collection, although its name begins with swarm_ "
+        "(set for lab1)",
+        "variable_values swarm_data_path_port: argument 'swarm_data_path_port' is of type str and we were unable to "
+        "convert to int: \"'many'\" cannot be converted to an int (set for lab1)",
+        "variable_values swarm_kind: value of swarm_kind must be one of: a, b, got: c (set for lab1)",
+        "variable_values swarm_more: argument 'size' is of type str found in 'swarm_more'. and we were unable to "
+        "convert to int: \"'x'\" cannot be converted to an int; no such key: swarm_more.sise. Supported parameters "
+        "include: size (set for lab2)",
+        "variable_values swarm_secret: its value is not of type int, or not among the choices (set for lab2)",
+    ]
+    assert result["msg"].startswith("Preflight found 6 problems. Nothing was changed.\n1. cluster_name: 'Demo' is no ")
+    assert result["msg"].count("\n") == 6
+    assert result["warnings"] == ["Preflight check managers is skipped, as asked."]
+    assert "managers" not in result["checked"]
+    assert "hunter2" not in str(result)
+
+
+@pytest.mark.usefixtures("roles")
+def test_templates_that_cannot_be_evaluated() -> None:
+    hostvars = {
+        "lab1": Lazy(
+            swarm_data_path_port=Raises(AnsibleUndefinedVariable("'nobody' is undefined")),
+            swarm_pools=Raises(AnsibleValueOmittedError()),
+            swarm_kind=Raises(AnsibleTemplateError("no filter\nnamed 'x'.")),
+        )
+    }
+    task_vars = variables(hostvars, swarm_secret=Raises(AnsibleTemplateError("no test named 'y'")))
+    assert problems(run({"stage": "inventory"}, task_vars)) == [
+        "variable_values swarm_kind: its template cannot be evaluated: no filter named 'x'",
+        "variable_values swarm_secret: its template cannot be evaluated: no test named 'y' (set for localhost)",
+    ]
+
+
+@pytest.mark.usefixtures("roles")
+def test_variables_of_the_play_are_seen() -> None:
+    result = run({"stage": "inventory"}, variables({"lab1": Lazy()}, swarm_dta_path_port=1, swarm_kind="c", mine=1))
+    assert problems(result) == [
+        "variable_names swarm_dta_path_port: is no variable of this collection, although its name begins with swarm_ "
+        "(set for localhost)",
+        "variable_values swarm_kind: value of swarm_kind must be one of: a, b, got: c (set for localhost)",
+    ]
+
+
+@pytest.mark.usefixtures("roles")
+def test_missing_groups_do_not_stop_it() -> None:
+    result = run({"stage": "inventory"}, {"groups": {"all": [], "ungrouped": []}, "hostvars": {}})
+    assert problems(result) == [
+        "groups group cluster, group managers, group workers: is not in the inventory",
+    ]
+
+
+@pytest.mark.usefixtures("roles")
+def test_relative_paths_start_at_the_playbook(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "train.py").touch()
+    files = {
+        "workspace_source": "code",
+        "deepspeed_launch_script": "code/train.py",
+        "training_image_archive": "gone.tar",
+        "training_image_base_archive": None,
+        "training_image_wheelhouse": str(tmp_path / "code" / "train.py"),
+        "odd": "a\0b",
+    }
+    result = run({"stage": "inventory", "files": files}, variables({"lab1": Lazy()}), tmp_path)
+    assert problems(result) == [
+        f"files training_image_archive: there is no file {tmp_path}/gone.tar on the controller",
+        f"files training_image_wheelhouse: {tmp_path}/code/train.py on the controller is a file, not a directory",
+        "files odd: 'a\0b' is not a path",
+    ]
+
+
+def test_kind(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert preflight.kind(str(tmp_path)) == "directory"
+    assert preflight.kind(str(tmp_path / "file")) == "file"
+    assert preflight.kind(str(tmp_path / "file" / "below")) is None
+    assert preflight.kind("x" * 5000) is None
+    assert preflight.kind("a\0b") is None
+
+
+def test_a_damaged_role_is_one_clear_error(roles: Path) -> None:
+    (roles / "swarm" / "meta" / "argument_specs.yml").write_text("argument_specs:\n")
+    with pytest.raises(AnsibleActionFail) as error:
+        run({"stage": "inventory"}, variables({"lab1": Lazy()}))
+    assert error.value.message == (
+        "role swarm: meta/argument_specs.yml has no mapping argument_specs. Remedy: reinstall the collection."
+    )
+
+
+FACTS = {"system": {"distribution": "debian", "release": "12", "python": "3.11.2", "systemd": True}}
+
+
+def test_facts_are_judged() -> None:
+    args = {
+        "stage": "facts",
+        "skip": ["clock", "foreign_swarm"],
+        "hosts_facts": {"lab1": FACTS, "lab2": None},
+        "unreachable": {"lab1": "", "lab2": "no route to host"},
+        "wanted": {"cluster_name": "demo"},
+    }
+    result = run(args, {})
+    assert result["failed"] is True
+    assert result["changed"] is False
+    assert problems(result) == ["reachable lab2: cannot be reached: no route to host"]
+    assert result["checked"] == [name for name in FACT_CHECKS if name not in ("clock", "foreign_swarm")]
+    assert result["warnings"] == [
+        "Preflight check clock is skipped, as asked.",
+        "Preflight check foreign_swarm is skipped, as asked.",
+    ]
+    passed = run({**args, "hosts_facts": {"lab1": FACTS}, "unreachable": {}}, {})
+    assert passed["failed"] is False
+    assert passed["msg"] == "Preflight: 7 checks passed."
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        ({}, "missing required arguments: stage"),
+        ({"stage": "later"}, "value of stage must be one of: inventory, facts, got: later"),
+        ({"stage": "facts"}, "stage is facts but all of the following are missing: hosts_facts, wanted"),
+        (
+            {"stage": "facts", "hosts_facts": {}, "wanted": {"cluster_name": "x"}},
+            "hosts_facts: no host is listed, so nothing would be checked. Remedy: list every host.",
+        ),
+        (
+            {"stage": "facts", "hosts_facts": {"a": None}, "wanted": {}},
+            "wanted.cluster_name is missing. Remedy: give the cluster's name.",
+        ),
+        (
+            {"stage": "inventory", "skip": ["disc"]},
+            "skip: there is no check disc. Remedy: did you mean disk? The checks are "
+            f"{', '.join([*INVENTORY_CHECKS, *FACT_CHECKS])}.",
+        ),
+        (
+            {"stage": "inventory", "skip": ["everything"]},
+            "skip: there is no check everything. Remedy: The checks are "
+            f"{', '.join([*INVENTORY_CHECKS, *FACT_CHECKS])}.",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("roles")
+def test_wrong_arguments_are_one_clear_error(args: dict[str, Any], text: str) -> None:
+    with pytest.raises(AnsibleActionFail) as error:
+        run(args, variables({"lab1": Lazy()}))
+    assert error.value.message == text
+
+
+def test_it_needs_no_connection() -> None:
+    assert preflight.ActionModule.TRANSFERS_FILES is False
+    assert preflight.ActionModule._requires_connection is False
+
+
+def test_the_documentation_names_every_check_and_default() -> None:
+    text = DataLoader().load(documented.DOCUMENTATION)
+    description = " ".join(text["description"])
+    assert all(f"C({name})" in description for name in [*INVENTORY_CHECKS, *FACT_CHECKS])
+    wanted = text["options"]["wanted"]["suboptions"]
+    defaults = Wanted("x")
+    assert set(wanted) == set(Wanted.__dataclass_fields__) - {"min_free"} | {"min_free_bytes"}
+    assert {name: wanted[name]["default"] for name in ("network_mode", "ssh_port", "max_clock_offset")} == {
+        "network_mode": defaults.network_mode,
+        "ssh_port": defaults.ssh_port,
+        "max_clock_offset": defaults.max_clock_offset,
+    }
+    assert wanted["distributions"]["default"] == {name: list(releases) for name, releases in DISTRIBUTIONS.items()}
