@@ -1,0 +1,90 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The batch equation of DeepSpeed: derive the missing value, refuse what does not fit, name what would.
+
+``train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * data-parallel ranks``
+(DeepSpeed 0.19.8, runtime/config.py, ``_set_batch_related_parameters`` and ``_batch_assertion``). DeepSpeed derives
+with integer division and asserts at start-up, on every rank; here the same happens before anything is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import AUTO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import Problem
+
+TOTAL = "train_batch_size"
+MICRO = "train_micro_batch_size_per_gpu"
+STEPS = "gradient_accumulation_steps"
+
+
+def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int] | None, list[Problem]]:
+    """The three values and ``data_parallel_size``, or ``None`` where they are not known yet; and what does not fit.
+
+    Not known: without ``world_size``, with a value that an integration fills in, or with a pipeline whose number of
+    stages only the training script knows. What can be checked without the number of ranks is checked all the same.
+    """
+    total, micro, steps = config.get(TOTAL), config.get(MICRO), config.get(STEPS)
+    if any(value is not None and not _positive(value) for value in (total, micro, steps)):
+        return None, []  # "auto", or wrong, which the schema has said
+    if total is None and micro is None:
+        text = f"is missing: give {TOTAL} or {MICRO}; DeepSpeed does not start without one of them"
+        return None, [Problem(TOTAL, text)]
+    ranks, errors = _ranks(config, world_size)
+    known = ranks or 1
+    unit = (micro or 1) * (steps or 1) * known
+    if not errors and total and (total % unit or (micro and steps and ranks and total != unit)):
+        errors = [Problem(TOTAL, _misfit(total, micro, steps, ranks))]
+    if errors or ranks is None:
+        return None, errors
+    steps = steps or (total // (micro * known) if total and micro else 1)
+    micro = micro or (total or unit) // (steps * known)
+    total = total or unit
+    return {TOTAL: total, MICRO: micro, STEPS: steps, "data_parallel_size": ranks}, []
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _ranks(config: dict[str, Any], world_size: int | None) -> tuple[int | None, list[Problem]]:
+    """Ranks among which a batch is split: all, less those that sequence or pipeline parallelism groups together."""
+    if world_size is None:
+        return None, []
+    pipeline = config.get("pipeline")
+    stages = pipeline.get("stages", AUTO) if isinstance(pipeline, dict) else 1
+    if stages == AUTO:
+        return None, []
+    ranks = world_size
+    for path, divisor in (
+        ("pipeline.stages", stages),
+        ("sequence_parallel_size", config.get("sequence_parallel_size", 1)),
+    ):
+        if not _positive(divisor):
+            return None, []
+        if ranks % divisor:
+            return None, [Problem(path, f"{divisor} does not divide the {ranks} ranks of world_size {world_size}")]
+        ranks //= divisor
+    wanted = config.get("data_parallel_size")
+    if _positive(wanted) and wanted != ranks:
+        return None, [Problem("data_parallel_size", f"is {wanted}, but world_size {world_size} leaves {ranks}")]
+    return ranks, []
+
+
+def _misfit(total: int, micro: int | None, steps: int | None, ranks: int | None) -> str:
+    parts = [(MICRO, micro), (STEPS, steps), ("data-parallel ranks", ranks)]
+    given = [(name, value) for name, value in parts if value is not None]
+    unit = (micro or 1) * (steps or 1) * (ranks or 1)
+    product = " * ".join(f"{name} {value}" for name, value in given)
+    if len(given) == len(parts) and micro and steps and ranks:
+        offers = [f"{TOTAL} {unit}"]
+        if total % (micro * ranks) == 0:
+            offers.append(f"{STEPS} {total // (micro * ranks)}")
+        if total % (steps * ranks) == 0:
+            offers.append(f"{MICRO} {total // (steps * ranks)}")
+        return f"{total} is not {product} = {unit}; possible is {' or '.join(offers)}"
+    below = total // unit * unit
+    nearest = f"{below} or {below + unit}" if below else str(unit)
+    return f"{total} is not a multiple of {product} = {unit}; the nearest possible is {nearest}"
