@@ -9,7 +9,6 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import ClusterError, cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import UnderlayError
 
@@ -25,14 +24,28 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         _, arguments = self.validate_argument_spec(
             argument_spec={
                 "hosts": {"type": "list", "elements": "str", "required": True},
-                "accelerator": {"type": "str", "default": "auto"},
+                "accelerator": {"type": "str", "default": "auto", "choices": ["auto", "cuda", "cpu"]},
                 "underlay_subnet": {"type": "str"},
                 "network": {"type": "str", "default": ""},
                 "host_key_file": {"type": "str", "no_log": False},
             }
         )
         hosts, hostvars = arguments["hosts"], (task_vars or {})["hostvars"]
-        facts = {name: hostvars[name]["ansible_facts"]["swarmspeed"] for name in hosts}
+        unseen = [
+            name
+            for name in hosts
+            if name not in hostvars or "swarmspeed" not in (hostvars[name].get("ansible_facts") or {})
+        ]
+        if unseen:
+            raise AnsibleActionFail(
+                f"{', '.join(unseen)}: node_facts did not look there in this run. Remedy: run without --limit."
+            )
+        facts = {name: hostvars[name].get("ansible_facts", {}).get("swarmspeed") for name in hosts}
+        missing = [name for name, found in facts.items() if not found]
+        if missing:
+            # Preflight, which runs next, names them with cause and remedy.
+            result.update(changed=False, skipped=True, msg=f"no facts of {', '.join(missing)}")
+            return result
         try:
             view = cluster_view(
                 hosts,
