@@ -1,0 +1,162 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Controller side of training_job: runs the module, follows the job it started or found running, and judges its end."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Console, explain
+
+MODULE = "swarmspeed.cluster.training_job"
+POLL_FIRST, POLL_LAST = 1.0, 2.0
+"""Seconds between two looks at a job: the interval grows while its log is silent."""
+RETRIES = 5
+"""How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
+ATTACH_BYTES = 8192
+"""How much of its log a job that was already running shows first."""
+BEHIND_BYTES = 1 << 20
+"""A console that is further behind the log than this jumps ahead; the log on the host stays whole."""
+
+display = Display()
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """The job is detached, so this may be interrupted, or lose its connection, at any time."""
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def _clock(self) -> float:
+        return time.monotonic()
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        args = dict(self._task.args)
+        started = args.get("state", "started") == "started" and not self._true(args.get("observe", False))
+        follow = started and self._true(args.get("follow", True)) and not self._task.check_mode
+        timeout = self._timeout(args.get("follow_timeout", 0))
+        if follow:
+            args["log_offset"] = -ATTACH_BYTES
+        reply = self._module(args, task_vars)
+        if reply.get("failed") or reply.get("unreachable") or "job" not in reply:
+            return {**result, **reply}
+        changed = reply.get("changed", False)
+        if follow and reply["job"]["state"] in ACTIVE:
+            reply = {**reply, **self._follow(args, task_vars, reply, timeout)}
+            if reply["job"]["state"] == "succeeded":
+                ranks, nodes = reply["job"]["world_size_seen"], reply["job"]["nodes_seen"]
+                display.display(f"Job {reply['job']['name']} succeeded: {ranks} rank(s) on {nodes} node(s).")
+        elif follow and reply["job"]["state"] == "succeeded" and not changed:
+            display.display(
+                f"Job {reply['job']['name']} succeeded at {reply['job']['finished_at']}: not started again."
+            )
+        elif follow:
+            self._show(Console(reply["job"]["hosts"], self._clock), reply, last=True)
+        if follow:
+            reply["log"] = ""
+        reply["changed"] = changed
+        ended_badly = reply["job"]["state"] not in (*ACTIVE, "succeeded")
+        if started and not self._task.check_mode and ended_badly and not reply.get("failed"):
+            reply["failed"] = True
+            reply["msg"] = explain(reply["job"], self._host(task_vars), reply["log_path"])
+        return {**result, **reply}
+
+    def _follow(
+        self, args: dict[str, Any], task_vars: dict[str, Any] | None, reply: dict[str, Any], timeout: float
+    ) -> dict[str, Any]:
+        """Show the log of a job until it has ended; return the last reply."""
+        name, run, host = reply["job"]["name"], reply["job"]["run"], self._host(task_vars)
+        stop = f"touch {reply['log_path'].rpartition('/')[0]}/stop on {host}"
+        stays = f"It keeps running: launch.yml attaches to it again; state: stopped, or `{stop}`, ends it."
+        verb = "started" if reply.get("changed") else f"is running since {reply['job']['started_at']}"
+        display.display(f"Job {name} {verb}. Its log follows; Ctrl-C ends only this view. {stays}")
+        if reply.get("changed"):  # our own: from its first line
+            reply = {**reply, "log": "", "log_offset": 0}
+        look: dict[str, Any] = {key: args[key] for key in ("name", "jobs_dir", "container_jobs_dir") if key in args}
+        look["observe"] = True
+        console = Console(reply["job"]["hosts"], self._clock)
+        deadline = self._clock() + timeout if timeout else None
+        wait = POLL_FIRST
+        while True:
+            fresh = self._show(console, reply)
+            if reply["job"]["state"] not in ACTIVE and reply["log_offset"] >= reply["log_size"]:
+                self._show(console, {**reply, "log": ""}, last=True)
+                return reply
+            if deadline is not None and self._clock() >= deadline:
+                return {**reply, "failed": True, "msg": f"Job {name} has not ended within {timeout:g} s. {stays}"}
+            offset, behind = reply["log_offset"], reply["log_size"] - reply["log_offset"]
+            if behind > BEHIND_BYTES:
+                display.display(
+                    f"({behind - ATTACH_BYTES} bytes of the log are not shown; all of it: {reply['log_path']})"
+                )
+                offset = -ATTACH_BYTES
+            elif not fresh or behind <= 0:
+                wait = POLL_FIRST if fresh else wait
+                self._sleep(wait)
+                wait = min(POLL_LAST, wait + 0.1)
+            reply = self._look({**look, "log_offset": offset}, task_vars, name, stays)
+            if reply["job"]["run"] != run:
+                raise AnsibleError(f"Job {name}, run {run}, was replaced meanwhile by somebody else's run.")
+
+    def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None, name: str, stays: str) -> dict[str, Any]:
+        """One look at the job, tried again when the connection or the engine does not answer."""
+        problem = ""
+        for attempt in range(RETRIES + 1):
+            if attempt:
+                display.display(f"Job {name}: no answer ({problem}); looking again in {2 * attempt} s.")
+                self._sleep(2.0 * attempt)
+            try:
+                reply = self._module(args, task_vars)
+            except AnsibleConnectionFailure as error:
+                problem = str(error)
+                with contextlib.suppress(Exception):  # a dead ssh master would answer for the next try, too
+                    self._connection.reset()
+                continue
+            if "job" in reply and not reply.get("failed"):
+                return reply
+            problem = str(reply.get("msg", "the module gave no answer"))
+        raise AnsibleConnectionFailure(f"Job {name}: lost sight of it after {RETRIES} more tries ({problem}). {stays}")
+
+    def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+        shown = reply.get("invocation", {}).get("module_args", {})
+        if isinstance(shown.get("environment"), dict):
+            # The module hides the values itself, but not when it refuses its arguments.
+            shown["environment"] = dict.fromkeys(shown["environment"], "(not shown)")
+        return reply
+
+    @staticmethod
+    def _show(console: Console, reply: dict[str, Any], last: bool = False) -> bool:
+        lines = console.feed(reply["log"]) + (console.finish() if last else [])
+        for line in lines:
+            display.display(line)
+        return bool(lines)
+
+    @staticmethod
+    def _host(task_vars: dict[str, Any] | None) -> str:
+        return str((task_vars or {}).get("inventory_hostname", "the host of rank 0"))
+
+    @staticmethod
+    def _true(value: Any) -> bool:
+        try:
+            return bool(boolean(value))
+        except TypeError as error:
+            raise AnsibleError(f"follow and observe are true or false, not {value!r}.") from error
+
+    @staticmethod
+    def _timeout(value: Any) -> float:
+        try:
+            seconds = float(value)
+        except (TypeError, ValueError):
+            seconds = -1.0
+        if not 0 <= seconds < float("inf"):
+            raise AnsibleError(f"follow_timeout: {value!r} is not a number of seconds, 0 or more.")
+        return seconds

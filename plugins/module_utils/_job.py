@@ -1,0 +1,239 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""A training job as a resource: its specification, its state, what a call has to do about it, and how it is shown."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os.path
+import re
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_log import LogWatch, plain
+
+ACTIVE = ("starting", "running")
+LOST_AFTER = 30.0
+"""Seconds without a heartbeat after which a job counts as lost; the supervisor writes one every 2 s."""
+BAR_INTERVAL = 10.0
+"""Seconds between two lines of a progress bar that redraws itself."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:KEY|TOKEN|SECRET|PASS|PASSWD|PASSWORD|CREDENTIALS?|AUTH)(?:_|$)", re.IGNORECASE
+)  # as a whole word: TOKENIZERS_PARALLELISM=false is none
+
+
+class JobError(Exception):
+    """A job can not be what is asked for. The text says what, where and what to do."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """What the engine says about a container. ``mounts`` maps a path inside to the path on the host."""
+
+    id: str
+    started_at: str
+    running: bool
+    mounts: dict[str, str]
+
+    @classmethod
+    def parse(cls, inspected: dict[str, Any]) -> Container:
+        """Read the answer of GET /containers/ID/json."""
+        return cls(
+            id=inspected["Id"],
+            started_at=inspected["State"]["StartedAt"],
+            running=bool(inspected["State"]["Running"]) and not inspected["State"].get("Restarting", False),
+            mounts={mount["Destination"]: mount.get("Source", "") for mount in inspected.get("Mounts") or []},
+        )
+
+    def source_of(self, path: str) -> str | None:
+        """The host's path behind a path in the container; ``None`` when it is not on a mount."""
+        holders = [inside for inside in self.mounts if path == inside or path.startswith(inside.rstrip("/") + "/")]
+        if not holders:
+            return None
+        inside = max(holders, key=len)
+        return os.path.normpath(f"{self.mounts[inside]}/{os.path.relpath(path, inside)}")
+
+
+def check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise JobError(
+            f"name: {name!r} is not a name for a job. "
+            "Use 1 to 63 of a-z, 0-9, '.', '_' and '-', the first one a letter or digit."
+        )
+
+
+def build_spec(
+    *,
+    command: list[str],
+    chdir: str | None,
+    environment: dict[str, Any],
+    world_size: int,
+    nodes: int,
+    fingerprint: dict[str, Any],
+) -> dict[str, Any]:
+    """Everything that makes two jobs of one name the same job."""
+    if not command or not command[0].strip():
+        raise JobError("command: empty. Give the launcher and its arguments as a list.")
+    if nodes < 1 or world_size < nodes:
+        raise JobError(
+            f"world_size {world_size} and nodes {nodes} do not fit: each node needs at least one rank, and there is "
+            "at least one node. Add up the slots of the nodes in the hostfile."
+        )
+    if chdir is not None and not chdir.startswith("/"):
+        raise JobError(f"chdir: {chdir!r} is not absolute. Give a path as the container sees it.")
+    for key, value in environment.items():
+        if not key or "=" in key or "\0" in key:
+            raise JobError(f"environment: {key!r} can not be the name of a variable.")
+        if isinstance(value, (dict, list)) or value is None or "\0" in str(value):
+            raise JobError(f"environment: {key} must be text or a number. Quote it.")
+    return {
+        "command": list(command),
+        "chdir": chdir,
+        "environment": {key: str(value) for key, value in environment.items()},
+        "world_size": world_size,
+        "nodes": nodes,
+        "fingerprint": fingerprint,
+    }
+
+
+def spec_hash(spec: dict[str, Any]) -> str:
+    """SHA-256 of the specification in one canonical form: the order of keys does not count."""
+    return hashlib.sha256(json.dumps(spec, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def changed_keys(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """Names, never values, of what differs between two specifications; one level into ``fingerprint``."""
+    found = []
+    for key in sorted({*old, *new}):
+        one, two = old.get(key), new.get(key)
+        if one != two and key in ("fingerprint", "environment") and isinstance(one, dict) and isinstance(two, dict):
+            found += [f"{key}.{inner}" for inner in sorted({*one, *two}) if one.get(inner) != two.get(inner)]
+        elif one != two:
+            found.append(key)
+    return found
+
+
+def current_state(recorded: dict[str, Any], container: Container | None, now: float) -> tuple[str, str]:
+    """State and reason now. What the supervisor wrote last holds only as long as it can still be alive."""
+    state = str(recorded.get("state", "absent"))
+    if state not in ACTIVE:
+        return state, str(recorded.get("reason", ""))
+    name = recorded.get("container")
+    if container is None or container.id != recorded.get("container_id"):
+        return "lost", f"the container {name} it ran in is gone. Start the job again: it was not resumed by itself."
+    if not container.running or container.started_at != recorded.get("container_started_at"):
+        return "lost", (
+            f"the container {name} was stopped or restarted while the job ran. Look at `docker logs {name}` and the "
+            "node's kernel log (out-of-memory killer), then start the job again."
+        )
+    silent = now - float(recorded.get("heartbeat", 0.0))
+    if silent > LOST_AFTER:
+        return "lost", (
+            f"no sign of life from its supervisor in container {name} for {silent:.0f} s. It was killed, or the disk "
+            "is full. Starting or stopping the job ends what is left of it."
+        )
+    return state, ""
+
+
+def plan(wanted: str, state: str, same: bool, rerun: bool) -> str:
+    """``start``, ``stop``, ``remove`` or ``none``; ``refuse`` when another job of that name is running."""
+    if wanted == "absent":
+        return "none" if state == "absent" else "remove"
+    if wanted == "stopped":
+        return "stop" if state in ACTIVE or state == "lost" else "none"
+    if state in ACTIVE:
+        return "none" if same else "refuse"
+    return "none" if state == "succeeded" and same and not rerun else "start"
+
+
+def refusal(recorded: dict[str, Any], differs: list[str], folder: str) -> str:
+    return (
+        f"it is {recorded['state']} in container {recorded.get('container')} since "
+        f"{recorded.get('started_at')} with another specification (differs: {', '.join(differs) or 'unknown'}). "
+        "Nothing was changed. Stop it first "
+        f"(state: stopped, or on that host: touch {folder}/stop), or give the new job another name."
+    )
+
+
+REPORTED = (
+    *("run", "spec_hash", "container", "started_at", "finished_at", "exit_code"),
+    *("world_size_expected", "world_size_seen", "nodes_expected", "nodes_seen", "hosts"),
+    *("failed_node", "failed_rank", "traceback", "tail"),
+)
+
+
+def report(name: str, recorded: dict[str, Any], state: str, reason: str, hide: Callable[[str], str]) -> dict[str, Any]:
+    """The return value ``job``. ``hide`` removes secrets from what the job printed."""
+    job: dict[str, Any] = {"name": name, "state": state, "reason": hide(reason)}
+    for key in REPORTED:
+        job[key] = recorded.get(key)
+    for key in ("hosts", "traceback", "tail"):
+        job[key] = [hide(line) for line in recorded.get(key) or []]
+    return job
+
+
+def hider(environment: dict[str, str]) -> Callable[[str], str]:
+    """A function that hides the values of variables whose name says secret, as launchers print their exports."""
+    secrets = [value for key, value in environment.items() if _SECRET_NAME.search(key) and len(value) >= 6]
+    secrets.sort(key=len, reverse=True)
+
+    def hide(text: str) -> str:
+        for secret in secrets:
+            text = text.replace(secret, "********")
+        return text
+
+    return hide
+
+
+def whole_lines(data: bytes, ended: bool, limit: int) -> bytes:
+    """The part of ``data`` to hand out now: up to its last line end, so that no character or secret is cut in two."""
+    if ended and len(data) < limit:
+        return data
+    end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+    return data[:end] if end or len(data) < limit else data
+
+
+def explain(job: dict[str, Any], host: str, log: str) -> str:
+    """The one message for a job that did not succeed."""
+    verb = {"lost": "was lost", "stopped": "was stopped"}.get(job["state"], "failed")
+    reason = (job.get("reason") or "no reason is known").rstrip(" .")
+    node = job.get("failed_node")
+    where = f" on {node}" if node and node not in reason else ""
+    return f"Training job {job['name']} {verb}{where}: {reason}. Log: {host}:{log}"
+
+
+class Console:
+    """Turns pieces of a launcher's log into lines for a terminal: without control codes, one line each, quiet bars."""
+
+    def __init__(self, hosts: list[str], clock: Callable[[], float]) -> None:
+        self._watch = LogWatch()
+        self._watch.hosts = list(hosts)
+        self._clock = clock
+        self._rest = ""
+        self._bar_at = clock()
+
+    def feed(self, text: str) -> list[str]:
+        """Lines to show. A bar that redraws itself is shown when its line ends, else every BAR_INTERVAL."""
+        lines = (self._rest + text).split("\n")
+        self._rest = lines.pop()
+        shown = [self._show(line) for line in lines]
+        if "\r" in self._rest and self._clock() - self._bar_at >= BAR_INTERVAL:
+            self._bar_at = self._clock()
+            shown.append(self._show(self._rest))
+            self._rest = ""
+        return [line for line in shown if line]
+
+    def finish(self) -> list[str]:
+        return self.feed("\n")
+
+    def _show(self, raw: str) -> str:
+        self._watch.feed(raw.encode("utf-8", "replace") + b"\n")  # learns the names of the nodes from the launcher
+        host = self._watch.host_of(raw)
+        line = plain(raw[len(host) + 2 :] if host else raw)
+        if len(line) > 2000:
+            line = line[:2000] + " …"
+        return f"{host} | {line}" if host and line else line

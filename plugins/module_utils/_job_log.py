@@ -1,0 +1,224 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the log of a DeepSpeed launcher says about a job: its world size, which ranks ended how, and the first failure.
+
+The formats are those of deepspeed/launcher (launch.py, runner.py, multinode_runner.py), releases 0.16.9 and 0.19.8.
+Also copied into containers beside the supervisor: one file, standard library, Python 3.8 or later.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections import deque
+
+TAIL_LINES = 40
+LONGEST_LINE = 65536
+
+_LAUNCH = r"\[launch\.py:\d+:\w+\] "
+_WORLD = re.compile(_LAUNCH + r"dist_world_size=(\d+)")
+_NODE = re.compile(_LAUNCH + r"nnodes=(\d+), num_local_procs=\d+, node_rank=(\d+)")
+_SUCCESS = re.compile(_LAUNCH + r"Process \d+ exits successfully")
+_FAILURE = re.compile(_LAUNCH + r".* exits with return code = (-?\d+)")
+_SSH = re.compile(r"pdsh@\S+: (\S+): ssh exited with exit code (\d+)")
+_WORKERS = re.compile(r"Running on the following workers: (\S+)")
+_PREFIX = re.compile(r"^([\w.-]+): \[\d{4}-[^]]*\] \[\w+\] \[launch\.py:")
+_RANK = re.compile(r"\[rank(\d+)\]")
+_CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_ROUTINE = re.compile(r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:")
+_BOOKKEEPING = re.compile(r"\[(?:launch|runner|multinode_runner)\.py:|^pdsh@")
+_NO_HOSTFILE = "Unable to find hostfile, will proceed with training with local resources only"
+_TRACEBACK = "Traceback (most recent call last):"
+_SYMPTOMS = ("Connection reset by peer", "Connection closed by peer", "Broken pipe", "Socket Timeout")
+
+HINTS = (
+    ("was not reachable via ssh", "check sshd, port and keys in that node's container: --tags ssh_trust"),
+    ("Permission denied (publickey", "the nodes do not accept each other's key: --tags ssh_trust"),
+    ("Host key verification failed", "a container's host key is not the pinned one: --tags ssh_trust"),
+    ("Could not resolve hostname", "the container's name is unknown: --tags overlay_network,ssh_trust"),
+    ("launcher 'pdsh' not installed", "install pdsh in the training image"),
+    ("EADDRINUSE", "another process holds the master port: stop it, or give another --master_port"),
+    ("can't open file", "the script is missing on that node: --tags workspace"),
+    ("No module named", "install the module in the training image, or put it into the workspace"),
+    ("unrecognized arguments", "this release of DeepSpeed, or the script, does not know that option"),
+    ("clients joined", "a node did not start in time: look at the nodes that are missing"),
+    ("No space left on device", "free disk space, or raise the container's shm_size when /dev/shm is named"),
+)
+"""Text in a log line, and what to do about it. The first line of the log that holds one of them is used."""
+
+
+def plain(text: str) -> str:
+    """``text`` without terminal control codes; of a progress bar redrawn with carriage returns its last state."""
+    drawn = [piece for piece in text.split("\r") if piece.strip()]
+    return _CONTROL.sub("", drawn[-1]).rstrip() if drawn else ""
+
+
+def describe_exit(code: int) -> str:
+    """Say what an exit code means. Negative: a signal. launch.py turns signal n into 256 - n."""
+    number = -code if code < 0 else 256 - code if 224 < code < 255 else 0  # 255: ssh, or exit(-1)
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        return f"exit code {code}"
+    more = ", often the kernel's out-of-memory killer" if name == "SIGKILL" else ""
+    return f"exit code {code}: {name}{more}"
+
+
+class LogWatch:
+    """What the log of a launcher has said so far. Lines of other nodes begin with pdsh's ``host: ``."""
+
+    def __init__(self) -> None:
+        self.world_sizes: list[int] = []
+        self.node_ranks: set[int] = set()
+        self.successes = 0
+        self.no_hostfile = False
+        self.hosts: list[str] = []
+        self.exits: list[tuple[str, int, bool]] = []  # node, exit code, whether it is ssh's own
+        self.tracebacks: list[tuple[str, list[str]]] = []  # prefix, lines
+        self.hint: tuple[str, str] | None = None
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._open: list[tuple[str, list[str]]] = []
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        if len(self._rest) > LONGEST_LINE:
+            lines.append(self._rest)
+            self._rest = b""
+        for line in lines:
+            self._line(line.decode("utf-8", "replace"))
+
+    def finish(self) -> None:
+        """Read the last line although no newline ended it."""
+        self.feed(b"\n")
+
+    def host_of(self, line: str) -> str:
+        head, colon, _rest = line.partition(": ")
+        return head if colon and head in self.hosts else ""
+
+    def _line(self, raw: str) -> None:
+        workers = _WORKERS.search(raw)
+        if workers:
+            self.hosts = workers.group(1).split(",")
+        prefix = _PREFIX.match(raw)  # the line above is missing where the launcher runs with --log_level warning
+        if prefix and prefix.group(1) not in self.hosts:
+            self.hosts.append(prefix.group(1))
+        # Searched, not matched: a progress bar without a newline can stand before a launcher's line.
+        self.world_sizes += [int(size) for size in _WORLD.findall(raw)]
+        self.node_ranks |= {int(rank) for _count, rank in _NODE.findall(raw)}
+        self.successes += len(_SUCCESS.findall(raw))
+        self.no_hostfile = self.no_hostfile or _NO_HOSTFILE in raw
+        self.exits += [(self.host_of(raw), int(code), False) for code in _FAILURE.findall(raw)]
+        self.exits += [(host, int(code), True) for host, code in _SSH.findall(raw)]
+        host = self.host_of(raw)
+        line = plain(raw[len(host) + 2 :] if host else raw)[:2000]
+        if not line:
+            return
+        line = f"{host}: {line}" if host else line
+        if self.hint is None:
+            self.hint = next(((line, remedy) for text, remedy in HINTS if text in line), None)
+        self._trace(line)
+        if not _ROUTINE.search(line):
+            self.tail.append(line)
+
+    def _trace(self, line: str) -> None:
+        at = line.find(_TRACEBACK)
+        if at >= 0:
+            if len(self.tracebacks) < 32 and all(prefix != line[:at] for prefix, _lines in self._open):
+                self.tracebacks.append((line[:at], [_TRACEBACK]))
+                self._open.append(self.tracebacks[-1])
+            return
+        for found in sorted(self._open, key=lambda item: -len(item[0])):
+            prefix, lines = found
+            if line.startswith(prefix):
+                lines.append(line[len(prefix) :])
+                if len(lines) > TAIL_LINES:
+                    del lines[1]
+                if not lines[-1][:1].isspace():  # the exception itself ends a traceback
+                    self._open.remove(found)
+                return
+
+    @property
+    def world_size(self) -> int | None:
+        """The size the nodes agree on, or the smallest one they named."""
+        return min(self.world_sizes) if self.world_sizes else None
+
+    def culprit(self) -> tuple[str, int | None, list[str]]:
+        """Node, rank and traceback of the first failure: a rank that lost its peer is a symptom, not the cause."""
+        traces = [item for item in self.tracebacks if not any(text in item[1][-1] for text in _SYMPTOMS)]
+        if not traces and self.exits:
+            traced = [self.host_of(prefix) for prefix, _lines in self.tracebacks]
+            host = next((item[0] for item in self.exits if item[0] not in traced), self.exits[0][0])
+            traces = [item for item in self.tracebacks if self.host_of(item[0]) == host]
+            if not traces:
+                return host, None, []
+        for prefix, lines in traces or self.tracebacks:
+            rank = _RANK.search(prefix)
+            return self.host_of(prefix), int(rank.group(1)) if rank else None, lines
+        return "", None, []
+
+    def wrong_world(self, world_size: int, nodes: int) -> str:
+        """Why this can not become the job that was asked for; empty when nothing speaks against it yet."""
+        if self.no_hostfile and nodes > 1:
+            return (
+                f"DeepSpeed did not find its hostfile and would have trained on one node instead of {nodes}. "
+                "Check --hostfile in the command and that the file is mounted into the container (--tags hostfile)."
+            )
+        wrong = [size for size in self.world_sizes if size != world_size]
+        if wrong:
+            return (
+                f"DeepSpeed started with a world size of {wrong[0]}, expected {world_size}. "
+                "Compare hosts and slots in the hostfile, and --include, --exclude, --num_nodes and --num_gpus "
+                "in the command, with the nodes of the job."
+            )
+        return ""
+
+    def why_failed(self, exit_code: int, world_size: int, nodes: int) -> str:
+        """Why a launcher that has ended did not do the job; empty when it did."""
+        wrong = self.wrong_world(world_size, nodes)
+        if wrong:
+            return wrong
+        if exit_code != 0 or self.exits:
+            return self._why_exit(exit_code)
+        if self.world_size is None:
+            return (
+                "the launcher ended with exit code 0 but never logged a world size, so nothing shows that it trained "
+                f"on {world_size} ranks. Use the deepspeed launcher, without --quiet and with --log_level info."
+            )
+        if len(self.node_ranks) < nodes:
+            return (
+                f"only {len(self.node_ranks)} of {nodes} nodes started: node ranks {sorted(self.node_ranks)} are in "
+                "the log. Check that ssh reaches the others and that their containers run (verify.yml)."
+            )
+        if self.successes < world_size:
+            return (
+                f"the launcher ended with exit code 0 but only {self.successes} of {world_size} ranks ended "
+                "successfully: a launcher process was ended by a signal, which DeepSpeed reports as 0. "
+                "Look for the out-of-memory killer in the kernel log, or for somebody who killed it."
+            )
+        return ""
+
+    def _why_exit(self, exit_code: int) -> str:
+        host, rank, trace = self.culprit()
+        code = exit_code
+        who = "the launcher"
+        for node, rank_code, ssh in self.exits:
+            if node == host:
+                code = rank_code
+                who = (f"rank {rank}" if rank is not None else "a rank") + (f" on {node}" if node else "")
+                who = f"ssh to {node}" if ssh and code == 255 else who
+                break
+        said = f"{who} ended with {describe_exit(code)}"
+        if trace:
+            said += f": {trace[-1]}"
+        if self.hint:
+            line, remedy = self.hint
+            return said + ("" if trace and trace[-1] in line else f" ({line[:300]})") + f". Remedy: {remedy}."
+        if trace:
+            return said + ". That is an error in the training script or its libraries: see the traceback."
+        if "SIG" in said:
+            return said
+        last = next((line for line in reversed(self.tail) if not _BOOKKEEPING.search(line)), "")
+        return said + (f". The log ends with: {last[:300]}" if last else ". The log says nothing more.")

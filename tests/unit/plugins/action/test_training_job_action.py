@@ -1,0 +1,214 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The controller side of training_job, with a script of replies in place of the module."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.action import training_job
+from ansible_collections.swarmspeed.cluster.plugins.action.training_job import ActionModule
+
+ARGS = {"name": "digits", "jobs_dir": "/srv/jobs", "container": "c", "environment": {"T": "s3cret"}, "rerun": True}
+VARS = {"inventory_hostname": "lab1"}
+
+
+def reply(state: str, log: str = "", changed: bool = False, offset: int = 0, **change: Any) -> dict[str, Any]:
+    job = {"name": "digits", "state": state, "run": 1, "hosts": ["lab2"], "started_at": "t0", "finished_at": "t1"}
+    job.update(world_size_seen=3, nodes_seen=3, reason="", failed_node=None)
+    job.update(change.pop("job", {}))
+    size = change.pop("size", offset)
+    return {
+        "changed": changed,
+        "job": job,
+        "log": log,
+        "log_offset": offset,
+        "log_size": size,
+        "log_path": "/srv/jobs/digits/launcher.log",
+        "invocation": {"module_args": {"environment": {"T": "s3cret"}}},
+        **change,
+    }
+
+
+class Follower(ActionModule):
+    """The action with a script of replies, a clock of its own and its display kept."""
+
+    def __init__(self, script: list[Any], check_mode: bool = False, **args: Any) -> None:
+        self._task = SimpleNamespace(args={**ARGS, **args}, check_mode=check_mode, async_val=0, action="training_job")
+        self.script = list(script)
+        self.asked: list[dict[str, Any]] = []
+        self.waits: list[float] = []
+        self.resets = 0
+        self._connection = SimpleNamespace(reset=self._reset, _shell=SimpleNamespace(tmpdir=None))
+        self._display = None
+        self._cleanup_remote_tmp = False
+
+    def _reset(self) -> None:
+        self.resets += 1
+
+    def _sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    def _clock(self) -> float:
+        return sum(self.waits)
+
+    def _execute_module(self, module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+        assert module_name == "swarmspeed.cluster.training_job"
+        self.asked.append(module_args)
+        answer = self.script.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return dict(answer)
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(training_job, "display", SimpleNamespace(display=lines.append))
+    monkeypatch.setattr(ActionBase, "run", lambda *_args: {})
+    return lines
+
+
+def test_follows_a_started_job_to_its_end(shown: list[str]) -> None:
+    action = Follower(
+        [
+            reply("running", changed=True, log="lab2: early\n", offset=12, size=12),
+            reply("running", log="lab2: early\n", offset=12),
+            reply("running", offset=12),
+            reply("succeeded", log="lab2: late\nlast", offset=27),
+        ]
+    )
+    result = action.run(task_vars=VARS)
+    assert not result.get("failed")
+    assert (result["changed"], result["log"], result["job"]["state"]) == (True, "", "succeeded")
+    assert "Ctrl-C ends only this view" in shown[0]
+    assert "launch.yml attaches to it again" in shown[0]
+    assert "`touch /srv/jobs/digits/stop on lab1`" in shown[0]
+    assert shown[1:] == ["lab2 | early", "lab2 | late", "last", "Job digits succeeded: 3 rank(s) on 3 node(s)."]
+    assert action.asked[0]["log_offset"] == -8192
+    look = {"name": "digits", "jobs_dir": "/srv/jobs", "observe": True}
+    assert action.asked[1:] == [{**look, "log_offset": offset} for offset in (0, 12, 12)]
+    assert action.waits == [1.0, 1.0, 1.1]  # longer while the log is silent
+    assert "s3cret" not in str(result)
+
+
+def test_attaches_to_a_running_job(shown: list[str]) -> None:
+    action = Follower([reply("running", log="old\n", offset=4), reply("succeeded", offset=4)])
+    result = action.run(task_vars=VARS)
+    assert result["changed"] is False
+    assert shown[0].startswith("Job digits is running since t0.")
+    assert shown[1] == "old"
+
+
+def test_a_finished_job_is_not_followed(shown: list[str]) -> None:
+    action = Follower([reply("succeeded")])
+    result = action.run(task_vars=VARS)
+    assert (result["changed"], len(action.asked), action.waits) == (False, 1, [])
+    assert shown == ["Job digits succeeded at t1: not started again."]
+
+
+def test_a_failed_job_is_one_message(shown: list[str]) -> None:
+    failed = reply("failed", log="boom\n", offset=5, job={"reason": "rank 1 on lab2 ended.", "failed_node": "lab2"})
+    result = Follower([reply("running", changed=True), failed]).run(task_vars=VARS)
+    assert result["failed"] is True
+    assert result["changed"] is True
+    assert result["msg"] == (
+        "Training job digits failed: rank 1 on lab2 ended. Log: lab1:/srv/jobs/digits/launcher.log"
+    )
+    assert shown[-1] == "boom"
+
+
+@pytest.mark.parametrize("state", ["failed", "stopped", "lost"])
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_job_that_ended_badly_at_once(shown: list[str], state: str, follow: bool) -> None:
+    result = Follower([reply(state, changed=True)], follow=follow).run(task_vars=VARS)
+    assert (result["failed"], result["changed"]) == (True, True)
+    assert result["msg"].startswith(f"Training job digits {'failed' if state == 'failed' else 'was ' + state}")
+
+
+@pytest.mark.parametrize(
+    ("args", "check_mode", "state"),
+    [
+        ({}, True, "running"),
+        ({}, True, "failed"),
+        ({"follow": "no"}, False, "running"),
+        ({"state": "stopped"}, False, "stopped"),
+        ({"state": "absent"}, False, "absent"),
+        ({"observe": True}, False, "failed"),
+    ],
+)
+def test_asks_once_and_does_not_judge(shown: list[str], args: dict[str, Any], check_mode: bool, state: str) -> None:
+    action = Follower([reply(state, changed=True, log="x\n")], check_mode=check_mode, **args)
+    result = action.run(task_vars=VARS)
+    assert "failed" not in result
+    assert (len(action.asked), result["log"], shown) == (1, "x\n", [])
+
+
+def test_follow_timeout_leaves_the_job_running(shown: list[str]) -> None:
+    action = Follower([reply("running", changed=True)] + [reply("running")] * 5, follow_timeout="3")
+    result = action.run(task_vars=VARS)
+    assert result["failed"] is True
+    assert result["msg"].startswith("Job digits has not ended within 3 s. It keeps running: launch.yml attaches")
+    assert sum(action.waits) >= 3
+
+
+@pytest.mark.parametrize("value", ["soon", -1, "nan", "inf", None])
+def test_bad_follow_timeout(shown: list[str], value: Any) -> None:
+    action = Follower([], follow_timeout=value)
+    with pytest.raises(AnsibleError, match=r"follow_timeout: .* is not a number of seconds, 0 or more"):
+        action.run(task_vars=VARS)
+    assert action.asked == []  # refused before anything was started
+
+
+def test_bad_follow(shown: list[str]) -> None:
+    with pytest.raises(AnsibleError, match="follow and observe are true or false, not 'perhaps'"):
+        Follower([], follow="perhaps").run(task_vars=VARS)
+
+
+def test_a_broken_connection_is_tried_again(shown: list[str]) -> None:
+    broken = [AnsibleConnectionFailure("timed out"), {"failed": True, "msg": "no answer from the Docker engine"}]
+    action = Follower([reply("running", changed=True), *broken, reply("succeeded", log="end\n", offset=4)])
+    result = action.run(task_vars=VARS)
+    assert not result.get("failed")
+    assert action.waits == [1.0, 2.0, 4.0]
+    assert action.resets == 1
+    assert "Job digits: no answer (timed out); looking again in 2 s." in shown
+    assert [asked.get("observe") for asked in action.asked] == [None, True, True, True]  # never started twice
+
+
+def test_a_connection_that_stays_broken(shown: list[str]) -> None:
+    action = Follower([reply("running", changed=True)] + [AnsibleConnectionFailure("timed out")] * 6)
+    with pytest.raises(AnsibleConnectionFailure) as caught:
+        action.run(task_vars=VARS)
+    assert "lost sight of it after 5 more tries (timed out). It keeps running" in str(caught.value)
+    assert action.script == []
+
+
+def test_a_refusal_of_the_module_is_passed_on(shown: list[str]) -> None:
+    refused = {"failed": True, "msg": "no", "invocation": {"module_args": {"environment": {"T": "s3cret"}}}}
+    result = Follower([refused]).run(task_vars=VARS)
+    assert (result["failed"], result["msg"]) == (True, "no")
+    assert result["invocation"]["module_args"]["environment"] == {"T": "(not shown)"}
+
+
+def test_a_console_far_behind_jumps_ahead_and_says_so(shown: list[str]) -> None:
+    action = Follower(
+        [
+            reply("running", log="a\n", offset=2, size=5_000_000),
+            reply("succeeded", log="z\n", offset=5_000_000),
+        ]
+    )
+    action.run(task_vars=VARS)
+    assert action.asked[1]["log_offset"] == -8192
+    assert any("bytes of the log are not shown" in line for line in shown)
+
+
+def test_another_run_in_its_place_is_an_error(shown: list[str]) -> None:
+    action = Follower([reply("running", changed=True), reply("running", job={"run": 2})])
+    with pytest.raises(AnsibleError, match=r"Job digits, run 1, was replaced meanwhile by somebody else's run\."):
+        action.run(task_vars=VARS)

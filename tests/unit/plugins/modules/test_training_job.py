@@ -1,0 +1,227 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One call of training_job against a fake engine, a real folder and no supervisor."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.modules import training_job
+from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
+
+
+class FakeRuntime:
+    """A container whose supervisor reports ``becomes`` as soon as it is launched."""
+
+    def __init__(self, jobs: Path, becomes: str = "running", present: bool = True) -> None:
+        self.jobs, self.becomes = jobs, becomes
+        self.found = Container("id1", "t0", True, {"/jobs": str(jobs)}) if present else None
+        self.launched: list[list[str]] = []
+        self.asked = 0
+
+    def container(self, name: str) -> Container | None:
+        self.asked += 1
+        return self.found
+
+    def launch(self, container: str, command: list[str]) -> str:
+        self.launched.append(command)
+        if "--sweep" not in command:
+            write_state(self.jobs, state=self.becomes, heartbeat=time.time())
+            (self.jobs / "digits" / "launcher.log").write_text("one\nhf_s3cret\n")
+        return "handle"
+
+    def exited(self, handle: str) -> int | None:
+        return 0
+
+
+def write_state(jobs: Path, **change: Any) -> None:
+    path = jobs / "digits" / "state.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+
+
+def params(jobs: Path, **change: Any) -> dict[str, Any]:
+    return {
+        "name": "digits",
+        "state": "started",
+        "container": "c",
+        "jobs_dir": str(jobs),
+        "container_jobs_dir": "/jobs",
+        "command": ["deepspeed", "train.py"],
+        "chdir": None,
+        "environment": {"HF_TOKEN": "hf_s3cret"},
+        "world_size": 3,
+        "nodes": 3,
+        "fingerprint": {"image": "sha256:1"},
+        "rerun": False,
+        "observe": False,
+        "log_offset": 0,
+        "log_limit": 65536,
+        **change,
+    }
+
+
+def call(runtime: FakeRuntime, check_mode: bool = False, **change: Any) -> dict[str, Any]:
+    return Call(params(runtime.jobs, **change), check_mode, runtime).run()
+
+
+def test_start_then_nothing_to_do(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    result = call(runtime)
+    assert result["changed"] is True
+    assert (result["job"]["state"], result["job"]["run"]) == ("running", 1)
+    assert result["diff"]["before"] == {"state": "absent", "spec_hash": None}
+    assert result["diff"]["after"] == {"state": "running", "spec_hash": result["job"]["spec_hash"]}
+    again = call(runtime, rerun=True)  # running: there is nothing to run again
+    assert again["changed"] is False
+    assert again["diff"]["before"] == again["diff"]["after"]
+    assert len(runtime.launched) == 1
+
+
+def test_no_secret_in_what_is_returned(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    for result in (call(runtime), call(runtime, observe=True, environment={})):
+        assert "hf_s3cret" not in json.dumps(result)
+        assert result["log"] == "one\n********\n"
+        assert result["log_offset"] == result["log_size"] == 14
+
+
+@pytest.mark.parametrize(
+    ("state", "rerun", "starts"),
+    [("succeeded", False, 0), ("succeeded", True, 1), ("failed", False, 1), ("stopped", False, 1)],
+)
+def test_a_finished_job_with_the_same_specification(tmp_path: Path, state: str, rerun: bool, starts: int) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime)
+    write_state(tmp_path, state=state)
+    asked = runtime.asked
+    assert call(runtime, check_mode=True, rerun=rerun)["changed"] is bool(starts)
+    assert runtime.asked == asked  # the engine has nothing to say about a finished job
+    result = call(runtime, rerun=rerun)
+    assert result["changed"] is bool(starts)
+    assert result["job"]["state"] == ("running" if starts else state)
+    assert len(runtime.launched) == 1 + starts
+    assert (tmp_path / "digits/runs/0001/launcher.log").exists() is bool(starts)
+
+
+def test_another_specification_while_running_is_refused(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime)
+    before = (tmp_path / "digits/spec.json").read_text()
+    for check_mode in (True, False):
+        with pytest.raises(JobError) as caught:
+            call(runtime, check_mode=check_mode, world_size=4, environment={"HF_TOKEN": "hf_other"})
+        assert "it is running in container c since" in str(caught.value)
+        assert "differs: environment.HF_TOKEN, world_size" in str(caught.value)
+        assert f"touch {tmp_path}/digits/stop" in str(caught.value)
+        assert "hf_" not in str(caught.value)
+    assert len(runtime.launched) == 1
+    assert (tmp_path / "digits/spec.json").read_text() == before
+
+
+def test_a_lost_job_is_reported_and_started_again(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime)
+    write_state(tmp_path, heartbeat=time.time() - 60)
+    seen = call(runtime, observe=True)
+    assert (seen["changed"], seen["job"]["state"]) == (False, "lost")
+    assert "no sign of life" in seen["job"]["reason"]
+    assert call(runtime)["job"]["run"] == 2
+
+
+def test_check_mode_on_a_virgin_host_predicts_and_touches_nothing(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path / "none", present=False)
+    result = call(runtime, check_mode=True)
+    assert (result["changed"], result["job"]["state"]) == (True, "absent")
+    assert result["diff"]["after"]["state"] == "running"
+    assert call(runtime, state="absent")["changed"] is False
+    assert call(runtime, state="stopped")["changed"] is False
+    assert runtime.asked == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_stop_and_remove(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime)
+    write_state(tmp_path, heartbeat=0)  # lost, so that no supervisor is waited for
+    result = call(runtime, state="stopped")
+    assert (result["changed"], result["job"]["state"]) == (True, "stopped")
+    assert runtime.launched[-1][-1] == "--sweep"
+    assert call(runtime, state="stopped")["changed"] is False
+    assert call(runtime, state="absent", check_mode=True)["changed"] is True
+    assert (tmp_path / "digits").exists()
+    assert call(runtime, state="absent")["job"]["state"] == "absent"
+    assert not (tmp_path / "digits").exists()
+    assert call(runtime, state="absent")["changed"] is False
+
+
+def test_a_damaged_folder_can_be_removed_and_nothing_else(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "digits" / "state.json").write_text("{")
+    with pytest.raises(JobError, match="Remove the job with state: absent"):
+        call(runtime)
+    assert call(runtime, state="absent")["changed"] is True
+    assert not (tmp_path / "digits").exists()
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (None, "container: c does not exist on this host. Bring it up first"),
+        (Container("id1", "t0", False, {}), "container: c does not run on this host. Bring it up first"),
+        (Container("id1", "t0", True, {}), "is not what container c has at /jobs (no mount)"),
+        (Container("id1", "t0", True, {"/jobs": "/else"}), "is not what container c has at /jobs (/else)"),
+    ],
+)
+def test_a_container_that_can_not_hold_the_job(tmp_path: Path, found: Container | None, says: str) -> None:
+    runtime = FakeRuntime(tmp_path)
+    runtime.found = found
+    with pytest.raises(JobError) as caught:
+        call(runtime)
+    assert says in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_log_limit(tmp_path: Path) -> None:
+    with pytest.raises(JobError, match="log_limit: 0 is not within 1 and 1048576 bytes"):
+        call(FakeRuntime(tmp_path), log_limit=0)
+
+
+def run_main(capsys: pytest.CaptureFixture[str], args: dict[str, Any]) -> dict[str, Any]:
+    with patch_module_args(args), pytest.raises(SystemExit):
+        training_job.main()
+    reply: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return reply
+
+
+def test_main_hides_the_environment_and_names_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = {"name": "digits", "jobs_dir": str(tmp_path), "environment": {"PLAIN": "s3cret"}}
+    reply = run_main(capsys, args)
+    assert reply["failed"] is True
+    assert reply["msg"] == "To start a job, give also: container, command, world_size, nodes."
+    assert reply["invocation"]["module_args"]["environment"] == {"PLAIN": "(not shown)"}
+    assert "s3cret" not in json.dumps(reply)
+
+
+def test_main_turns_errors_into_one_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reply = run_main(capsys, {"name": "A", "jobs_dir": str(tmp_path), "state": "stopped"})
+    assert reply["msg"].startswith("training job A: name: 'A' is not a name for a job.")
+
+    def down(*_args: object) -> None:
+        raise EngineError("no answer from the Docker engine")
+
+    monkeypatch.setattr(Call, "run", down)
+    reply = run_main(capsys, {"name": "a", "jobs_dir": str(tmp_path), "state": "stopped"})
+    assert reply["msg"] == "training job a: no answer from the Docker engine"
