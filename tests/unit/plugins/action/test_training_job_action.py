@@ -88,7 +88,7 @@ def test_follows_a_started_job_to_its_end(shown: list[str]) -> None:
     assert (result["changed"], result["log"], result["job"]["state"]) == (True, "", "succeeded")
     assert "Ctrl-C ends only this view" in shown[0]
     assert "launch.yml attaches to it again" in shown[0]
-    assert "`touch /srv/jobs/digits/stop on lab1`" in shown[0]
+    assert "`touch /srv/jobs/digits/stop` on lab1" in shown[0]
     assert shown[1:] == ["lab2 | early", "lab2 | late", "last", "Job digits succeeded: 3 rank(s) on 3 node(s)."]
     assert action.asked[0]["log_offset"] == -8192
     look = {"name": "digits", "jobs_dir": "/srv/jobs", "observe": True}

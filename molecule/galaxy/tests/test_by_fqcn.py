@@ -1,0 +1,66 @@
+"""The installed tarball alone, no checkout and no ansible.cfg in reach, does what the checkout does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+PROJECT = Path(os.environ["MOLECULE_PROJECT_DIRECTORY"])
+PLACE = Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "galaxy"
+INSTALLED = PLACE / "collections" / "ansible_collections" / "swarmspeed" / "cluster"
+
+
+def run(*command: str) -> str:
+    """Run a command in an empty folder with the installed collection only; return what it prints."""
+    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LAB_NAME", "LANG") if name in os.environ}
+    environment.update(
+        ANSIBLE_CONFIG="/dev/null", ANSIBLE_COLLECTIONS_PATH=str(PLACE / "collections"), ANSIBLE_PIPELINING="1"
+    )
+    answer = subprocess.run(
+        command, cwd=PLACE / "empty", env=environment, capture_output=True, text=True, check=False, timeout=1800
+    )
+    assert answer.returncode == 0, answer.stdout[-4000:] + answer.stderr[-2000:]
+    return answer.stdout
+
+
+def play(name: str, *arguments: str) -> str:
+    return run("ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(PROJECT / "inventories" / "lab"), *arguments)
+
+
+def changes(output: str) -> list[int]:
+    return [int(count) for count in re.findall(r"changed=(\d+)", output)]
+
+
+def test_modules_come_from_the_installed_collection() -> None:
+    described = json.loads(run("ansible-doc", "--json", "swarmspeed.cluster.training_job"))
+    assert described["swarmspeed.cluster.training_job"]["doc"]["filename"].startswith(str(INSTALLED))
+
+
+def test_nothing_of_the_workshop_is_inside() -> None:
+    top = {path.name for path in INSTALLED.iterdir()}
+    assert {"playbooks", "roles", "plugins", "meta", "README.md", "LICENSE", "examples"} <= top
+    assert not top & {".lab", ".git", ".venv", ".cache", ".ci", "collections", "molecule", "tests"}
+    assert not [path for path in INSTALLED.rglob("*") if path.name.startswith("id_ed25519")]
+
+
+def test_site_by_name_brings_the_nodes_up_and_again_changes_nothing() -> None:
+    first = play("site")
+    assert "accuracy on held-out digits" in first or "succeeded" in first
+    again = play("site")
+    assert changes(again) == [0] * len(changes(again)), again
+    assert "not started again" in again
+
+
+def test_verify_by_name() -> None:
+    output = play("verify")
+    assert changes(output) == [0] * len(changes(output))
+
+
+def test_teardown_by_name() -> None:
+    output = play("teardown", "-e", "workspace_remove=true", "-e", "deepspeed_launch_remove_jobs=true")
+    assert any(changes(output))
+    prediction = play("site", "--check")
+    assert all(changes(prediction)[:-1]), "after a teardown everything is to do again"
