@@ -31,16 +31,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             }
         )
         hosts, hostvars = arguments["hosts"], (task_vars or {})["hostvars"]
-        unseen = [
-            name
+        facts: dict[str, Any] = {
+            name: (hostvars[name].get("ansible_facts") or {}).get("swarmspeed") if name in hostvars else None
             for name in hosts
-            if name not in hostvars or "swarmspeed" not in (hostvars[name].get("ansible_facts") or {})
-        ]
-        if unseen:
-            raise AnsibleActionFail(
-                f"{', '.join(unseen)}: node_facts did not look there in this run. Remedy: run without --limit."
-            )
-        facts = {name: hostvars[name].get("ansible_facts", {}).get("swarmspeed") for name in hosts}
+        }
         missing = [name for name, found in facts.items() if not found]
         if missing:
             # Preflight, which runs next, names them with cause and remedy.

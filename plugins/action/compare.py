@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import describe, differences
 
 

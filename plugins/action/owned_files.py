@@ -9,8 +9,12 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile, file_diff, file_is_right
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import (
+    OwnedFile,
+    OwnedFileError,
+    file_diff,
+    file_is_right,
+)
 
 FILE_SPEC: dict[str, Any] = {
     "path": {"type": "path", "required": True},
@@ -27,7 +31,8 @@ FILE_SPEC: dict[str, Any] = {
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
     """Each differing file is handed to the well-kept module for it: copy, file or blockinfile."""
 
-    TRANSFERS_FILES = True
+    # True would make a temporary directory on the node before anything is compared.
+    TRANSFERS_FILES = False
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -38,25 +43,55 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             }
         )
         known = ((variables.get("ansible_facts") or {}).get("swarmspeed") or {}).get("files") or {}
-        changed: list[str] = []
-        diffs: list[dict[str, str]] = []
-        for entry in arguments["files"]:
-            item = OwnedFile(**entry)
-            right = file_is_right(item, known.get(item.path))
-            if right is None:
-                raise AnsibleActionFail(f"{item.path}: node_facts was not asked about this file (files: of the task that runs it).")
-            if right:
-                continue
-            if not self._task.check_mode:
+        differing = self._differing(arguments["files"], known)
+        if not self._task.check_mode:
+            for item in differing:
                 self._write(item, variables)
-            changed.append(item.path)
-            diffs.append(file_diff(item, known[item.path]))
-        result.update(changed=bool(changed), files=changed, diff=diffs)
+        result.update(
+            changed=bool(differing),
+            files=[item.path for item in differing],
+            diff=[file_diff(item, known[item.path]) for item in differing],
+        )
         return result
 
+    def _differing(self, entries: list[dict[str, Any]], known: dict[str, Any]) -> list[OwnedFile]:
+        """Compare all files before the first is written, so that a wrong one stops the task in time."""
+        differing: list[OwnedFile] = []
+        for entry in entries:
+            try:
+                item = OwnedFile(**entry)
+            except OwnedFileError as error:
+                raise AnsibleActionFail(str(error)) from error
+            right = file_is_right(item, known.get(item.path))
+            if right is None:
+                raise AnsibleActionFail(
+                    f"{item.path}: node_facts was not asked about this file. Add it to files: of the node_facts task."
+                )
+            if not right:
+                differing.append(item)
+        return differing
+
     def _write(self, item: OwnedFile, variables: dict[str, Any]) -> None:
-        ownership = {"path": item.path, "mode": item.mode, "owner": str(item.owner), "group": str(item.group)}
+        hidden = self._task.no_log
+        # Without no_log the node's syslog would get a module's arguments, a secret block among them.
+        self._task.no_log = hidden or item.secret
+        try:
+            answer = self._run_module_for(item, variables)
+        finally:
+            self._task.no_log = hidden
+        if answer.get("failed"):
+            raise AnsibleActionFail(f"{item.path}: {answer.get('msg', 'could not be written')}")
+
+    def _run_module_for(self, item: OwnedFile, variables: dict[str, Any]) -> dict[str, Any]:
+        ownership: dict[str, Any] = {
+            "path": item.path,
+            "mode": item.mode,
+            "owner": str(item.owner),
+            "group": str(item.group),
+        }
+        module, arguments = "ansible.builtin.file", {**ownership, "state": "directory"}
         if item.block is not None:
+            module = "ansible.builtin.blockinfile"
             arguments = {
                 "path": item.path,
                 "block": item.content or "",
@@ -64,15 +99,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "state": item.state,
                 "create": item.state == "present",
             }
-            answer = self._execute_module("ansible.builtin.blockinfile", arguments, task_vars=variables)
         elif item.state == "absent":
-            answer = self._execute_module("ansible.builtin.file", {"path": item.path, "state": "absent"}, task_vars=variables)
-        elif item.content is None:
-            answer = self._execute_module("ansible.builtin.file", {**ownership, "state": "directory"}, task_vars=variables)
-        else:
-            answer = self._copy(item, variables)
-        if answer.get("failed"):
-            raise AnsibleActionFail(f"{item.path}: {answer.get('msg', 'could not be written')}")
+            arguments = {"path": item.path, "state": "absent"}
+        elif item.content is not None:
+            return self._copy(item, variables)
+        answer: dict[str, Any] = self._execute_module(module, arguments, task_vars=variables)
+        return answer
 
     def _copy(self, item: OwnedFile, variables: dict[str, Any]) -> dict[str, Any]:
         """Run ansible.builtin.copy, which writes to a temporary file beside the target and renames it."""
@@ -84,7 +116,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             "owner": str(item.owner),
             "group": str(item.group),
         }
-        task.no_log = task.no_log or item.secret
         copy = self._shared_loader_obj.action_loader.get(
             "ansible.legacy.copy",
             task=task,

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint, tree_manifest
 
 

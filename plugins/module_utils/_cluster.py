@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import file_digest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import common_underlay
 
 VXLAN_PORT = 4789
@@ -30,16 +31,21 @@ def launch_order(managers: list[str], workers: list[str]) -> list[str]:
 def choose_accelerator(wanted: str, has_gpu: dict[str, bool]) -> str:
     """Return ``cuda`` or ``cpu``. ``auto`` means cuda where every node has a GPU, cpu where none has one.
 
-    A GPU whose driver does not work counts here: it is the driver that must be mended, not the job moved to the CPU in silence.
+    A GPU whose driver does not work counts here: it is the driver that must be mended, not the job moved to the CPU in
+    silence.
     """
     without = [name for name, present in has_gpu.items() if not present]
     if wanted == "cpu" or (wanted == "auto" and len(without) == len(has_gpu)):
         return "cpu"
     if without:
-        others = ", ".join(name for name in has_gpu if name not in without)
+        others = [name for name in has_gpu if name not in without]
         raise ClusterError(
             f"{', '.join(without)}: no NVIDIA GPU was found there"
-            + (f", but {others} has one" if others else ", but cluster_accelerator is cuda")
+            + (
+                f", but {', '.join(others)} {'have' if len(others) > 1 else 'has'} one"
+                if others
+                else ", but cluster_accelerator is cuda"
+            )
             + ". Remedy: take the host out of the inventory, or set cluster_accelerator: cpu."
         )
     return "cuda"
@@ -48,11 +54,20 @@ def choose_accelerator(wanted: str, has_gpu: dict[str, bool]) -> str:
 def slots_of(accelerator: str, gpus: dict[str, int], overrides: dict[str, Any]) -> dict[str, int]:
     """Return the ranks of each node: ``gpu_slots`` where set, else its GPUs, else one on CPUs."""
     return {
-        name: int(overrides[name])
+        name: _whole(name, overrides[name])
         if overrides.get(name) not in (None, "")
         else (count if accelerator == "cuda" else 1)
         for name, count in gpus.items()
     }
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        if isinstance(value, (int, str)) and not isinstance(value, bool) and int(value) >= 0:
+            return int(value)
+    except ValueError:
+        pass
+    raise ClusterError(f"{name}: gpu_slots is '{value}'. Set it to a whole number of at least 0, or remove it.")
 
 
 def taken_networks(facts: dict[str, Any], but_network: str) -> list[str]:
@@ -67,14 +82,14 @@ def taken_networks(facts: dict[str, Any], but_network: str) -> list[str]:
         for name, network in node["docker"]["networks"].items():
             if name != but_network:
                 taken.update(network["subnets"])
-    return sorted(network for network in taken if _is_ipv4(network))
+    return sorted({str(network) for network in map(_ipv4, taken) if network})
 
 
-def _is_ipv4(text: str) -> bool:
+def _ipv4(text: str) -> ipaddress.IPv4Network | None:
     try:
-        return ipaddress.ip_network(text, strict=False).version == 4
+        return ipaddress.IPv4Network(text, strict=False)
     except ValueError:
-        return False
+        return None
 
 
 def cluster_view(  # one call gathers all that concerns more than one node
@@ -88,6 +103,8 @@ def cluster_view(  # one call gathers all that concerns more than one node
     network: str = "",
 ) -> dict[str, Any]:
     """Return what every role needs to know of the other nodes. Raises ClusterError or UnderlayError."""
+    if not hosts:
+        raise ClusterError("The cluster has no hosts. Remedy: list some in the groups managers and workers.")
     gpus = {name: int(facts[name]["gpu"]["slots"]) for name in hosts}
     chosen = choose_accelerator(
         accelerator, {name: gpus[name] > 0 or bool(facts[name]["gpu"]["problems"]) for name in hosts}
@@ -111,14 +128,18 @@ def cluster_view(  # one call gathers all that concerns more than one node
 
 
 def tree_manifest(root: str, exclude: list[str]) -> dict[str, str]:
-    """Return relative path and SHA-256 of every regular file below root; ``exclude`` are names (not paths) to leave out."""
+    """Return relative path and SHA-256 of every regular file below root.
+
+    ``exclude`` are names (not paths) of files and directories to leave out. A link to a file counts as that file, a
+    link to a directory is not followed.
+    """
     manifest: dict[str, str] = {}
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if name not in exclude)
         for name in sorted(files):
             path = Path(folder, name)
             if name not in exclude and path.is_file():
-                manifest[str(path.relative_to(root))] = hashlib.sha256(path.read_bytes()).hexdigest()
+                manifest[str(path.relative_to(root))] = file_digest(path)
     return manifest
 
 

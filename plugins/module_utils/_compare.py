@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,9 @@ def differences(found: Any, wanted: Any, path: str = "") -> list[Difference]:
         for key in wanted:
             collected += differences(below.get(key), wanted[key], f"{path}.{key}" if path else str(key))
         return collected
-    return [] if found == wanted and isinstance(found, bool) == isinstance(wanted, bool) else [Difference(path, found, wanted)]
+    # In Python True == 1, but in JSON and for the engine they differ.
+    same = found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
+    return [] if same else [Difference(path, found, wanted)]
 
 
 def describe(found: list[Difference]) -> dict[str, str]:
@@ -47,6 +50,10 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
+class OwnedFileError(Exception):
+    """A file is described wrongly; the text says which, what is wrong, and what to write instead."""
+
+
 @dataclass(frozen=True)
 class OwnedFile:
     """A file, directory or managed block that a role owns. ``content`` None means a directory; mode is octal text."""
@@ -60,16 +67,40 @@ class OwnedFile:
     block: str | None = None
     state: str = "present"
 
+    def __post_init__(self) -> None:
+        if not self.path.startswith("/"):
+            raise OwnedFileError(f"'{self.path}' is not an absolute path. Write it from the root: /etc/…")
+        if not re.fullmatch("[0-7]{4}", self.mode):
+            raise OwnedFileError(
+                f"{self.path}: mode '{self.mode}' is not four octal digits. Write it as text, in quotes: \"0644\"."
+            )
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it should be there. An empty block counts as none, as blockinfile has it."""
+        return self.state == "present" and not (self.block is not None and not self.content)
+
+    @property
+    def text(self) -> str | None:
+        """The content as it stands on the node: blockinfile ends a block's last line."""
+        if self.block is not None and self.content and not self.content.endswith("\n"):
+            return self.content + "\n"
+        return self.content
+
+    @property
+    def sha256(self) -> str | None:
+        """Of the text; None of a directory."""
+        return None if self.text is None else hashlib.sha256(self.text.encode()).hexdigest()
+
 
 def file_is_right(item: OwnedFile, found: dict[str, Any] | None) -> bool | None:
     """Tell whether a file is as wanted, by what node_facts found; None when node_facts was not asked for it."""
     if found is None:
         return None
-    if item.state == "absent":
+    if not item.wanted:
         return not found.get("exists")
-    if not found.get("exists"):
-        return False
-    if item.content is not None and found.get("sha256") != hashlib.sha256(item.content.encode()).hexdigest():
+    # A directory has no SHA-256, so a file where a directory should be differs too.
+    if not found.get("exists") or found.get("sha256") != item.sha256:
         return False
     if item.block is not None:
         return True  # the rest of the file, and its mode, belong to somebody else
@@ -78,17 +109,19 @@ def file_is_right(item: OwnedFile, found: dict[str, Any] | None) -> bool | None:
 
 def file_diff(item: OwnedFile, found: dict[str, Any]) -> dict[str, str]:
     """Return Ansible's diff of one file; a secret's content is never part of it."""
-    before, after = "", ""
-    if item.content is None:
-        before = f"{found.get('mode') or 'absent'}\n"
-        after = f"{item.mode if item.state == 'present' else 'absent'}\n"
+    exists = bool(found.get("exists"))
+    if item.content is None or (exists and item.wanted and found.get("sha256") == item.sha256):
+        before = _attributes(found["sha256"], found["mode"], found["owner"], found["group"]) if exists else "absent\n"
+        after = _attributes(item.sha256, item.mode, item.owner, item.group) if item.wanted else "absent\n"
     elif item.secret:
-        before = "(a secret)\n" if found.get("exists") else ""
-        after = "(another secret)\n" if item.state == "present" else ""
+        before = "(a secret)\n" if exists else ""
+        after = "(another secret)\n" if item.wanted else ""
     else:
-        if found.get("exists"):
-            before = found.get("content") or f"(SHA-256 {found.get('sha256')})\n"
-        after = item.content if item.state == "present" else ""
-        if before == after:
-            before, after = f"mode {found.get('mode')}\n", f"mode {item.mode}\n"
+        known = found.get("content")
+        before = (f"(SHA-256 {found.get('sha256')})\n" if known is None else str(known)) if exists else ""
+        after = str(item.text) if item.wanted else ""
     return {"before": before, "after": after, "before_header": item.path, "after_header": item.path}
+
+
+def _attributes(digest: str | None, mode: str, owner: int, group: int) -> str:
+    return f"{'directory' if digest is None else 'file'}, mode {mode}, owner {owner}, group {group}\n"

@@ -17,7 +17,8 @@ from typing import Any, Protocol, cast
 
 SOCKET_PATH = "/var/run/docker.sock"
 TIMEOUT = 60.0
-"""Seconds without an answer after which the engine counts as hung; a swarm call may itself take 20 s (swarmRequestTimeout)."""
+"""Seconds without an answer after which the engine counts as hung. A swarm call may itself take 20 (the engine's
+swarmRequestTimeout)."""
 
 
 class EngineError(Exception):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from typing import Any
 
 BLOCK_BEGIN = "# BEGIN {0}"
@@ -66,15 +67,20 @@ def parse_sockets(text: str, protocol: str) -> set[int]:
 
 
 def managed_block(text: str, name: str) -> str | None:
-    """Return what stands between blockinfile's two marks of this name, without the marks, or None."""
-    begin, end = BLOCK_BEGIN.format(name), BLOCK_END.format(name)
-    lines = text.splitlines()
-    if begin not in lines:
+    """Return what stands between blockinfile's two marks of this name, without the marks, or None.
+
+    Lines are what blockinfile takes for lines: they end with LF, CR or both. A mark ends with LF, and of
+    several the last counts.
+    """
+    lines = list(io.StringIO(text, newline=""))
+    places = [
+        max((number for number, line in enumerate(lines) if line == mark.format(name) + "\n"), default=None)
+        for mark in (BLOCK_BEGIN, BLOCK_END)
+    ]
+    begin, end = places
+    if begin is None or end is None or end < begin:
         return None
-    start = lines.index(begin)
-    if end not in lines[start:]:
-        return None
-    return "\n".join(lines[start + 1 : lines.index(end, start)]) + "\n"
+    return "".join(lines[begin + 1 : end])
 
 
 def sha256(data: bytes) -> str:
@@ -82,7 +88,9 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def swarm_facts(info: dict[str, Any], swarm: dict[str, Any] | None, nodes: list[dict[str, Any]] | None) -> dict[str, Any]:
+def swarm_facts(
+    info: dict[str, Any], swarm: dict[str, Any] | None, nodes: list[dict[str, Any]] | None
+) -> dict[str, Any]:
     """Shape GET /info, GET /swarm and GET /nodes. Join tokens, which GET /swarm carries, are left behind here."""
     raw = info.get("Swarm") or {}
     spec = (swarm or {}).get("Spec") or {}
@@ -135,8 +143,9 @@ def container_facts(containers: list[dict[str, Any]]) -> dict[str, Any]:
     shaped: dict[str, Any] = {}
     for container in containers:
         networks = (container.get("NetworkSettings") or {}).get("Networks") or {}
-        names = container.get("Names") or [container.get("Id", "?")]
-        shaped[names[0].lstrip("/")] = {
+        names = [name.lstrip("/") for name in container.get("Names") or [container.get("Id", "?")]]
+        # "web/db" is not a name of its own but what the container web calls this one (a legacy link).
+        shaped[next((name for name in names if "/" not in name), names[0])] = {
             "id": container.get("Id"),
             "state": container.get("State"),
             "image": container.get("Image"),
@@ -153,5 +162,5 @@ def image_facts(images: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def changed_files(wanted: dict[str, str], found: dict[str, str | None]) -> list[str]:
-    """Return the relative paths whose SHA-256 is not the wanted one, sorted. Files beyond the wanted ones do not count."""
+    """Return the relative paths whose SHA-256 is not the wanted one, sorted. Files beyond the wanted do not count."""
     return sorted(path for path, digest in wanted.items() if found.get(path) != digest)

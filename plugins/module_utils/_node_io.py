@@ -1,23 +1,24 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Reads a node. Nothing here writes; one ``dpkg-query`` is the only command besides those of the gpu and fabric parts."""
+"""Reads a node. Nothing here writes; ``dpkg-query`` is the only command besides those of the gpu and fabric parts."""
 
 from __future__ import annotations
 
 import grp
+import hashlib
 import json
 import os
 import platform
 import shutil
 import socket
 import stat
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import find_program, run_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
     container_facts,
@@ -34,6 +35,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
 
 COMMAND_TIMEOUT = 20
 """Seconds."""
+
+_CHUNK = 1 << 20
+"""Bytes read at a time: a workspace may hold models larger than the memory."""
+
+
+class NodeError(Exception):
+    """The node could not be read; the text says what was tried and what to do."""
 
 
 def read_text(path: str) -> str:
@@ -73,15 +81,14 @@ def disk_facts(paths: list[str]) -> dict[str, dict[str, int]]:
 
 def package_facts(names: list[str]) -> dict[str, str | None]:
     """Return the installed version of each package, or None."""
-    if not names or not shutil.which("dpkg-query"):
+    program = find_program("dpkg-query")
+    if not names or program is None:
         return dict.fromkeys(names)
-    answer = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Package}\t${db:Status-Abbrev}\t${Version}\n", *names],
-        capture_output=True,
-        text=True,
-        check=False,  # it exits 1 when one of the names is not known, and still lists the others
-        timeout=COMMAND_TIMEOUT,
+    answer = run_program(
+        [program, "-W", "-f", "${Package}\t${db:Status-Abbrev}\t${Version}\n", *names], COMMAND_TIMEOUT
     )
+    if answer.rc not in (0, 1):  # 1: one of the names is not known; the others are still listed
+        raise NodeError(f"dpkg-query ended with status {answer.rc} and said: {answer.text}. Run it on this host.")
     return parse_dpkg(answer.stdout, names)
 
 
@@ -89,8 +96,8 @@ def file_facts(path: str, *, content: bool, block: str | None) -> dict[str, Any]
     """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file."""
     absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     try:
-        status = os.stat(path)
-    except OSError:
+        status = Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
         return absent
     facts = {
         "exists": True,
@@ -100,6 +107,9 @@ def file_facts(path: str, *, content: bool, block: str | None) -> dict[str, Any]
         "group": status.st_gid,
     }
     if not stat.S_ISREG(status.st_mode):
+        return facts
+    if block is None and not content:
+        facts["sha256"] = file_digest(path)
         return facts
     data = Path(path).read_bytes()
     if block is not None:
@@ -113,12 +123,21 @@ def file_facts(path: str, *, content: bool, block: str | None) -> dict[str, Any]
     return facts
 
 
+def file_digest(path: str | Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
 def tree_digests(root: str, relative_paths: list[str]) -> dict[str, str | None]:
     """Return the SHA-256 of each of these files below root, None where it is missing."""
     digests: dict[str, str | None] = {}
     for relative in relative_paths:
         try:
-            digests[relative] = sha256(Path(root, relative).read_bytes())
+            digests[relative] = file_digest(Path(root, relative))
         except OSError:
             digests[relative] = None
     return digests
@@ -151,8 +170,8 @@ def job_facts(folder: str | None) -> dict[str, str]:
     states: dict[str, str] = {}
     for path in sorted(Path(folder).glob("*/state.json")):
         try:
-            states[path.parent.name] = str(json.loads(path.read_text(encoding="utf-8")).get("state"))
-        except (OSError, ValueError, AttributeError):
+            states[path.parent.name] = str(json.loads(path.read_text(encoding="utf-8"))["state"])
+        except (OSError, ValueError, TypeError, KeyError):
             states[path.parent.name] = "unreadable"
     return states
 
@@ -171,7 +190,7 @@ def listening_facts() -> dict[str, list[int]]:
 def docker_facts(engine: Engine) -> dict[str, Any]:
     """Return the engine's state; an engine that is absent or stopped is a fact, not an error."""
     facts: dict[str, Any] = {
-        "installed": shutil.which("dockerd") is not None,
+        "installed": find_program("dockerd") is not None,
         "running": False,
         "version": None,
         "root": "/var/lib/docker",
@@ -184,21 +203,18 @@ def docker_facts(engine: Engine) -> dict[str, Any]:
     }
     try:
         info = engine.call("GET", "/info")
-        manager = bool((info.get("Swarm") or {}).get("ControlAvailable"))
         facts.update(
             running=True,
             version=info.get("ServerVersion"),
             root=info.get("DockerRootDir"),
             runtimes=sorted(info.get("Runtimes") or {}),
-            networks=network_facts(engine.call("GET", "/networks")),
-            containers=container_facts(engine.call("GET", "/containers/json?all=1")),
-            images=image_facts(engine.call("GET", "/images/json")),
-            swarm=swarm_facts(
-                info,
-                engine.call("GET", "/swarm") if manager else None,
-                engine.call("GET", "/nodes") if manager else None,
-            ),
+            swarm=swarm_facts(info, None, None),
         )
+        facts["containers"] = container_facts(engine.call("GET", "/containers/json?all=1"))
+        facts["images"] = image_facts(engine.call("GET", "/images/json"))
+        facts["networks"] = network_facts(engine.call("GET", "/networks"))
+        if facts["swarm"]["manager"]:
+            facts["swarm"] = swarm_facts(info, engine.call("GET", "/swarm"), engine.call("GET", "/nodes"))
     except EngineError as error:
         # A manager without quorum answers /info but not /nodes: what was read so far stays.
         facts["error"] = str(error)

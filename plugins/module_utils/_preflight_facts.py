@@ -241,7 +241,9 @@ def check_port(facts: Facts) -> Iterator[Problem]:
             continue
         name = facts.wanted.containers.get(host, f"{facts.wanted.cluster_name}-{host}")
         containers = mapping(mapping(facts.present()[host].get("docker")).get("containers"))
-        ours = mapping(containers.get(name)).get("state") == "running"
+        container = mapping(containers.get(name))
+        # In the overlay our own container listens in a network namespace of its own: then it is somebody else.
+        ours = container.get("state") == "running" and "host" in mapping(container.get("addresses"))
         if port in tcp and not ours:
             yield Problem(
                 host,

@@ -44,7 +44,7 @@ options:
     type: dict
     default: {}
   disks:
-    description: Paths at which free space is wanted; a path that does not exist yet counts as its nearest existing parent.
+    description: Paths at which free space is wanted. One that does not exist yet counts as its nearest existing parent.
     type: list
     elements: path
     default: []
@@ -101,7 +101,9 @@ ansible_facts:
       returned: always
       contains:
         system:
-          description: Distribution, release, codename, kernel, architecture, processors, memory in bytes, host name, time in seconds.
+          description:
+            - Distribution, release, codename, kernel, architecture, processors, memory in bytes, host name.
+            - Time in seconds since the epoch.
           type: dict
           returned: always
         clock:
@@ -118,7 +120,7 @@ ansible_facts:
           type: dict
           returned: always
         files:
-          description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for, and its text where asked.
+          description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for; its text where asked.
           type: dict
           returned: always
         trees:
@@ -155,6 +157,8 @@ ansible_facts:
           returned: always
 """
 
+from typing import Any
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric import gather_fabric
@@ -163,6 +167,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu import gat
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SystemGpuIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import changed_files
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import (
+    NodeError,
     disk_facts,
     docker_facts,
     file_facts,
@@ -174,6 +179,18 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import
     system_facts,
     tree_digests,
 )
+
+
+def _mistake(asked: dict[str, Any]) -> str | None:
+    """Return what is wrong with the options beyond their types, or None."""
+    for root, wanted in asked["trees"].items():
+        if not isinstance(wanted, dict):
+            return f"trees: {root} must have a mapping of relative path to SHA-256, not {wanted!r}."
+    looks: dict[str, dict[str, Any]] = {}
+    for entry in asked["files"]:
+        if looks.setdefault(entry["path"], entry) != entry:
+            return f"files: {entry['path']} is asked for twice, in different ways. Ask once."
+    return None
 
 
 def main() -> None:
@@ -201,6 +218,9 @@ def main() -> None:
         supports_check_mode=True,
     )
     asked = module.params
+    mistake = _mistake(asked)
+    if mistake:
+        module.fail_json(msg=mistake)
     try:
         facts = {
             "system": system_facts(),
@@ -222,7 +242,11 @@ def main() -> None:
             "docker": docker_facts(SocketEngine(asked["docker_socket"])),
         }
     except OSError as error:
-        module.fail_json(msg=f"Cannot look at this node: {error}. Is the account that Ansible uses allowed to read it (become: true)?")
+        module.fail_json(
+            msg=f"Cannot look at this node: {error}. Is the account Ansible uses allowed to read it (become: true)?"
+        )
+    except NodeError as error:
+        module.fail_json(msg=f"Cannot look at this node: {error}")
     module.exit_json(changed=False, ansible_facts={"swarmspeed": facts})
 
 

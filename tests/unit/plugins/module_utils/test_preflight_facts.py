@@ -267,13 +267,18 @@ def test_missing_routes_are_said() -> None:
 
 def test_port() -> None:
     taken = host(listening={"tcp": [22, 2222]})
-    ours = {**taken, "docker": {**GOOD["docker"], "containers": {"demo-b": {"state": "running"}}}}
-    stopped = {**taken, "docker": {**GOOD["docker"], "containers": {"demo-c": {"state": "exited"}}}}
-    hosts = {"a": taken, "b": ours, "c": stopped, "d": GOOD}
+
+    def with_container(name: str, state: str, network: str) -> dict[str, Any]:
+        found = {"state": state, "addresses": {network: None}}
+        return {**taken, "docker": {**GOOD["docker"], "containers": {name: found}}}
+
+    ours, stopped = with_container("demo-b", "running", "host"), with_container("demo-c", "exited", "host")
+    in_overlay = with_container("demo-e", "running", "demo")  # listens there, not on the host
+    hosts = {"a": taken, "b": ours, "c": stopped, "d": GOOD, "e": in_overlay}
     assert lines(hosts) == []
     assert lines(hosts, network_mode="host", ssh_port=2223) == []
     assert lines(hosts, network_mode="host") == [
-        "a, c: TCP port 2222 is taken, which the training container's sshd needs with cluster_network_mode: host. "
+        "a, c, e: TCP port 2222 is taken, which the training container's sshd needs with cluster_network_mode: host. "
         "Remedy: see who listens (ss -ltnp 'sport = :2222') and stop it, or use cluster_network_mode: overlay."
     ]
     assert len(lines(hosts, network_mode="host", containers={"b": "another"})) == 1

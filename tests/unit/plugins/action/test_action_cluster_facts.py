@@ -1,0 +1,168 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The action cluster_facts: what it takes from hostvars, and its errors. Hosts are invented."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleActionFail
+from ansible.parsing.utils.yaml import from_yaml
+from ansible_collections.swarmspeed.cluster.plugins.action import cluster_facts
+from ansible_collections.swarmspeed.cluster.plugins.modules import cluster_facts as documented
+
+KEY_FILE = "/srv/x/etc/ssh/ssh_host_ed25519_key.pub"
+
+
+def host(number: int, slots: int = 0, key: str | None = None, **variables: Any) -> dict[str, Any]:
+    """Return the variables of a host with two interfaces; the second subnet is the faster one."""
+    interfaces = [
+        {
+            "name": name,
+            "kind": "physical",
+            "state": "up",
+            "mtu": mtu,
+            "speed_mbps": speed,
+            "addresses": [
+                {
+                    "address": f"{net}.{number}",
+                    "prefix": 24,
+                    "subnet": f"{net}.0/24",
+                    "family": "inet",
+                    "scope": "global",
+                }
+            ],
+        }
+        for name, net, mtu, speed in (("eth0", "192.168.7", 1500, 1000), ("eth1", "10.7.0", 9000, 100000))
+    ]
+    files = {KEY_FILE: {"exists": key is not None, **({"content": key} if key else {})}}
+    facts = {
+        "gpu": {"slots": slots, "problems": []},
+        "fabric": {"interfaces": interfaces, "routes": [], "default_interface": "eth0"},
+        "docker": {"networks": {"lab": {"subnets": ["10.20.0.0/24"]}}},
+        "files": files,
+    }
+    return {"ansible_facts": {"swarmspeed": facts}, **variables}
+
+
+def run(args: dict[str, Any], hostvars: dict[str, Any]) -> dict[str, Any]:
+    action = cluster_facts.ActionModule(
+        task=SimpleNamespace(args=args, check_mode=False, async_val=0, diff=False, action="cluster_facts"),
+        connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),  # with it, nothing can be done on a node
+        play_context=None,
+        loader=None,
+        templar=None,
+        shared_loader_obj=None,
+    )
+    result: dict[str, Any] = action.run(task_vars={"hostvars": hostvars})
+    return result
+
+
+def failure(args: dict[str, Any], hostvars: dict[str, Any]) -> str:
+    with pytest.raises(AnsibleActionFail) as caught:
+        run(args, hostvars)
+    return str(caught.value)
+
+
+def test_the_view_of_a_cluster() -> None:
+    hostvars = {
+        "a": host(1, 8, key="ssh-ed25519 AAAA a"),
+        "b": host(2, 8, gpu_slots="4"),
+        "stranger": {"ansible_facts": {}},
+    }
+    result = run({"hosts": ["b", "a"], "network": "lab", "host_key_file": KEY_FILE}, hostvars)
+    assert result["changed"] is False
+    assert list(result["ansible_facts"]) == ["swarmspeed_cluster"]
+    assert result["ansible_facts"]["swarmspeed_cluster"] == {
+        "hosts": ["b", "a"],
+        "first": "b",
+        "accelerator": "cuda",
+        "slots": {"b": 4, "a": 8},
+        "world_size": 12,
+        "underlay": {
+            "subnet": "10.7.0.0/24",
+            "mtu": 9000,
+            "interfaces": {"b": "eth1", "a": "eth1"},
+            "addresses": {"b": "10.7.0.2", "a": "10.7.0.1"},
+        },
+        "taken_networks": ["10.7.0.0/24", "192.168.7.0/24"],
+        "host_keys": {"b": None, "a": "ssh-ed25519 AAAA a"},
+    }
+    for name in result["ansible_facts"]["swarmspeed_cluster"]:
+        assert f"C({name})" in documented.RETURN
+
+
+def test_options_reach_the_view() -> None:
+    hostvars = {"a": host(1, 8)}
+    args = {"hosts": ["a"], "accelerator": "cpu", "underlay_subnet": "192.168.7.0/24"}
+    view = run(args, hostvars)["ansible_facts"]["swarmspeed_cluster"]
+    assert (view["accelerator"], view["slots"], view["underlay"]["mtu"]) == ("cpu", {"a": 1}, 1500)
+    assert "10.20.0.0/24" in view["taken_networks"]  # no network was named as ours
+    assert view["host_keys"] == {"a": None}
+
+
+def test_addresses_of_ssh_decide_between_subnets_that_are_alike() -> None:
+    hostvars = {name: host(number) for number, name in enumerate("ab", 1)}
+    for variables in hostvars.values():
+        for interface in variables["ansible_facts"]["swarmspeed"]["fabric"]["interfaces"]:
+            interface["speed_mbps"] = 1000
+    assert run({"hosts": ["a", "b"]}, hostvars)["ansible_facts"]["swarmspeed_cluster"]["underlay"]["subnet"] == (
+        "10.7.0.0/24"  # the lowest
+    )
+    for number, variables in enumerate(hostvars.values(), 1):
+        variables["ansible_host"] = f"192.168.7.{number}"
+    assert run({"hosts": ["a", "b"]}, hostvars)["ansible_facts"]["swarmspeed_cluster"]["underlay"]["subnet"] == (
+        "192.168.7.0/24"
+    )
+
+
+@pytest.mark.parametrize("unseen", [{}, {"ansible_facts": {}}, {"ansible_facts": None}])
+def test_hosts_without_facts_are_left_to_preflight(unseen: dict[str, Any]) -> None:
+    assert run({"hosts": ["a", "b", "nobody"]}, {"a": host(1), "b": unseen}) == {
+        "changed": False,
+        "skipped": True,
+        "msg": "no facts of b, nobody",
+    }
+
+
+@pytest.mark.parametrize(
+    ("args", "hostvars", "message"),
+    [
+        ({"hosts": []}, {}, "The cluster has no hosts. Remedy: list some in the groups managers and workers."),
+        (
+            {"hosts": ["a", "b"]},
+            {"a": host(1, 8), "b": host(2)},
+            "b: no NVIDIA GPU was found there, but a has one. Remedy: take the host out of the inventory, or set "
+            "cluster_accelerator: cpu.",
+        ),
+        (
+            {"hosts": ["a"]},
+            {"a": host(1, gpu_slots="many")},
+            "a: gpu_slots is 'many'. Set it to a whole number of at least 0, or remove it.",
+        ),
+        (
+            {"hosts": ["a"], "underlay_subnet": "somewhere"},
+            {"a": host(1)},
+            "cluster_underlay_subnet: 'somewhere' is not an IPv4 network such as 10.20.0.0/24.",
+        ),
+        (
+            {"hosts": ["a"], "accelerator": "gpu"},
+            {"a": host(1)},
+            "value of accelerator must be one of: auto, cuda, cpu, got: gpu",
+        ),
+        ({}, {}, "missing required arguments: hosts"),
+    ],
+)
+def test_errors(args: dict[str, Any], hostvars: dict[str, Any], message: str) -> None:
+    assert failure(args, hostvars) == message
+
+
+def test_it_needs_no_node_and_its_options_are_the_documented_ones() -> None:
+    assert cluster_facts.ActionModule._requires_connection is False
+    assert cluster_facts.ActionModule.TRANSFERS_FILES is False
+    options = from_yaml(documented.DOCUMENTATION)["options"]
+    said = failure({"hosts": ["a"], "nonsense": 1}, {"a": host(1)})
+    assert said.endswith(f"Supported parameters include: {', '.join(sorted(options))}.")

@@ -1,0 +1,344 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the documents name exists: targets, playbooks, tags, variables, paths, links, checks and their messages.
+
+Every shell command in a document stands in a fenced ``sh`` block. Each one of the README is in COMMANDS, with where it
+is run.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecs, parse_specs
+from ansible_collections.swarmspeed.cluster.tests.role_readme import default_of, refreshed, stale, table, type_of
+
+ROOT = Path(__file__).parents[2]
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT))
+    for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md", "roles/*/README.md")
+    for path in ROOT.glob(pattern)
+)
+HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
+JOURNEYS = ("site", "verify", "launch", "teardown")
+MINE = "inventories/mine"
+"""The folder that the reader makes; the README's own command makes it from inventories/example."""
+
+COMMANDS = {
+    # ci: a step of `make test`. scenario X: that scenario runs the same playbook. demo: run by hand, fills the outputs.
+    "make demo": "demo",
+    ". .venv/bin/activate": "demo",
+    "ansible-playbook site.yml -i inventories/lab": "scenario site",
+    "ansible-playbook verify.yml -i inventories/lab": "scenario site",
+    "ansible-playbook teardown.yml -i inventories/lab": "scenario site",
+    "make lab-down": "ci",
+    "python3 -m venv .venv": "real servers only",
+    "pip install -r requirements.txt": "real servers only",
+    f"cp -r inventories/example {MINE}": "real servers only",
+    f"ansible all -i {MINE} -m ping": "real servers only",
+    f"ansible-playbook site.yml -i {MINE} --check --diff": "scenario site",
+    f"ansible-playbook site.yml -i {MINE}": "scenario site",
+    f"ansible-playbook launch.yml -i {MINE}": "scenario site",
+    f"ansible-playbook verify.yml -i {MINE}": "scenario site",
+    f"ansible-playbook teardown.yml -i {MINE}": "scenario site",
+    "ansible-galaxy collection build": "scenario galaxy",
+    "ansible-galaxy collection install --offline swarmspeed-cluster-0.1.0.tar.gz": "scenario galaxy",
+    f"ansible-playbook swarmspeed.cluster.site -i {MINE}": "scenario galaxy",
+}
+
+every_document = pytest.mark.parametrize("document", DOCUMENTS)
+every_role = pytest.mark.parametrize("role", ROLES)
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", text(document), re.MULTILINE | re.DOTALL)
+
+
+def commands(document: str) -> list[str]:
+    """Return the lines of all sh blocks, without comments."""
+    lines = (line for block in blocks(document, "sh") for line in block.splitlines())
+    return [line for line in (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines) if line]
+
+
+def spans(document: str) -> list[str]:
+    """Return what stands in single backticks."""
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^ *```.*?^ *```$", "", text(document), flags=re.M | re.S))
+
+
+def said(document: str) -> list[str]:
+    """Return everything that a document names as code: spans, and the lines of sh blocks."""
+    return [*spans(document), *commands(document)]
+
+
+def specs() -> RoleSpecs:
+    found = {role: yaml.safe_load(text(f"roles/{role}/meta/argument_specs.yml")) for role in ROLES}
+    return parse_specs(found)
+
+
+def option(name: str) -> dict[str, Any]:
+    return dict(specs().options[name])
+
+
+def targets() -> dict[str, str]:
+    """Return the Makefile's targets with their recipes."""
+    found = re.findall(r"^([a-z-]+):(?!=).*\n((?:\t.*\n)*)", text("Makefile"), re.MULTILINE)
+    return dict(found)
+
+
+def steps(target: str) -> list[str]:
+    """Return the targets that `make test` and its like run one after another."""
+    words = shlex.split(targets()[target].replace("@tests/steps", "").replace("$", ""))
+    return [word.split()[0] for word in words]
+
+
+def tags() -> set[str]:
+    """Return the tags that a user may ask for: those of site.yml, and those inside its roles."""
+    found: set[str] = {"preflight"}
+    for path in [ROOT / "playbooks/site.yml", *sorted((ROOT / "roles").glob("*/tasks/*.yml"))]:
+        for listed in re.findall(r"tags: \[([^]]*)\]", path.read_text(encoding="utf-8")):
+            found.update(word.strip() for word in listed.split(","))
+    return found - {"always", "never"}
+
+
+def other_names() -> set[str]:
+    """Return names that begin like a role's variables and are something else: modules, filters, roles, tags."""
+    folders = ("plugins/modules", "plugins/action", "plugins/filter", "plugins/module_utils")
+    files = {path.stem for folder in folders for path in (ROOT / folder).iterdir()}
+    return files | set(ROLES) | tags() | {*INVENTORY_CHECKS, *FACT_CHECKS, "docker_container", "docker_gwbridge"}
+
+
+def cells(document: str, heading: str) -> Iterator[list[str]]:
+    """Yield the rows of the tables below a heading, without their first two lines."""
+    section = re.split(rf"^## {re.escape(heading)}$", text(document), flags=re.MULTILINE)[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    for line in rows[2:]:
+        yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def coded(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_the_documents_are_all_there() -> None:
+    expected = {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/troubleshooting.md"}
+    expected |= {f"docs/{name}.md" for name in JOURNEYS} | {f"roles/{role}/README.md" for role in ROLES}
+    assert sorted(expected - set(DOCUMENTS)) == []
+
+
+def test_every_command_of_the_readme_says_where_it_is_run() -> None:
+    assert sorted(set(commands("README.md")) ^ set(COMMANDS)) == []
+
+
+def test_the_readme_has_no_shell_command_outside_sh_blocks() -> None:
+    fences = re.findall(r"^ *```(\w*)$", text("README.md"), re.MULTILINE)[::2]
+    assert set(fences) <= {"sh", "text", "mermaid"}
+    outputs = "\n".join(blocks("README.md", "text"))
+    assert re.findall(r"^(?:\$ )?(?:make|ansible-playbook|pip|cp) .*", outputs, re.MULTILINE) == []
+
+
+def test_the_readme_shows_the_outputs_it_announces() -> None:
+    found = re.findall(r"<!-- OUTPUT: ([a-z ]+) -->\n```text\n", text("README.md"))
+    assert found == ["demo", "second run"]
+
+
+def test_commands_of_ci_are_steps_of_make_test() -> None:
+    for command in (command for command, where in COMMANDS.items() if where == "ci"):
+        assert command.removeprefix("make ") in ["test", *steps("test")], command
+
+
+@pytest.mark.parametrize("where", sorted({where for where in COMMANDS.values() if where.startswith("scenario ")}))
+def test_scenarios_run_the_commands_they_are_said_to_run(where: str) -> None:
+    scenario = ROOT / "molecule" / where.removeprefix("scenario ")
+    assert (scenario / "molecule.yml").is_file(), f"COMMANDS names {scenario}, which is not there"
+    files = [path for path in sorted(scenario.rglob("*")) if path.suffix in (".yml", ".py", ".sh")]
+    held = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    for command in (command for command, named in COMMANDS.items() if named == where):
+        words = command.split()
+        if words[0] == "ansible-playbook":
+            journey = words[1].removesuffix(".yml").removeprefix("swarmspeed.cluster.")
+            # By its name, or through the scenario's own play("site") or playbook("site").
+            written = rf'\b{journey}\.yml|swarmspeed\.cluster\.{journey}\b|\bplay(?:book)?\(\s*"{journey}"'
+            assert re.search(written, held), command
+        else:
+            assert words[2] in held, command
+        if "--check" in words:
+            assert "--check" in held or re.search(r"test_sequence: .*\bcheck\b", held), command
+
+
+def test_ci_runs_the_scenarios_that_the_readme_counts_on() -> None:
+    listed = re.search(r"^CI_SCENARIOS \?= (.*)$", text("Makefile"), re.MULTILINE)
+    assert listed is not None
+    needed = {where.removeprefix("scenario ") for where in COMMANDS.values() if where.startswith("scenario ")}
+    assert sorted(needed - set(listed[1].split())) == []
+
+
+@every_document
+def test_make_targets_exist(document: str) -> None:
+    named = {match[1] for line in said(document) for match in [re.match(r"make ([a-z][a-z-]*)", line)] if match}
+    assert sorted(named - set(targets())) == []
+
+
+@every_document
+def test_playbooks_and_inventories_exist(document: str) -> None:
+    for command in commands(document):
+        words = shlex.split(command)
+        if words[0] == "ansible-playbook":
+            journey = words[1].removesuffix(".yml").removeprefix("swarmspeed.cluster.")
+            assert journey in JOURNEYS, command
+            assert (ROOT / f"{journey}.yml").is_file() and (ROOT / f"playbooks/{journey}.yml").is_file(), command
+        if "-i" in words:
+            inventory = words[words.index("-i") + 1]
+            assert inventory == MINE or (ROOT / inventory).is_dir(), command
+
+
+@every_document
+def test_tags_exist(document: str) -> None:
+    named = {
+        tag for line in said(document) for tags_ in re.findall(r"--tags ([\w,]+)", line) for tag in tags_.split(",")
+    }
+    assert sorted(named - tags()) == []
+
+
+@every_document
+def test_variables_exist(document: str) -> None:
+    known, others = specs(), other_names()
+    named = {
+        name
+        for line in said(document)
+        for name in re.findall(r"(?<![\w./<-])([a-z][a-z0-9]*_[a-z0-9_]*[a-z0-9])(?![\w./(-])", line)
+        if known.prefix(name) and name not in others
+    }
+    assert sorted(named - set(known.options)) == []
+
+
+@every_document
+def test_paths_exist(document: str) -> None:
+    folders = ("collections", "docs", "examples", "inventories", "molecule", "playbooks", "plugins", "roles", "tests")
+    named = {span for span in spans(document) if span.startswith(tuple(f"{folder}/" for folder in folders))}
+    named = {span for span in named if not re.search(r"[<*…{ ]", span) and not span.startswith(MINE)}
+    assert sorted(span for span in named if not (ROOT / span).exists()) == []
+
+
+@every_document
+def test_links_lead_somewhere(document: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text(document))
+    folder = (ROOT / document).parent
+    assert [link for link in links if not (folder / link).exists()] == []
+
+
+def test_the_readme_lists_every_tag() -> None:
+    listed = [coded(row[0])[0] for row in cells("README.md", "Tags")]
+    assert sorted(listed) == sorted(tags())
+
+
+def test_the_readme_gives_the_defaults_of_the_specs() -> None:
+    rows = list(cells("README.md", "Variables that matter"))
+    assert len(rows) >= 20
+    given = {coded(row[0])[0]: row[1] for row in rows}
+    assert given == {name: default_of(option(name)) for name in given}
+
+
+def test_the_readme_names_the_tarball_of_this_version() -> None:
+    galaxy = yaml.safe_load(text("galaxy.yml"))
+    assert f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz" in text("README.md")
+
+
+@pytest.mark.parametrize("document", ["docs/verify.md", "docs/teardown.md", "docs/site.md"])
+def test_journeys_say_something_of_every_role(document: str) -> None:
+    named = {name for line in text(document).splitlines() if line.startswith("|") for name in coded(line)}
+    assert sorted(set(ROLES) - named - ({"preflight"} if document == "docs/site.md" else set())) == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "checks"),
+    [
+        ("Checks before any connection", list(INVENTORY_CHECKS)),
+        ("Checks on what was found", list(FACT_CHECKS)),
+    ],
+)
+def test_every_check_is_explained_with_the_words_it_says(heading: str, checks: list[str]) -> None:
+    source = "".join(text(str(path.relative_to(ROOT))) for path in ROOT.glob("plugins/module_utils/_preflight_*.py"))
+    source = re.sub(r'"\s*\n\s*f?"', "", source)
+    source = re.sub(r"\{[^{}\n]*\}", "…", source)
+    rows = list(cells("docs/troubleshooting.md", heading))
+    assert [coded(row[0])[0] for row in rows] == checks
+    for row in rows:
+        assert coded(row[1]) != []
+        assert [message for message in coded(row[1]) if message not in source] == []
+
+
+@every_role
+def test_role_readmes_are_alike(role: str) -> None:
+    document = f"roles/{role}/README.md"
+    assert re.findall(r"^# (.*)$", text(document), re.MULTILINE) == [role]
+    assert re.findall(r"^## (.*)$", text(document), re.MULTILINE) == HEADINGS
+    assert commands(document) == [f"ansible-playbook site.yml -i {MINE} --tags {role}"]
+
+
+@every_role
+def test_role_readmes_say_whether_teardown_undoes_anything(role: str) -> None:
+    section = text(f"roles/{role}/README.md").split("## What teardown undoes\n\n")[1]
+    assert section.startswith("Nothing;") != (ROOT / "roles" / role / "tasks" / "teardown.yml").is_file()
+
+
+@every_role
+def test_tables_of_variables_are_fresh(role: str) -> None:
+    assert stale(ROOT / "roles" / role) is None, "run: python tests/role_readme.py"
+
+
+SPEC = {
+    "argument_specs": {
+        "main": {
+            "options": {
+                "swarm_a": {
+                    "description": ["See M(a.b.c), O(swarm_b)", "and C(x|y)."],
+                    "type": "list",
+                    "elements": "str",
+                    "default": ["é"],
+                },
+                "swarm_b": {"description": "V(1) or DNS(2).", "type": "str", "choices": ["", "on"]},
+            }
+        }
+    }
+}
+
+
+def test_the_table_is_written_from_the_spec() -> None:
+    assert table(SPEC).splitlines()[2:] == [
+        '| `swarm_a` | list of str | `["é"]` | See `a.b.c`, `swarm_b` and `x\\|y`. |',
+        '| `swarm_b` | str | - | `1` or DNS(2). One of `""`, `"on"`. |',
+    ]
+    assert default_of({"default": False}) == "`false`"
+    assert type_of({}) == "str"
+
+
+def test_only_the_table_is_written() -> None:
+    readme = text("roles/host/README.md")
+    fresh = refreshed(readme, SPEC, "README.md")
+    begin, end = readme.index("<!-- variables: begin"), readme.index("<!-- variables: end -->")
+    assert fresh.startswith(readme[:begin])
+    assert fresh.endswith(readme[end:])
+    assert "`swarm_a`" in fresh
+    assert "host_packages" not in fresh
+    assert refreshed(fresh, SPEC, "README.md") == fresh
+
+
+@pytest.mark.parametrize("broken", ["no marks", "<!-- variables: end -->\n", "{both}{both}"])
+def test_a_readme_without_one_pair_of_marks_is_refused(broken: str) -> None:
+    readme = text("roles/host/README.md")
+    with pytest.raises(ValueError, match=r"x/README\.md: needs one line '<!-- variables: begin"):
+        refreshed(broken.replace("{both}", readme), SPEC, "x/README.md")
