@@ -1,0 +1,61 @@
+# Everything runs in .venv, which is made when it is missing; docs/lab.md says what a lab is.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+LAB_NAME ?= swarmspeed
+LAB_NODES ?= 3
+LAB_PURGE ?= 0
+# The scenarios of `make test`; `make test-all` runs every one.
+CI_SCENARIOS ?= smoke
+export LAB_NAME LAB_NODES LAB_PURGE
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# Molecule would look under extensions/ in a collection, and write to the home folder.
+export MOLECULE_GLOB := molecule/*/molecule.yml
+export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
+
+playbook = ansible-playbook --inventory localhost,
+
+.PHONY: help demo lab lab-down bench test test-all lint unit molecule venv
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: lab ## from nothing to a finished training job on three local nodes
+	ansible-playbook site.yml -i inventories/lab
+
+lab: venv ## local nodes to try things on [LAB_NODES=3] [LAB_NAME=swarmspeed]
+	@$(playbook) molecule/default/create.yml
+	@echo "Lab $(LAB_NAME) is up: $(if $(filter-out swarmspeed,$(LAB_NAME)),LAB_NAME=$(LAB_NAME) )ansible-playbook site.yml -i inventories/lab"
+
+lab-down: venv ## removes every trace of a lab [LAB_NAME=swarmspeed]; LAB_PURGE=1 also images, cache, engine
+	@$(playbook) molecule/default/destroy.yml
+	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"
+
+bench: lab ## seconds of a second site.yml against ansible -m setup, on the lab
+	@python tests/bench.py
+
+test: ## everything CI runs, in a lab of its own
+	@tests/steps lint unit lab-down lab "molecule SCENARIO=$(CI_SCENARIOS)" lab-down
+
+test-all: ## the same with every scenario
+	@tests/steps lint unit lab-down lab molecule lab-down
+
+lint: venv ## all linters, ansible-test sanity among them
+	ansible-lint
+	yamllint .
+	ruff check .
+	ruff format --check .
+	mypy plugins tests inventories molecule
+	tests/sanity_check
+
+unit: venv ## unit tests
+	pytest tests/unit
+
+molecule: venv ## scenarios in the lab, which stays up [SCENARIO="a b"; all without] [STEP=verify]
+	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"
+	molecule $(or $(STEP),test --destroy never) --no-command-borders $(if $(SCENARIO),$(addprefix -s ,$(SCENARIO)),--all)
+
+venv:
+	@molecule/default/venv .venv requirements.txt requirements-dev.txt
