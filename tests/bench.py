@@ -3,7 +3,7 @@
 
 """Time a second site.yml against ``ansible -m setup`` on the same nodes, in turn, in one run. Prints; judges nothing.
 
-Usage: python tests/bench.py [rounds]. The lab is up and site.yml has run on it (the first, uncounted round sees to that).
+Usage: python tests/bench.py [rounds]. The lab is up; a first, uncounted site.yml brings its nodes there.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ def spread(name: str, values: list[float]) -> str:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    first, _ = timed(SITE)
+    first, dummy = timed(SITE)
     print(f"site.yml, to bring the nodes there: {first:.1f} s")
     site: list[float] = []
     setup: list[float] = []
-    for _ in range(rounds):
+    for dummy in range(rounds):
         seconds, output = timed(SITE)
         if changes(output):
             sys.exit(f"a repeated site.yml changed something:\n{output[-4000:]}")

@@ -31,7 +31,7 @@ def arguments() -> argparse.Namespace:
 
 
 def network() -> torch.nn.Module:
-    """Return a CNN for 8 × 8 pictures of 10 classes, about 38,000 parameters."""
+    """Return a CNN for 8 by 8 pictures of 10 classes, about 38,000 parameters."""
     return torch.nn.Sequential(
         torch.nn.Conv2d(1, 16, 3, padding=1),
         torch.nn.ReLU(),
@@ -73,11 +73,14 @@ def main() -> int:
     torch.manual_seed(args.seed)
     train, held_out = digits(args.seed)
     model = network()
-    engine, _, _, _ = deepspeed.initialize(args=args, model=model, model_parameters=model.parameters())
+    engine = deepspeed.initialize(args=args, model=model, model_parameters=model.parameters())[0]
     sampler = DistributedSampler(train, shuffle=True, seed=args.seed)
     loader = DataLoader(train, batch_size=engine.train_micro_batch_size_per_gpu(), sampler=sampler, drop_last=True)
     if dist.get_rank() == 0:
-        print(f"digits: {dist.get_world_size()} ranks, backend {dist.get_backend()}, {len(loader)} steps an epoch", flush=True)
+        print(
+            f"digits: {dist.get_world_size()} ranks, backend {dist.get_backend()}, {len(loader)} steps an epoch",
+            flush=True,
+        )
 
     seen = 0.0
     for epoch in range(1, args.epochs + 1):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Writes, for the tests, which host and role a playbook changed: one JSON line a result, to the file $RECORD_CHANGES."""
+"""Writes, for the tests, which host and role a playbook changed: a JSON line a result, to the file $RECORD_CHANGES."""
 
 from __future__ import annotations
 

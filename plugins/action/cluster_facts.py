@@ -21,7 +21,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
-        _, arguments = self.validate_argument_spec(
+        dummy, arguments = self.validate_argument_spec(
             argument_spec={
                 "hosts": {"type": "list", "elements": "str", "required": True},
                 "accelerator": {"type": "str", "default": "auto", "choices": ["auto", "cuda", "cpu"]},

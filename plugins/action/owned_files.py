@@ -37,7 +37,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
-        _, arguments = self.validate_argument_spec(
+        dummy, arguments = self.validate_argument_spec(
             argument_spec={
                 "files": {"type": "list", "elements": "dict", "required": True, "options": FILE_SPEC},
             }

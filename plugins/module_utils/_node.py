@@ -45,8 +45,8 @@ def parse_dpkg(text: str, wanted: list[str]) -> dict[str, str | None]:
     """Return the installed version of each wanted package, or None, from lines ``name<TAB>status<TAB>version``."""
     versions: dict[str, str | None] = dict.fromkeys(wanted)
     for line in text.splitlines():
-        name, _, rest = line.partition("\t")
-        status, _, version = rest.partition("\t")
+        name, dummy, rest = line.partition("\t")
+        status, dummy, version = rest.partition("\t")
         if name in versions and status.strip()[1:2] == "i":
             versions[name] = version.strip() or None
     return versions

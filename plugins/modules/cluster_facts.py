@@ -11,7 +11,8 @@ module: cluster_facts
 short_description: Work out what concerns more than one node
 version_added: 0.1.0
 description:
-  - From the facts that M(swarmspeed.cluster.node_facts) gathered on every host, works out rank order, slots, accelerator, the
+  - From the facts that M(swarmspeed.cluster.node_facts) gathered on every host, works out rank order, slots,
+    accelerator, the
     underlay (the subnet that all hosts share, its addresses and smallest MTU) and the networks already in use.
   - Implemented as an action plugin that touches no host. Meant for C(run_once); its facts are set on every host.
 options:
@@ -21,7 +22,8 @@ options:
     elements: str
     required: true
   accelerator:
-    description: V(auto) is V(cuda) where every host has a usable GPU, and V(cpu) where none has one; a mixture is an error.
+    description: V(auto) is V(cuda) where every host has a usable GPU, and V(cpu) where none has one; a mixture is an
+      error.
     type: str
     choices: [auto, cuda, cpu]
     default: auto
@@ -33,7 +35,8 @@ options:
     type: str
     default: ""
   host_key_file:
-    description: The public ssh host key of each container, as M(swarmspeed.cluster.node_facts) read it (with its content).
+    description: The public ssh host key of each container, as M(swarmspeed.cluster.node_facts) read it (with its
+      content).
     type: str
 attributes:
   check_mode:
@@ -63,7 +66,8 @@ ansible_facts:
   type: dict
   contains:
     swarmspeed_cluster:
-      description: C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(underlay), C(taken_networks) and C(host_keys).
+      description: C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(underlay), C(taken_networks) and
+        C(host_keys).
       type: dict
       returned: success
 """

@@ -12,8 +12,10 @@ short_description: Compare what a node is with what it should be
 version_added: 0.1.0
 description:
   - Compares two mappings on the controller and lists where the first differs from the second.
-  - In check mode a difference is reported as a change, with its diff. This is how the roles of this collection predict, on hosts
-    that lack even Docker, what a run will do. Outside check mode the tasks that act on the differences report the change.
+  - In check mode a difference is reported as a change, with its diff. This is how the roles of this collection
+    predict, on hosts
+    that lack even Docker, what a run will do. Outside check mode the tasks that act on the differences report the
+    change.
   - Implemented as an action plugin; nothing is sent to the node.
 options:
   found:
@@ -21,7 +23,8 @@ options:
     type: dict
     required: true
   wanted:
-    description: What should be. Keys that are not named here do not count. V(null) means that the key should be absent or null.
+    description: What should be. Keys that are not named here do not count. V(null) means that the key should be
+      absent or null.
     type: dict
     required: true
 attributes:

@@ -23,7 +23,8 @@ options:
     required: true
     suboptions:
       path:
-        description: Absolute path on the node. M(swarmspeed.cluster.node_facts) must have been asked about it in this run.
+        description: Absolute path on the node. M(swarmspeed.cluster.node_facts) must have been asked about it in this
+          run.
         type: path
         required: true
       content:
@@ -46,7 +47,8 @@ options:
         type: bool
         default: false
       block:
-        description: Own only the block of this name in the file, as M(ansible.builtin.blockinfile) keeps it; mode and owner are left alone.
+        description: Own only the block of this name in the file, as M(ansible.builtin.blockinfile) keeps it; mode and
+          owner are left alone.
         type: str
       state:
         description: Whether it should be there.
@@ -59,7 +61,8 @@ attributes:
     description: Predicts from the facts; the node is not contacted.
   diff_mode:
     support: full
-    description: One diff a file. The text before is shown only where M(swarmspeed.cluster.node_facts) was asked for it; else its SHA-256.
+    description: One diff a file. The text before is shown only where M(swarmspeed.cluster.node_facts) was asked for
+      it; else its SHA-256.
   idempotent:
     support: full
     description: A file that is right is left alone.

@@ -85,19 +85,19 @@ def test_the_journeys_are_all_there_are() -> None:
 
 
 def test_site_and_verify_walk_all_roles_in_the_order_of_the_design() -> None:
-    assert [role for role, _, _ in journey("site")] == DESIGN
-    assert [role for role, _, _ in journey("verify")] == DESIGN
-    assert [role for role, _, _ in role_tasks(load(PLAYBOOKS / "tasks/verify.yml"))] == DESIGN[1:]
+    assert [role for role, dummy, dummy in journey("site")] == DESIGN
+    assert [role for role, dummy, dummy in journey("verify")] == DESIGN
+    assert [role for role, dummy, dummy in role_tasks(load(PLAYBOOKS / "tasks/verify.yml"))] == DESIGN[1:]
 
 
 def test_launch_knows_all_roles_and_walks_those_of_the_job() -> None:
-    assert [role for role, _, _ in journey("launch")] == DESIGN
-    assert [role for role, _, _ in walked("launch")] == ["preflight", "workspace", "deepspeed_launch"]
+    assert [role for role, dummy, dummy in journey("launch")] == DESIGN
+    assert [role for role, dummy, dummy in walked("launch")] == ["preflight", "workspace", "deepspeed_launch"]
 
 
 def test_teardown_walks_back_over_what_can_be_undone() -> None:
     assert UNDONE
-    assert [role for role, _, _ in walked("teardown")] == ["preflight", *UNDONE]
+    assert [role for role, dummy, dummy in walked("teardown")] == ["preflight", *UNDONE]
     # What DESIGN.md leaves to the owner of the hosts is not undone in passing.
     assert not {"preflight", "docker", "nvidia_driver", "nvidia_container_toolkit"} & set(UNDONE)
 
@@ -107,7 +107,7 @@ ENTRIES = {"site": None, "launch": None, "verify": "verify", "teardown": "teardo
 
 @pytest.mark.parametrize("name", JOURNEYS)
 def test_each_journey_enters_the_roles_by_its_own_door(name: str) -> None:
-    for role, arguments, _ in walked(name):
+    for role, arguments, dummy in walked(name):
         assert arguments.get("tasks_from") == (None if role == "preflight" else ENTRIES[name]), role
     for role, arguments, task in journey(name):
         if task["tags"] == ["never"]:

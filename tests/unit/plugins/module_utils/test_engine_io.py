@@ -10,11 +10,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Optional
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
 
-Serve = Callable[[bytes | None], "Server"]
+Serve = Callable[[Optional[bytes]], "Server"]
 
 
 class Server:
@@ -34,7 +35,7 @@ class Server:
 
     def _serve(self) -> None:
         while True:
-            connection, _ = self._listener.accept()
+            connection, dummy = self._listener.accept()
             with connection:
                 if self._stop.is_set():
                     return
@@ -50,7 +51,7 @@ class Server:
         data = b""
         while b"\r\n\r\n" not in data:
             data += connection.recv(4096)
-        head, _, body = data.partition(b"\r\n\r\n")
+        head, dummy, body = data.partition(b"\r\n\r\n")
         length = next((int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length:")), 0)
         while len(body) < length:
             body += connection.recv(4096)
@@ -100,7 +101,7 @@ def test_an_answer(serve: Serve) -> None:
 def test_a_body_is_sent_as_json(serve: Serve) -> None:
     server = serve(http("200 OK", '"n1"'))
     assert SocketEngine(server.path).call("POST", "/swarm/init", {"ListenAddr": "0.0.0.0"}) == "n1"
-    head, _, body = server.requests[0].partition(b"\r\n\r\n")
+    head, dummy, body = server.requests[0].partition(b"\r\n\r\n")
     assert head.startswith(b"POST /swarm/init ") and b"Content-Type: application/json" in head
     assert json.loads(body) == {"ListenAddr": "0.0.0.0"}
 
