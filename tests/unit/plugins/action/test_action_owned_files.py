@@ -143,7 +143,7 @@ def test_only_what_differs_is_written_in_order_and_by_the_module_for_it() -> Non
     assert result["files"] == ["/dir", "/stale", "/open", "/hosts", "/right", "/secret"]
     assert [call[1] for call in node.calls] == result["files"]
     root = {"owner": "0", "group": "0"}
-    assert [(module, args) for module, dummy, args, dummy in node.calls] == [
+    assert [(call[0], call[2]) for call in node.calls] == [
         ("ansible.builtin.file", {"path": "/dir", "mode": "0700", "state": "directory", **root}),
         ("ansible.legacy.copy", {"dest": "/stale", "content": "new\n", "mode": "0644", **root}),
         ("ansible.legacy.copy", {"dest": "/open", "content": "right\n", "mode": "0600", "owner": "7", "group": "8"}),
@@ -165,7 +165,7 @@ def test_only_what_differs_is_written_in_order_and_by_the_module_for_it() -> Non
 def test_a_block_is_removed_and_no_file_made_for_that() -> None:
     node = Node()
     run([{"path": "/hosts", "block": "s x", "state": "absent", "content": ""}], node)
-    ((module, dummy, args, dummy),) = node.calls
+    ((module, _path, args, _no_log),) = node.calls
     assert module == "ansible.builtin.blockinfile"
     assert (args["state"], args["create"], args["block"]) == ("absent", False, "")
 
@@ -197,16 +197,14 @@ def test_a_secret_is_in_no_result_and_in_no_log_of_the_node(check_mode: bool) ->
     assert result["files"] == ["/secret", "/none", "/hosts", "/stale"]
     assert "hunter2" not in json.dumps(result)
     if not check_mode:
-        assert [no_log for dummy, dummy, dummy, no_log in node.calls] == [True, True, True, False]
-        assert all(
-            "hunter2" in json.dumps(args) for dummy, dummy, args, dummy in node.calls[:3]
-        )  # the node does get it
+        assert [call[3] for call in node.calls] == [True, True, True, False]
+        assert all("hunter2" in json.dumps(call[2]) for call in node.calls[:3])  # the node does get it
 
 
 def test_no_log_of_the_task_holds_for_all_files() -> None:
     node = Node()
     run([{"path": "/stale", "content": "new\n"}, {"path": "/dir", "mode": "0700"}], node, no_log=True)
-    assert [no_log for dummy, dummy, dummy, no_log in node.calls] == [True, True]
+    assert [call[3] for call in node.calls] == [True, True]
 
 
 @pytest.mark.parametrize("entry", [*WRONG, *SECRETS])
