@@ -169,6 +169,20 @@ def check_disk(facts: Facts) -> Iterator[Problem]:
                 )
 
 
+def check_image(facts: Facts) -> Iterator[Problem]:
+    """An image that is to be there already, is."""
+    image = facts.wanted.image_present
+    if not image:
+        return
+    for host, docker in facts.sections("docker").items():
+        if image not in mapping(docker.get("images")):
+            yield Problem(
+                host,
+                f"the image {image} is not there, and training_image_source is present",
+                "load it on this host (docker load), or set training_image_source to pull, archive or build",
+            )
+
+
 def check_overlay_subnet(facts: Facts) -> Iterator[Problem]:
     """The wanted subnet of the overlay overlaps no interface, route or other Docker network of any host.
 
@@ -276,6 +290,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "python": check_python,
     "clock": check_clock,
     "disk": check_disk,
+    "image": check_image,
     "foreign_swarm": _check_foreign_swarm,
     "overlay_subnet": check_overlay_subnet,
     "port_2222": check_port,

@@ -49,6 +49,7 @@ class Wanted:
     swarm_leave_foreign: bool = False
     swarm_adopt: bool = False
     min_free: Mapping[str, Need] = field(default_factory=dict)
+    image_present: str | None = None
     ssh_port: int = SSH_PORT
     max_clock_offset: float = MAX_CLOCK_OFFSET
     containers: Mapping[str, str] = field(default_factory=dict)
@@ -127,6 +128,7 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "swarm_leave_foreign": ("swarm_leave_foreign", "true or false", _flag),
     "swarm_adopt": ("swarm_adopt", "true or false", _flag),
     "min_free_bytes": ("min_free", "a mapping of path to bytes (or to bytes, variable and unless_image)", _needs),
+    "image_present": ("image_present", "the name of an image", _text),
     "ssh_port": ("ssh_port", "a port number", whole),
     "max_clock_offset": ("max_clock_offset", "a number of seconds above 0", _seconds),
     "containers": ("containers", "a mapping of host to container name", _containers),

@@ -16,7 +16,8 @@ description:
   - The stage V(inventory) needs no connection. Its checks are C(groups), C(managers), C(names), C(network_mode),
     C(accelerator), C(gpu_slots), C(variable_names), C(variable_values) and C(files).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
-    C(distribution), C(systemd), C(python), C(clock), C(disk), C(foreign_swarm), C(overlay_subnet) and C(port_2222).
+    C(distribution), C(systemd), C(python), C(clock), C(disk), C(image), C(foreign_swarm),
+    C(overlay_subnet) and C(port_2222).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -89,6 +90,9 @@ options:
             variable that the remedy names) and C(unless_image) (a tag; a host with that image needs no such space).
         type: dict
         default: {}
+      image_present:
+        description: Tag of an image that must be there already; without one, none is checked.
+        type: str
       ssh_port:
         description: TCP port of the containers' sshd.
         type: int

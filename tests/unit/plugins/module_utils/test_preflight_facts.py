@@ -205,6 +205,24 @@ def test_disk(free: Any, need: Any, expected: list[str]) -> None:
     assert lines(hosts, min_free_bytes={"/var/lib/docker": need}) == expected
 
 
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (None, []),
+        ("demo:1", []),
+        (
+            "demo:2",
+            [
+                "a: the image demo:2 is not there, and training_image_source is present. Remedy: load it on this host "
+                "(docker load), or set training_image_source to pull, archive or build."
+            ],
+        ),
+    ],
+)
+def test_image(wanted: Any, expected: list[str]) -> None:
+    assert lines({"a": host()}, image_present=wanted) == expected
+
+
 OTHER = "Remedy: choose another overlay_network_subnet, or remove the variable to have a free one chosen."
 
 
