@@ -58,6 +58,13 @@ def check_foreign_swarm(
         elif isinstance(state, str) and state in _STUCK:
             detail = _sentence(swarm.get("error"))
             yield Problem(host, _STUCK[state] + (f": {detail}" if detail else ""), _STUCK_REMEDY[state])
+        elif state == "active" and not _node_id(swarm):
+            # Seen with engine 20.10: `docker swarm leave` timed out, and the engine stays between the two.
+            yield Problem(
+                host,
+                "has an engine that is half out of a swarm (active without a node id)",
+                "run `systemctl restart docker` there, as a `docker swarm leave` has hung",
+            )
         elif state == "active":
             active[host] = swarm
     first = managers[0] if managers else None

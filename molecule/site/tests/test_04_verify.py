@@ -1,0 +1,94 @@
+"""verify.yml passes on a whole cluster, and names node and remedy on one that is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.journey import ETC, NODES, container, inspect, on, playbook, site, whole
+
+
+@contextmanager
+def repaired(tag: str) -> Iterator[None]:
+    """Repair with the very tag that the message named."""
+    try:
+        yield
+    finally:
+        site("--tags", tag).done(change=True)
+
+
+def test_a_whole_cluster_passes_and_stays_as_it_is() -> None:
+    playbook("verify").done(change=False)
+
+
+def test_a_container_that_was_stopped() -> None:
+    with repaired("training_container"):
+        on("lab2", f"docker stop -t 1 {container('lab2')}")
+        playbook("verify", "--tags", "training_container").refused(
+            "lab2: the container swarmspeed-lab2 is exited",
+            "Remedy: ansible-playbook site.yml --tags training_container",
+        )
+
+
+def test_an_sshd_that_was_killed() -> None:
+    # PID 1 is the init that Docker gives: without sshd the container ends, and its restart policy brings it back.
+    started = inspect("lab3", "container", container("lab3"))["State"]["StartedAt"]
+    on(
+        "lab3",
+        f"docker update --restart no {container('lab3')} && docker exec {container('lab3')} pkill -KILL -o -x "
+        "sshd; sleep 1",
+    )
+    try:
+        playbook("verify").refused("lab3: the container swarmspeed-lab3 is exited")
+    finally:
+        site("--tags", "training_container").done(change=True)
+        on("lab3", f"docker update --restart unless-stopped {container('lab3')}")
+    assert inspect("lab3", "container", container("lab3"))["State"]["StartedAt"] != started
+
+
+def test_a_node_that_does_not_answer_the_others() -> None:
+    device = on(
+        "lab3", f"docker exec {container('lab3')} sh -c 'sed -n s/^GLOO_SOCKET_IFNAME=//p /root/.ssh/environment'"
+    )
+    pid = on("lab3", f"docker inspect --format '{{{{.State.Pid}}}}' {container('lab3')}")
+    on("lab3", f"nsenter --target {pid} --net iptables -A INPUT -i {device} -p tcp --dport 2222 -j DROP")
+    try:
+        run = playbook("verify", "--tags", "training_container")
+    finally:
+        on("lab3", f"nsenter --target {pid} --net iptables -D INPUT -i {device} -p tcp --dport 2222 -j DROP")
+    run.refused(
+        "From lab1: lab3: ssh: connect to host swarmspeed-lab3 port 2222: Connection timed out",
+        "no answer: open 4789/udp and 7946/tcp+udp",
+    )
+
+
+def test_an_image_that_differs() -> None:
+    reference = inspect("lab1", "container", container("lab1"))["Config"]["Image"]
+    right = inspect("lab1", "image", reference)["Id"]
+    on("lab2", f"docker tag bystander:mine {reference}")
+    try:
+        wrong = inspect("lab2", "image", reference)["Id"]
+        assert wrong != right
+        playbook("verify", "--tags", "training_image").refused(
+            f"lab2: image {reference} is {wrong} here, but {right} on lab1. "
+            "Remedy: ansible-playbook site.yml --tags training_image"
+        )
+    finally:
+        on("lab2", f"docker tag {right} {reference}")
+
+
+def test_a_hostfile_that_is_gone() -> None:
+    with repaired("hostfile"):
+        on("lab3", f"rm {ETC}/hostfile")
+        playbook("verify").refused(
+            f"lab3: {ETC}/hostfile is missing or not as it should be: DeepSpeed would train on one node only. "
+            "Remedy: ansible-playbook site.yml --tags hostfile"
+        )
+
+
+def test_all_is_whole_again() -> None:
+    playbook("verify").done(change=False)
+    whole()
+    assert [inspect(name, "container", container(name))["HostConfig"]["RestartPolicy"]["Name"] for name in NODES] == [
+        "unless-stopped"
+    ] * 3

@@ -1,0 +1,123 @@
+"""The job: started once for a specification, judged by what it did, detached from the playbook that started it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from typing import Any
+
+import pytest
+
+from tests.journey import JOBS, Run, job, on, playbook, start, variables, whole
+
+# A job of its own name beside the lab's, so that the lab's stays as it is and the cluster stays whole.
+SHORT: dict[str, Any] = {
+    "deepspeed_launch_name": "short",
+    "deepspeed_launch_args": ["--epochs", "1", "--target", "0", "--checkpoints="],
+}
+LONG: dict[str, Any] = {
+    "deepspeed_launch_name": "long",
+    "deepspeed_launch_args": ["--epochs", "100000", "--target", "0", "--checkpoints="],
+}
+
+
+def launch(**values: Any) -> Run:
+    return playbook("launch", *variables(**values))
+
+
+def wait_for(name: str, state: str, seconds: float = 60) -> dict[str, Any]:
+    deadline = time.monotonic() + seconds
+    while (found := job(name))["state"] != state:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+    return found
+
+
+def runs(name: str) -> list[str]:
+    return on("lab1", f"ls {JOBS}/{name}/runs 2>/dev/null; true").split()
+
+
+def test_another_argument_is_another_run_and_the_old_log_stays() -> None:
+    on("lab1", f"rm -rf {JOBS}/short")  # where the tests run a second time on the same lab
+    first = launch(**SHORT).done(change=True)
+    assert "Job short succeeded: 3 rank(s) on 3 node(s)." in first.text
+    # Its log was shown as it grew, each line with its node.
+    assert re.search(r"^lab1 \| digits: epoch 1/1 ", first.output, re.M)
+    again = launch(**SHORT).done(change=False)
+    assert re.search(r"Job short succeeded at \S+: not started again\.", again.text)
+    assert runs("short") == []
+    launch(**{**SHORT, "deepspeed_launch_args": ["--epochs", "2", "--target", "0", "--checkpoints="]}).done(change=True)
+    assert runs("short") == ["0001"]
+    assert "digits: epoch 1/1" in on("lab1", f"cat {JOBS}/short/runs/0001/launcher.log")
+    assert "digits: epoch 2/2" in on("lab1", f"cat {JOBS}/short/launcher.log")
+
+
+def test_a_target_that_is_missed_fails_the_playbook() -> None:
+    missed = {
+        "deepspeed_launch_name": "missed",
+        "deepspeed_launch_args": ["--epochs", "1", "--target", "1.01", "--checkpoints="],
+    }
+    run = launch(**missed).refused(
+        "Training job missed failed", f"Log: lab1:{JOBS}/missed/launcher.log", "target 1.01 MISSED"
+    )
+    assert run.changed["lab2"] == run.changed["lab3"] == 0
+    assert job("missed")["state"] == "failed"
+
+
+def test_a_hostfile_that_the_launcher_does_not_find_is_no_success_on_one_node() -> None:
+    values = {
+        **SHORT,
+        "deepspeed_launch_name": "alone",
+        "deepspeed_launch_launcher_args": ["--hostfile", "/etc/swarmspeed/nowhere"],
+    }
+    launch(**values).refused(
+        "Training job alone failed: DeepSpeed did not find its hostfile and would have trained on one node "
+        "instead of 3. "
+        "Check --hostfile in the command and that the file is mounted into the container (--tags hostfile)."
+    )
+    state = job("alone")
+    assert (state["state"], state["world_size_expected"]) == ("failed", 3)
+    assert "digits: accuracy" not in on("lab1", f"cat {JOBS}/alone/launcher.log")
+
+
+def test_fewer_nodes_than_asked_are_no_success() -> None:
+    values = {**SHORT, "deepspeed_launch_name": "fewer", "deepspeed_launch_launcher_args": ["--num_nodes", "2"]}
+    launch(**values).refused("Training job fewer failed: DeepSpeed started with a world size of 2, expected 3.")
+
+
+@pytest.fixture
+def stopped_afterwards() -> Any:
+    yield
+    on("lab1", f"test ! -d {JOBS}/long || touch {JOBS}/long/stop")
+    assert wait_for("long", "stopped")["reason"] == "on request"
+
+
+@pytest.mark.usefixtures("stopped_afterwards")
+def test_a_job_outlives_the_playbook_that_started_it() -> None:
+    launch(**LONG, deepspeed_launch_follow=False).done(change=True)
+    started = wait_for("long", "running")
+    # Another specification does not push it aside.
+    launch(**{**LONG, "deepspeed_launch_args": ["--epochs", "7"]}).refused("Nothing was changed. Stop it first")
+    # A run that follows it attaches; killing that run leaves the job alone.
+    process = start("launch", *variables(**LONG))
+    assert process.stdout
+    lines: list[str] = []
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            if "digits: epoch" in line:
+                break
+        assert any("Job long is running since" in line for line in lines), "".join(lines)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    time.sleep(3)  # longer than a heartbeat
+    now = job("long")
+    assert (now["state"], now["started_at"], now["pid"]) == ("running", started["started_at"], started["pid"])
+
+
+def test_the_jobs_left_the_cluster_whole() -> None:
+    assert job("digits")["state"] == "succeeded"
+    whole()

@@ -1,0 +1,53 @@
+"""The controller may die at any moment: the next run finishes what it began."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from tests.journey import ETC, NODES, container, inside, on, playbook, site, start, whole
+
+MOMENTS = (
+    "swarm : Join the swarm",
+    "ssh_trust : Make the cluster's key pair, once",
+    "training_container : Start the container",
+)
+
+
+def kill_at(words: str) -> str:
+    """Start site.yml, kill the controller with all its workers as soon as it names a task; return its output."""
+    process = start("site")
+    printed: list[str] = []
+    assert process.stdout
+    try:
+        for line in process.stdout:
+            printed.append(line)
+            if words in line:
+                break
+        assert process.poll() is None, "".join(printed)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return "".join(printed)
+
+
+def test_a_run_that_was_killed_again_and_again_is_finished_by_the_next() -> None:
+    playbook("teardown").done(change=True)
+    for moment in MOMENTS:
+        assert moment in kill_at(moment)
+    site().done(change=True)
+    whole()
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_the_cluster_is_complete(name: str) -> None:
+    for other in NODES:
+        assert inside(name, f"ssh {other} hostname") == container(other)
+    assert on(name, f"sha256sum < {ETC}/ssh/id_ed25519") == on("lab1", f"sha256sum < {ETC}/ssh/id_ed25519")
+
+
+def test_there_is_one_entry_a_node_in_the_swarm() -> None:
+    names = on("lab1", "docker node ls --format '{{.Hostname}} {{.Status}}'").splitlines()
+    assert sorted(names) == [f"{name} Ready" for name in NODES]

@@ -1,0 +1,229 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the tests of scenarios share: run a playbook as a user does, look into a node, compare before and after."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import testinfra
+from testinfra.host import Host
+
+ROOT = Path(__file__).parents[1]
+INVENTORY = ROOT / "inventories" / "lab"
+NODES = ("lab1", "lab2", "lab3")
+CLUSTER_ROOT = "/srv/swarmspeed/swarmspeed"
+ETC = f"{CLUSTER_ROOT}/etc"
+JOBS = f"{CLUSTER_ROOT}/jobs"
+LABEL = "swarmspeed.cluster"
+
+# All that a run may change on a node; times of start show a container or an engine that was touched.
+_SNAPSHOT = rf"""
+exec 2>/dev/null
+find {CLUSTER_ROOT} /etc/docker /etc/apt/apt.conf.d /etc/security/limits.d /etc/sysctl.d /etc/hosts \
+  /root/.ssh /root/.swarmspeed* \
+  \( -path {JOBS} -o -path '*/checkpoints' \) -prune -o -type f -printf '%p %m %U:%G ' -exec sha256sum '{{}}' ';'
+ls -1 {JOBS}
+systemctl show docker.service --property=ActiveState,ActiveEnterTimestamp
+docker ps --all --no-trunc --format '{{{{.ID}}}} {{{{.Names}}}}'
+docker ps --all --quiet | xargs --no-run-if-empty \
+  docker inspect --format '{{{{.Name}}}} {{{{.State.Status}}}} {{{{.State.StartedAt}}}}'
+docker network ls --no-trunc --format '{{{{.ID}}}} {{{{.Name}}}}'
+docker images --no-trunc --format '{{{{.ID}}}} {{{{.Repository}}}}:{{{{.Tag}}}}'
+docker info --format '{{{{.Swarm.LocalNodeState}}}} {{{{.Swarm.NodeID}}}}'
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a playbook ended. ``text`` is its output with line breaks and indentation made single blanks."""
+
+    rc: int
+    output: str
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.output.split())
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Changed tasks by host, from the recap."""
+        return {host: int(count) for host, count in re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", self.output, re.M)}
+
+    def done(self, change: bool | None = None) -> Run:
+        """Assert success; with ``change`` also that something, or nothing, was changed."""
+        assert self.rc == 0, self.output[-6000:]
+        assert set(NODES) <= set(self.changed), self.output[-3000:]
+        if change is not None:
+            assert any(self.changed.values()) is change, self.output[-6000:]
+        return self
+
+    def refused(self, *texts: str) -> Run:
+        """Assert failure with these texts, and no traceback of Ansible's or ours."""
+        assert self.rc != 0, f"was to be refused:\n{self.output[-3000:]}"
+        for text in texts:
+            assert text in self.text, f"not said: {text}\n{self.output[-6000:]}"
+        assert "Traceback" not in self.output, self.output[-6000:]
+        return self
+
+
+def command(name: str, *arguments: str | Path, inventory: Path | None = INVENTORY) -> list[str]:
+    """Return the command line of one of the collection's playbooks, of this very environment."""
+    where = ["--inventory", str(inventory)] if inventory else []
+    return [str(Path(sys.executable).with_name("ansible-playbook")), f"{name}.yml", *where, *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a user who sits in the checkout: nothing of the test runner's."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "MOLECULE_"))}
+    kept.pop("RECORD_CHANGES", None)
+    return {**kept, "ANSIBLE_NOCOLOR": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def playbook(name: str, *arguments: str | Path, inventory: Path | None = INVENTORY) -> Run:
+    """Run one of the collection's playbooks from the checkout."""
+    answer = subprocess.run(
+        command(name, *arguments, inventory=inventory),
+        cwd=ROOT,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    return Run(answer.returncode, answer.stdout)
+
+
+def site(*arguments: str | Path) -> Run:
+    return playbook("site", *arguments)
+
+
+def start(name: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """Start a playbook in a process group of its own, for tests that kill it."""
+    return subprocess.Popen(
+        command(name, *arguments),
+        cwd=ROOT,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def whole() -> None:
+    """Assert that nothing is left to repair anywhere."""
+    site().done(change=False)
+
+
+@cache
+def node(name: str) -> Host:
+    """Return a lab node to run commands on, over ssh as its inventory says, all over one connection."""
+    values = lab_inventory()["_meta"]["hostvars"][name]
+    return testinfra.get_host(
+        f"ssh://{values['ansible_user']}@{values['ansible_host']}",
+        ssh_identity_file=values["ansible_ssh_private_key_file"],
+        ssh_extra_args=values["ansible_ssh_common_args"],
+        controlpath=f"{tempfile.mkdtemp(prefix='journey')}/{name}",
+    )
+
+
+def on(name: str, command: str) -> str:
+    """Run a shell command on a node that must succeed; return what it printed."""
+    return str(node(name).check_output(command))
+
+
+def leave_swarm(name: str) -> None:
+    """Have a node leave its swarm by hand. Engine 20.10 sometimes hangs there, its container still attached."""
+    leave = "docker swarm leave --force"
+    on(name, f"timeout 60 {leave} || {{ systemctl restart docker && {leave}; }}")
+
+
+def inside(name: str, command: str) -> str:
+    """Run a shell command in a node's training container that must succeed; return what it printed."""
+    return str(node(name).check_output("docker exec %s sh -c %s", container(name), command))
+
+
+def container(name: str) -> str:
+    return f"swarmspeed-{name}"
+
+
+def inspect(name: str, kind: str, what: str) -> dict[str, Any]:
+    """Return what a node's engine says about a container, network or image."""
+    found: list[dict[str, Any]] = json.loads(node(name).check_output("docker %s inspect %s", kind, what))
+    return found[0]
+
+
+def image_archive() -> Path:
+    """Return where a scenario leaves the training image for the next one of the same lab."""
+    return ROOT / ".cache" / f"{os.environ.get('LAB_NAME', 'swarmspeed')}-training-image.tar"
+
+
+def keep_image() -> None:
+    """Save lab1's training image on the controller."""
+    values = lab_inventory()["_meta"]["hostvars"]["lab1"]
+    image = on("lab1", "docker images --format '{{.Repository}}:{{.Tag}}' swarmspeed/swarmspeed").split()[0]
+    ssh = ["ssh", "-i", values["ansible_ssh_private_key_file"], *shlex.split(values["ansible_ssh_common_args"])]
+    archive = image_archive()
+    archive.parent.mkdir(exist_ok=True)
+    with archive.open("wb") as file:
+        command = [*ssh, f"{values['ansible_user']}@{values['ansible_host']}", "docker", "save", image]
+        subprocess.run(command, stdout=file, check=True, timeout=300)
+
+
+def snapshot() -> dict[str, list[str]]:
+    """Return all that a run might change, by node: files, modes, digests, engine, containers, networks, images."""
+    taken = {name: sorted(node(name).run(_SNAPSHOT).stdout.splitlines()) for name in NODES}
+    # An empty one would be equal to any other empty one.
+    assert all(
+        any(part in line for line in lines)
+        for lines in taken.values()
+        for part in (ETC, "/etc/hosts", "ActiveState=active", "swarmspeed/swarmspeed:")
+    )
+    return taken
+
+
+def lab_inventory() -> dict[str, Any]:
+    """Return the lab's inventory as its script prints it."""
+    answer = subprocess.run(
+        [sys.executable, INVENTORY / "lab.py", "--list"], capture_output=True, text=True, check=True
+    )
+    inventory: dict[str, Any] = json.loads(answer.stdout)
+    return inventory
+
+
+def write_inventory(path: Path, managers: list[str], workers: list[str]) -> Path:
+    """Write an inventory with the lab's nodes in other groups, and none of the lab's variables."""
+    variables = lab_inventory()["_meta"]["hostvars"]
+
+    def hosts(names: list[str]) -> dict[str, Any]:
+        return {"hosts": {name: variables[name] for name in names}}
+
+    groups = {"managers": hosts(managers), "workers": hosts(workers)}
+    path.write_text(json.dumps({"cluster": {"children": groups}}), encoding="utf-8")
+    return path
+
+
+def variables(**values: Any) -> tuple[str, str]:
+    """Return the arguments that set extra variables."""
+    return ("--extra-vars", json.dumps(values))
+
+
+def job(name: str = "digits") -> dict[str, Any]:
+    """Return a job's state file."""
+    state: dict[str, Any] = json.loads(on("lab1", f"cat {JOBS}/{name}/state.json"))
+    return state
