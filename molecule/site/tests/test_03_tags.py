@@ -147,12 +147,13 @@ def test_a_tag_repairs_a_container(damage: Damage) -> None:
 
 @pytest.mark.usefixtures("mended")
 def test_an_engine_that_was_stopped_is_started() -> None:
-    on("lab3", "systemctl stop docker.socket docker.service")
+    # First the container: an engine that starts one in an overlay before it has reached a manager sometimes fails, and
+    # then does not even leave the swarm until it is restarted ("context deadline exceeded"; seen with 20.10 and 26.1).
+    on("lab3", f"docker stop -t 1 {container('lab3')} && systemctl stop docker.socket docker.service")
     run = site("--tags", "docker").done(change=True)
     assert [run.changed["lab1"], run.changed["lab2"]] == [0, 0]
     assert on("lab3", "systemctl is-active docker") == "active"
-    # The engine starts the container itself, but sometimes fails to attach it to the overlay.
-    site("--tags", "training_container").done()
+    site("--tags", "training_container").done(change=True)
     assert "lab3" in inside("lab1", "ssh lab3 hostname")
 
 
