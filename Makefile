@@ -8,7 +8,7 @@ LAB_NODES ?= 3
 LAB_PURGE ?= 0
 # The scenarios of `make test`, in an order that works: site must meet nodes that have nothing yet. `make test-all` adds the others.
 CI_SCENARIOS ?= smoke site galaxy
-MORE_SCENARIOS ?=
+MORE_SCENARIOS ?= host_network
 export LAB_NAME LAB_NODES LAB_PURGE
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

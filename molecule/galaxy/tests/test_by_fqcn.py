@@ -23,7 +23,7 @@ def run(*command: str) -> str:
     """Run a command in an empty folder with the installed collection only; return what it prints."""
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LAB_NAME", "LANG") if name in os.environ}
     environment.update(
-        ANSIBLE_CONFIG="/dev/null", ANSIBLE_COLLECTIONS_PATH=str(PLACE / "collections"), ANSIBLE_PIPELINING="1"
+        ANSIBLE_CONFIG=str(PLACE / "empty" / "ansible.cfg"), ANSIBLE_COLLECTIONS_PATH=str(PLACE / "collections")
     )
     answer = subprocess.run(
         command, cwd=PLACE / "empty", env=environment, capture_output=True, text=True, check=False, timeout=1800
