@@ -151,8 +151,11 @@ def test_the_readme_has_no_shell_command_outside_sh_blocks() -> None:
 
 
 def test_the_readme_shows_the_outputs_it_announces() -> None:
-    found = re.findall(r"<!-- OUTPUT: ([a-z ]+) -->\n```text\n", text("README.md"))
-    assert found == ["demo", "second run"]
+    shown = dict(re.findall(r"<!-- OUTPUT: ([a-z ]+) -->\n```text\n(.*?)```", text("README.md"), re.S))
+    assert list(shown) == ["demo", "second run"]
+    assert "accuracy on held-out digits" in shown["demo"] and "failed=0" in shown["demo"]
+    assert "not started again" in shown["second run"]
+    assert set(re.findall(r"changed=(\d+)", shown["second run"])) == {"0"}
 
 
 def test_commands_of_ci_are_steps_of_make_test() -> None:
