@@ -163,7 +163,7 @@ def test_sshd_listens_in_the_overlay_only_and_takes_no_passwords(name: str, subn
         assert on(name, f"bash -c 'exec 3<>/dev/tcp/{other}/2222' 2>&1; true").endswith("Connection refused")
     offered = inside(
         name,
-        f"ssh -F /dev/null -v -p 2222 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null "
+        f"ssh -F /dev/null -v -p 2222 -o StrictHostKeyChecking=accept-new -o UserKnownHostsFile=/dev/null "
         f"-o BatchMode=yes -o IdentityFile=/dev/null root@{address} true 2>&1; true",
     )
     assert re.findall(r"Authentications that can continue: (\S+)", offered)[:1] == ["publickey"]
