@@ -15,17 +15,9 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import file_digest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import common_underlay
 
-VXLAN_PORT = 4789
-"""Default data path port of a swarm (Docker Engine API, SwarmInit)."""
-
 
 class ClusterError(Exception):
     """The nodes do not make a cluster; the text names node, cause and remedy."""
-
-
-def launch_order(managers: list[str], workers: list[str]) -> list[str]:
-    """Return the hosts in rank order: managers first, then workers, each as the inventory lists them."""
-    return [*managers, *[name for name in workers if name not in managers]]
 
 
 def choose_accelerator(wanted: str, has_gpu: dict[str, bool]) -> str:

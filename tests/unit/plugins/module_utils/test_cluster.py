@@ -18,7 +18,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import
     choose_accelerator,
     cluster_view,
     fingerprint,
-    launch_order,
     slots_of,
     taken_networks,
     tree_manifest,
@@ -26,11 +25,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import UnderlayError
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-
-def test_managers_launch_first_and_nobody_twice() -> None:
-    assert launch_order(["m2", "m1"], ["w1", "m1", "w0"]) == ["m2", "m1", "w1", "w0"]
-    assert launch_order([], ["w"]) == ["w"]
 
 
 @pytest.mark.parametrize(
