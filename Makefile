@@ -8,8 +8,10 @@ LAB_NODES ?= 3
 LAB_PURGE ?= 0
 # The scenarios of `make test`, in an order that works: site must meet nodes that have nothing yet. `make test-all` adds the others.
 CI_SCENARIOS ?= smoke site galaxy
-MORE_SCENARIOS ?= host_network
-export LAB_NAME LAB_NODES LAB_PURGE
+MORE_SCENARIOS ?= host_network gpu_host driver_packages
+# The releases of DeepSpeed that hostfile and ds_config are compared with.
+ORACLE_RELEASES ?= 0.15.4 0.16.9 0.17.6 0.18.9 0.19.8
+export LAB_NAME LAB_NODES LAB_PURGE ORACLE_RELEASES
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Molecule would look under extensions/ in a collection, and write to the home folder.
@@ -18,7 +20,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab lab-down bench test test-all lint unit molecule venv
+.PHONY: help demo lab lab-down bench test test-all lint unit oracle differential molecule venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -38,10 +40,10 @@ bench: lab ## seconds of a second site.yml against ansible -m setup, on the lab
 	@python tests/bench.py
 
 test: ## everything CI runs, in a lab of its own
-	@tests/steps lint unit lab-down lab "molecule SCENARIO=$(CI_SCENARIOS)" lab-down
+	@tests/steps lint unit differential lab-down lab "molecule SCENARIO=$(CI_SCENARIOS)" lab-down
 
 test-all: ## the same with every scenario
-	@tests/steps lint unit lab-down lab "molecule SCENARIO=$(strip $(CI_SCENARIOS) $(MORE_SCENARIOS))" lab-down
+	@tests/steps lint unit differential lab-down lab "molecule SCENARIO=$(strip $(CI_SCENARIOS) $(MORE_SCENARIOS))" lab-down
 
 lint: venv ## all linters, ansible-test sanity among them
 	ansible-lint
@@ -53,6 +55,12 @@ lint: venv ## all linters, ansible-test sanity among them
 
 unit: venv ## unit tests
 	pytest tests/unit
+
+oracle: venv
+	@tests/oracle/install .cache/oracle $(ORACLE_RELEASES)
+
+differential: oracle ## hostfile and ds_config against DeepSpeed itself [ORACLE_RELEASES="0.16.9 0.19.8"]
+	pytest tests/differential
 
 molecule: venv ## scenarios in the lab, which stays up [SCENARIO="a b"; all without] [STEP=verify]
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"

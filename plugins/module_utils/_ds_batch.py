@@ -23,9 +23,13 @@ STEPS = "gradient_accumulation_steps"
 def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int] | None, list[Problem]]:
     """The three values and ``data_parallel_size``, or ``None`` where they are not known yet; and what does not fit.
 
-    Not known: without ``world_size``, with a value that an integration fills in, or with a pipeline whose number of
-    stages only the training script knows. What can be checked without the number of ranks is checked all the same.
+    Not known: without ``world_size``, with a value that an integration fills in, with a pipeline whose number of
+    stages only the training script knows, or with ``elasticity`` (before 0.19.8), which sets the batch itself. What can
+    be checked without the number of ranks is checked all the same.
     """
+    elastic = config.get("elasticity")
+    if isinstance(elastic, dict) and elastic.get("enabled") is True:
+        return None, _elastic(config, elastic)
     total, micro, steps = config.get(TOTAL), config.get(MICRO), config.get(STEPS)
     if any(value is not None and not _positive(value) for value in (total, micro, steps)):
         return None, []  # "auto", or wrong, which the schema has said
@@ -55,8 +59,9 @@ def _ranks(config: dict[str, Any], world_size: int | None) -> tuple[int | None, 
         return None, []
     pipeline = config.get("pipeline")
     stages = pipeline.get("stages", AUTO) if isinstance(pipeline, dict) else 1
-    if stages == AUTO:
+    if stages == AUTO and world_size > 1:
         return None, []
+    stages = 1 if stages == AUTO else stages
     ranks = world_size
     for path, divisor in (
         ("pipeline.stages", stages),
@@ -71,6 +76,14 @@ def _ranks(config: dict[str, Any], world_size: int | None) -> tuple[int | None, 
     if _positive(wanted) and wanted != ranks:
         return None, [Problem("data_parallel_size", f"is {wanted}, but world_size {world_size} leaves {ranks}")]
     return ranks, []
+
+
+def _elastic(config: dict[str, Any], elastic: dict[str, Any]) -> list[Problem]:
+    """Elastic training computes the batch sizes, and DeepSpeed refuses any of its own unless told to ignore them."""
+    if elastic.get("ignore_non_elastic_batch_info") is True:
+        return []
+    text = "is set by elasticity: remove it, or set elasticity.ignore_non_elastic_batch_info: true"
+    return [Problem(key, text) for key in (TOTAL, MICRO, STEPS) if key in config]
 
 
 def _misfit(total: int, micro: int | None, steps: int | None, ranks: int | None) -> str:

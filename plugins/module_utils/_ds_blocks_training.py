@@ -4,13 +4,12 @@
 """The top level of ds_config.json and the blocks of training itself: what each key may hold in which release.
 
 Source: the pydantic models and the ``get_*`` functions of the releases named in ``_ds_facts``. Left out on purpose:
-``tensor_parallel.dtype``, ``mpu`` and ``tp_group`` (Python objects, which JSON cannot hold). Where a release narrowed a
-bound (``reduce_bucket_size`` > 0 and ``topk_ratio`` inside 0 and 1 in 0.19.6, ``max_out_tokens`` > 0 in 0.19.7), the
-narrow one is asked of all: what it excludes was of no use before.
+``tensor_parallel.dtype``, ``mpu`` and ``tp_group`` (Python objects, which JSON cannot hold).
 """
 
 from __future__ import annotations
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import Version
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_field import (
     COMM_DTYPE,
     COUNT,
@@ -24,11 +23,38 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_field impor
     TEXTS,
     WHOLE,
     Field,
+    before,
     block,
     choice,
     gone,
+    needed,
     since,
 )
+
+EXTRA_REFUSED = frozenset(
+    {
+        "zero_optimization",
+        "zero_optimization.offload_param",
+        "zero_optimization.offload_optimizer",
+        "zero_optimization.zenflow",
+        "zero_optimization.leaf_module",
+        "fp16",
+        "bf16",
+        "tensorboard",
+        "wandb",
+        "comet",
+        "comms_logger",
+        "compile",
+        "hybrid_engine",
+        "tensor_parallel",
+        "tensor_parallel.tp",
+        "timers.throughput",
+        "weight_quantization",
+    }
+)
+"""Blocks in which DeepSpeed refuses a key that it does not know; in all others it ignores it."""
+PRECISION_REFUSES = Version(0, 17, 6)
+"""First known release that does so in fp16 and bf16."""
 
 TRAINING: dict[str, dict[str, Field]] = {
     "": {
@@ -71,34 +97,44 @@ TRAINING: dict[str, dict[str, Field]] = {
         "pipeline": block("pipeline"),
         "data_efficiency": block("data_efficiency"),
         "checkpoint": block("checkpoint"),
-        "datastates_ckpt": since("0.18.9", FREE),
+        "datastates_ckpt": since("0.18.9", FREE),  # handed to the DataStates engine as it is
         "dataloader_drop_last": FLAG,
         "compile": since("0.16.9", block("compile")),
         "tensor_parallel": since("0.16.9", block("tensor_parallel")),
-        "expert_parallel": since("0.19.2", FREE),
+        "expert_parallel": since("0.19.2", block("expert_parallel")),
         "weight_quantization": block("weight_quantization"),
         "use_data_before_expert_parallelism": FLAG,
         "log_level": since("0.19.3", TEXT),
         "vocabulary_size": COUNT,
         "sequence_parallel_size": COUNT,
         "data_parallel_size": COUNT,
-        "nebula": gone("0.19.7", FREE, "use the checkpoint block (checkpoint.writer) or plain checkpoints"),
+        "nebula": gone("0.19.7", block("nebula"), "use the checkpoint block (checkpoint.writer) or plain checkpoints"),
         "compression_training": gone(
-            "0.19.7", FREE, "the model would train uncompressed; use a compression library of its own"
+            "0.19.7",
+            block("compression_training"),
+            "the model would train uncompressed; use a compression library of its own",
         ),
         "quantize_training": gone("0.19.7", FREE, "there is no replacement in DeepSpeed"),
-        "sparse_attention": gone("0.19.7", FREE, "use the attention kernels of the model's library"),
-        "amp": gone("0.19.8", FREE, "use fp16, bf16 or torch_autocast"),
+        "sparse_attention": gone(
+            "0.19.7", block("sparse_attention"), "use the attention kernels of the model's library"
+        ),
+        "amp": gone("0.19.8", block("amp"), "use fp16, bf16 or torch_autocast"),
         "sparse_gradients": gone(
             "0.19.8", FLAG, "an embedding made with sparse=True is reduced sparsely without any key"
         ),
-        "eigenvalue": gone("0.19.8", FREE, "there is no replacement in DeepSpeed"),
+        "eigenvalue": gone("0.19.8", block("eigenvalue"), "there is no replacement in DeepSpeed"),
         "elasticity": gone(
-            "0.19.8", FREE, "set train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps"
+            "0.19.8",
+            block("elasticity"),
+            "set train_batch_size, train_micro_batch_size_per_gpu and gradient_accumulation_steps",
         ),
         "graph_harvesting": gone("0.19.8", FLAG, "there is no replacement in DeepSpeed"),
-        "curriculum_learning": gone("0.19.8", FREE, "use data_efficiency.data_sampling.curriculum_learning"),
-        "progressive_layer_drop": gone("0.19.8", FREE, "there is no replacement in DeepSpeed"),
+        "curriculum_learning": gone(
+            "0.19.8", block("curriculum_learning"), "use data_efficiency.data_sampling.curriculum_learning"
+        ),
+        "progressive_layer_drop": gone(
+            "0.19.8", block("progressive_layer_drop"), "there is no replacement in DeepSpeed"
+        ),
     },
     "zero_optimization": {
         "stage": Field("whole", ge=0, le=3),
@@ -123,7 +159,7 @@ TRAINING: dict[str, dict[str, Field]] = {
         "override_module_apply": FLAG,
         "parameter_alignment": since("0.19.7", FLAG),
         "pipeline_loading_checkpoint": FLAG,
-        "reduce_bucket_size": COUNT,
+        "reduce_bucket_size": before("0.19.6", SIZE, COUNT),
         "reduce_scatter": FLAG,
         "round_robin_gradients": FLAG,
         "save_muon_momentum_buffer_in_memory": since("0.18.9", FLAG),
@@ -147,7 +183,9 @@ TRAINING: dict[str, dict[str, Field]] = {
         "mics_shard_size": gone("0.19.7", WHOLE, "remove the key; MiCS sharding left DeepSpeed"),
         "mics_hierarchical_params_gather": gone("0.19.7", FLAG, "remove the key; MiCS sharding left DeepSpeed"),
         "zeropp_loco_param": gone(
-            "0.19.8", since("0.16.9", FREE), "remove the key; quantized gradients then work without error feedback"
+            "0.19.8",
+            since("0.16.9", block("zero_optimization.zeropp_loco_param")),
+            "remove the key; quantized gradients then work without error feedback",
         ),
     },
     "zero_optimization.offload_param": {
@@ -179,9 +217,10 @@ TRAINING: dict[str, dict[str, Field]] = {
         "select_interval": Field("whole", own_auto=True),
         "select_strategy": choice("auto", "step", "epoch", own_auto=True),
         "steps_per_epoch": WHOLE,
-        "topk_ratio": Field("number", gt=0, lt=1),
+        "topk_ratio": before("0.19.6", SHARE, Field("number", gt=0, lt=1)),
         "update_interval": Field("whole", gt=0, own_auto=True),
     },
+    "zero_optimization.zeropp_loco_param": {"err_beta": needed(Field("number")), "reset_T": needed(COUNT)},
     "zero_optimization.leaf_module": {"classes": TEXTS, "names": TEXTS, "name_suffixes": TEXTS},
     "fp16": {
         "enabled": FLAG,
@@ -212,8 +251,9 @@ TRAINING: dict[str, dict[str, Field]] = {
         "buffer_dtype": since("0.19.2", DTYPE),
         "keep_in_fp32_modules": since("0.19.8", Field("texts", own_auto=True)),
     },
-    "optimizer": {"type": TEXT, "params": Field("params"), "legacy_fusion": FLAG},
-    "scheduler": {"type": TEXT, "params": Field("params")},
+    # names and parameters: _ds_optimizers
+    "optimizer": {"type": needed(TEXT), "params": Field("params"), "legacy_fusion": FLAG},
+    "scheduler": {"type": needed(TEXT), "params": needed(Field("params"))},
     "activation_checkpointing": {
         "partition_activations": FLAG,
         "number_checkpoints": COUNT,

@@ -1,52 +1,55 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A ds_config.json from a preset, overrides and what is known of the job: built, checked, rendered, read back.
+"""A ds_config.json from a preset, overrides and what is known of the job: built, and checked as one release reads it.
 
-Everything here is pure; ``plugins/modules/ds_config.py`` is the glue. Facts and checks: the other ``_ds_*`` files.
+Everything here is pure; ``plugins/modules/ds_config.py`` is the glue. Facts and checks: the other ``_ds_*`` files. The
+way of the data: request → overrides in canonical form → preset (chosen for ``auto``) → merged → checked → batch →
+memory plan. Every step adds its problems, and all of them are reported at once.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _ds_batch, _ds_rules, _ds_schema
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _ds_auto, _ds_batch, _ds_rules, _ds_schema
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import (
     AUTO,
+    INTEGRATIONS,
     NEWEST,
     Version,
     nearest_known,
     parse_version,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS, preset
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_gpus import Gpus, human, read_bytes, read_gpus
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory import Memory
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory import plan as plan_memory
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import Model
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import read as read_model
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS, preset, refusal
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import Problem, shown
 
-PRECISIONS = ("auto", "fp32", "fp16", "bf16")
-_SECRET = re.compile(r"(?:^|_)(?:api_?key|token|secret|password)$", re.IGNORECASE)
-"""Not ``max_tokens``: that value would be masked wherever its digits appear."""
-_SECRET_IN_TEXT = re.compile(
-    r"""(?:\b|_)(?:api_?key|token|secret|password)["']?\s*:\s*["']?([^"',\s}]+)""", re.IGNORECASE
-)
-
-
-class UnreadableError(Exception):
-    """A file that is no ds_config.json: not JSON, a key twice, or not a mapping."""
+PRECISIONS = (AUTO, "fp32", "fp16", "bf16")
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for; the fields are the module's parameters."""
+    """What a user asks for; the fields are the module's parameters, of any type that JSON has."""
 
     preset: str | None = None
     config: dict[str, Any] = field(default_factory=dict)
-    precision: str = "auto"
+    precision: str = AUTO
     integration: str = "deepspeed"
     deepspeed_version: str = str(NEWEST)
     world_size: int | None = None
+    script_keys: Sequence[str] | None = None
+    model: dict[str, Any] | None = None
+    gpus: dict[str, Any] | None = None
+    host_memory: int | str | None = None
+    memlock: int | None = None
+    """Bytes that the job's processes may lock, -1 for no limit; ``None``: not known."""
 
 
 @dataclass(frozen=True)
@@ -57,37 +60,26 @@ class Plan:
     batch: dict[str, int] | None = None
     warnings: list[Problem] = field(default_factory=list)
     errors: list[Problem] = field(default_factory=list)
+    preset: str | None = None
+    precision: str = AUTO
+    memory: Memory | None = None
+    reasons: list[str] = field(default_factory=list)
+    """Why this precision and this preset were chosen, where that was left to us."""
 
 
 def build(request: Request) -> Plan:
-    """The configuration for a request, with all errors at once."""
-    overrides, errors = _ds_schema.plain(request.config)
-    if errors:
-        return Plan({}, errors=errors)  # nothing further can be said of a value that JSON cannot hold
+    """The configuration for a request, with all errors at once. Never raises."""
+    errors = _misfits(request)
+    overrides, found = _ds_schema.plain(request.config if isinstance(request.config, dict) else {})
+    if errors or found:
+        return Plan({}, errors=errors + found)  # nothing further can be said of a value that JSON cannot hold
     overrides, errors, warnings = _ds_schema.canonical_names(overrides)
     version = _version(request.deepspeed_version, errors, warnings)
     if request.preset is None and not overrides:
         errors.append(Problem("", f"nothing to write: give a preset ({', '.join(PRESETS)}), config, or both"))
         return Plan({}, errors=errors)
-    if request.preset == "pipeline" and request.integration != "deepspeed":
-        errors.append(Problem("preset", f"pipeline is not driven by integration {request.integration}; use deepspeed"))
-
-    config = merge(_base(request, overrides), overrides)
-    checker = _ds_schema.Checker(version, request.integration)
-    config = checker.mapping(config)
-    errors += checker.errors
-    errors += _precision_errors(request.precision, config)
-    errors += _ds_rules.conflicts(config, version)
-    warnings += _ds_rules.warnings(config)
-    batch = None
-    if request.world_size is not None and (isinstance(request.world_size, bool) or request.world_size < 1):
-        errors.append(Problem("world_size", f"must be a whole number of at least 1, not {shown(request.world_size)}"))
-    else:
-        batch, found = _ds_batch.solve(config, request.world_size)
-        errors += found
-    if batch is not None:
-        config.update({key: batch[key] for key in (_ds_batch.TOTAL, _ds_batch.MICRO, _ds_batch.STEPS)})
-    return Plan(config, batch, warnings, errors)
+    build_up = _Build(request, overrides, version, errors, warnings)
+    return build_up.plan()
 
 
 def merge(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
@@ -104,69 +96,163 @@ def merge(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def render(config: dict[str, Any]) -> str:
-    """Canonical JSON: keys in order, so that equal configurations are equal texts.
+class _Build:
+    """One request on its way to a plan; ``errors`` and ``warnings`` collect what each step finds."""
 
-    ASCII only, because DeepSpeed opens the file in the locale's encoding, which in a container is often not UTF-8.
-    """
-    return json.dumps(config, indent=2, sort_keys=True, allow_nan=False) + "\n"
+    def __init__(
+        self,
+        request: Request,
+        overrides: dict[str, Any],
+        version: Version,
+        errors: list[Problem],
+        warnings: list[Problem],
+    ) -> None:
+        self.request, self.overrides, self.version = request, overrides, version
+        self.errors, self.warnings = errors, warnings
+        self.reasons: list[str] = []
+        self.precision = request.precision
+        self.model: Model | None = None
+        self.gpus: Gpus | None = None
+        self.host_memory: int | None = None
+
+    def plan(self) -> Plan:
+        self._read_hardware()
+        self._choose_precision()
+        name = self._choose_preset()
+        config, errors = self._checked(name)
+        self.errors += errors
+        self.errors += self._precision_errors(config)
+        self.errors += _ds_rules.conflicts(config, self.version, world_size=self.request.world_size)
+        self.warnings += _ds_rules.warnings(config, self.version, self.request.memlock)
+        batch, errors = _ds_batch.solve(config, self.request.world_size)
+        self.errors += errors
+        if batch is not None:
+            config.update({key: batch[key] for key in (_ds_batch.TOTAL, _ds_batch.MICRO, _ds_batch.STEPS)})
+        memory = None if self.errors else self._memory(config)
+        return Plan(config, batch, self.warnings, self.errors, name, self.precision, memory, self.reasons)
+
+    def _read_hardware(self) -> None:
+        request = self.request
+        if request.model is not None:
+            self.model, errors = read_model(request.model)
+            self.errors += errors
+        self.gpus, errors = read_gpus(request.gpus)
+        self.errors += errors
+        self.host_memory, error = read_bytes(request.host_memory, "host_memory")
+        self.errors += [error] if error else []
+
+    def _choose_precision(self) -> None:
+        """``auto``, with a preset: what the GPUs can do, unless the overrides or the trainer's arguments decide."""
+        request = self.request
+        decided = {"fp16", "bf16", "torch_autocast"} & set(self.overrides)
+        if request.precision != AUTO or not request.preset or request.integration != "deepspeed" or decided:
+            return
+        found = _ds_auto.precision_for(self.gpus.compute_capability if self.gpus else None)
+        if found is not None:
+            self.precision = found.name
+            self.reasons.append(f"precision {found.name}: {found.reason}")
+
+    def _choose_preset(self) -> str | None:
+        """The preset's name; ``None`` without one, and where none can be had, which is then among the errors."""
+        name = self.request.preset
+        if name is None or name != AUTO:
+            problem = refusal(name, self.version) if name else None
+            if name == "pipeline" and self.request.integration != "deepspeed":
+                text = f"pipeline is not driven by integration {self.request.integration}; use deepspeed"
+                self.errors.append(Problem("preset", text))
+            self.errors += [problem] if problem else []
+            return None if problem else name
+        if self.errors or self._checked(None)[1]:
+            return None  # the plan would be made for a configuration that is not meant
+        choice, errors = _ds_auto.choose(
+            self._configuration,
+            self.model,
+            self.gpus,
+            self.request.world_size,
+            self.host_memory,
+            version=self.version,
+        )
+        self.errors += errors
+        if choice is None:
+            return None
+        self.reasons += choice.reasons
+        return choice.preset
+
+    def _configuration(self, name: str) -> dict[str, Any]:
+        """The final configuration with this preset, as far as the memory plan reads it."""
+        config = self._checked(name)[0]
+        batch, dummy = _ds_batch.solve(config, self.request.world_size)
+        return {**config, **batch} if batch else config
+
+    def _checked(self, name: str | None) -> tuple[dict[str, Any], list[Problem]]:
+        checker = _ds_schema.Checker(self.version, self.request.integration, self.request.script_keys or ())
+        config = checker.mapping(merge(self._base(name), self.overrides))
+        return config, checker.errors
+
+    def _base(self, name: str | None) -> dict[str, Any]:
+        integration = self.request.integration
+        base = preset(name, integration, self.version) if name else {}
+        if self.precision in ("fp16", "bf16"):
+            base[self.precision] = {"enabled": True}
+        elif (
+            self.precision == AUTO and name and integration != "deepspeed" and not {"fp16", "bf16"} & {*self.overrides}
+        ):
+            # the trainer's own fp16 and bf16 arguments decide
+            base.update(fp16={"enabled": AUTO}, bf16={"enabled": AUTO})
+        return base
+
+    def _precision_errors(self, config: dict[str, Any]) -> list[Problem]:
+        """Where the configuration says otherwise than ``precision``; both fp16 and bf16 true is reported elsewhere."""
+        precision, found = self.precision, []
+        for name in ("fp16", "bf16"):
+            enabled = _ds_rules.get(config, f"{name}.enabled")
+            wrong = (precision == name and enabled is not True) or (precision == "fp32" and enabled in (True, AUTO))
+            if wrong:
+                text = f"is {shown(enabled)}, but precision is {precision}; remove one of the two"
+                found.append(Problem(f"{name}.enabled", text))
+        return found
+
+    def _memory(self, config: dict[str, Any]) -> Memory | None:
+        """The plan of what is written, where model, GPUs and ranks are known; a warning where it does not fit."""
+        if self.model is None or self.gpus is None or self.request.world_size is None:
+            return None
+        memory = plan_memory(
+            config, self.model, self.gpus, self.request.world_size, self.host_memory, version=self.version
+        )
+        for place, fits, needs, available in (
+            ("GPU", memory.fits_gpu, memory.gpu, memory.gpu_available),
+            ("host", memory.fits_host, memory.host, memory.host_available),
+        ):
+            if fits is False:
+                text = f"a {place} has {human(available or 0)}, the plan needs {human(needs)}"
+                text += "; preset auto looks for one that fits"
+                self.warnings.append(Problem("memory", text))
+        return memory
 
 
-def parse(text: str) -> dict[str, Any]:
-    """Read a ds_config.json; an empty file is an empty configuration, as for DeepSpeed.
-
-    DeepSpeed reads hjson (comments, trailing commas), of which JSON is the part read here.
-    """
-    if not text.strip():
-        return {}
-    try:
-        config = json.loads(text, object_pairs_hook=_once)
-    except RecursionError as error:
-        raise UnreadableError("it is nested too deeply") from error
-    except ValueError as error:
-        raise UnreadableError(f"it is not JSON ({error})") from error
-    if not isinstance(config, dict):
-        raise UnreadableError(f"it holds {shown(config)} instead of a mapping")
-    return cast("dict[str, Any]", config)
-
-
-def same(existing: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    """Whether two configurations mean the same; ``5e8`` is ``500000000``, but ``true`` is not ``1``."""
-    normal, problems = _ds_schema.plain(existing)
-    return not problems and render(normal) == render(wanted)
-
-
-def secrets(config: Any) -> Iterator[str]:
-    """Values whose keys say that they are secret, such as ``comet.api_key``, at any depth."""
-    pending = [config]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, dict):
-            for key, value in current.items():
-                if _SECRET.search(str(key)) and value and isinstance(value, (str, int)) and not isinstance(value, bool):
-                    yield str(value)
-                else:
-                    pending.append(value)
-        elif isinstance(current, list):
-            pending.extend(current)
-
-
-def secrets_in_text(text: str) -> list[str]:
-    """The same for a file as it is, which may be JSON, hjson or broken."""
-    return _SECRET_IN_TEXT.findall(text)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in result:
-            raise ValueError(f"the key {shown(key)} is there twice, which DeepSpeed refuses")
-        result[key] = value
-    return result
+def _misfits(request: Request) -> list[Problem]:
+    """Parameters of a wrong type or choice: a module's own are checked by Ansible, but others ask here too."""
+    found = []
+    choices = [
+        ("preset", request.preset, (None, AUTO, *PRESETS)),
+        ("precision", request.precision, PRECISIONS),
+        ("integration", request.integration, INTEGRATIONS),
+    ]
+    for name, value, known in choices:
+        if not isinstance(value, (str, type(None))) or value not in known:
+            found.append(Problem(name, f"{shown(value)} is not one of {', '.join(item for item in known if item)}"))
+    if not isinstance(request.config, dict):
+        found.append(Problem("config", f"must be a mapping of DeepSpeed's keys, not {shown(request.config)}"))
+    if not isinstance(request.script_keys, (list, tuple, type(None))):
+        found.append(Problem("script_keys", f"must be a list of keys, not {shown(request.script_keys)}"))
+    for name, number, least in (("world_size", request.world_size, 1), ("memlock", request.memlock, -1)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < least):
+            found.append(Problem(name, f"must be a whole number of at least {least}, not {shown(number)}"))
+    return found
 
 
 def _version(text: str, errors: list[Problem], warnings: list[Problem]) -> Version:
-    wanted = parse_version(text)
+    wanted = parse_version(text) if isinstance(text, str) else None
     if wanted is None:
         errors.append(
             Problem(
@@ -178,30 +264,3 @@ def _version(text: str, errors: list[Problem], warnings: list[Problem]) -> Versi
     if known != wanted:
         warnings.append(Problem("deepspeed_version", f"{wanted} is not known here; checked as for {known}"))
     return known
-
-
-def _base(request: Request, overrides: dict[str, Any]) -> dict[str, Any]:
-    base = preset(request.preset, request.integration) if request.preset else {}
-    if request.precision in ("fp16", "bf16"):
-        base[request.precision] = {"enabled": True}
-    elif (
-        request.precision == "auto"
-        and request.preset
-        and request.integration != "deepspeed"
-        and not {"fp16", "bf16"} & set(overrides)
-    ):
-        # the trainer's own fp16 and bf16 arguments decide
-        base.update(fp16={"enabled": AUTO}, bf16={"enabled": AUTO})
-    return base
-
-
-def _precision_errors(precision: str, config: dict[str, Any]) -> Iterator[Problem]:
-    """Where the configuration says otherwise than ``precision``; both fp16 and bf16 true is reported elsewhere."""
-    for name in ("fp16", "bf16"):
-        enabled = _ds_rules.get(config, f"{name}.enabled")
-        if precision == name and enabled is not True:
-            yield Problem(
-                f"{name}.enabled", f"is {shown(enabled)}, but precision is {precision}; remove one of the two"
-            )
-        if precision == "fp32" and enabled in (True, AUTO):
-            yield Problem(f"{name}.enabled", f"is {shown(enabled)}, but precision is fp32; remove one of the two")

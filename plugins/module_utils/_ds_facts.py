@@ -64,6 +64,9 @@ ZERO_ALIASES = {
 }
 """Short names that DeepSpeed reads too. Written are the long ones: both together it refuses."""
 
+TENSOR_PARALLEL_ALIASES = {"replace_with_kernel_inject": "kernel_inject", "tensor_parallel": "tp"}
+"""The same for tensor_parallel, where the short ones are written."""
+
 ZERO_DEPRECATED = {
     "cpu_offload": "offload_optimizer",
     "cpu_offload_param": "offload_param",

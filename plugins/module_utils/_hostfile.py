@@ -10,20 +10,25 @@ break ``--include`` and pdsh.
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import Problem, shown
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import Problem, shown, summary
 
 MAX_SLOTS = 1024
 """Slots of one host. No host has more accelerators: a greater number is a slip of the finger."""
 MAX_NAME = 253
 """Length of a host name (RFC 1035: 255 bytes on the wire)."""
+MAX_SHOWN = 20
+"""Problems, or names, that one message spells out. A wrong template makes the same slip on thousands of hosts."""
 
 _LINE = re.compile(r"^(\S+)\s+slots=(\d+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _WHOLE = re.compile(r"[0-9]{1,9}")
+_FORMS = "a list of {name, slots} or a mapping of name to slots, with at least one host"
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,34 @@ class HostfileError(Exception):
     """A hostfile that DeepSpeed would refuse."""
 
 
-class HostsError(Exception):
-    """Hosts that must not be written, with every problem found."""
+class Checked(NamedTuple):
+    """Hosts that may be written, and the names of those that were given without a slot."""
 
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(map(str, problems)))
-        self.problems = problems
+    hosts: list[Host]
+    left_out: list[str]
+
+
+class HostsError(Exception):
+    """Hosts that must not be written, with every problem found. Its text is short however many there are."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(refusal("Hosts that cannot be used", problems))
+        self.problems = list(problems)
+
+
+def refusal(subject: str, problems: Sequence[Problem]) -> str:
+    """One message with the first ``MAX_SHOWN`` problems and the number of the others."""
+    more = len(problems) - MAX_SHOWN
+    if more <= 0:
+        return summary(subject, problems)
+    lines = map(str, problems[:MAX_SHOWN])
+    return "\n- ".join([f"{subject}: {len(problems)} problems", *lines, f"and {more} more"])
+
+
+def names_shown(names: Sequence[str]) -> str:
+    """Names for a message: the first ``MAX_SHOWN`` and the number of the others."""
+    more = len(names) - MAX_SHOWN
+    return ", ".join(names[:MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def parse(text: str) -> list[Host]:
@@ -73,42 +100,30 @@ def parse(text: str) -> list[Host]:
     return [Host(name, slots) for name, slots in hosts.items()]
 
 
-def check(entries: object) -> list[Host]:
-    """Turn ``[{name: …, slots: …}, …]`` into hosts in the same order, which is the order of ranks.
+def check(entries: object) -> Checked:
+    """Turn ``[{name: …, slots: …}, …]`` or ``{name: slots, …}`` into hosts in that order, which is the order of ranks.
 
-    Raises ``HostsError`` with all problems: no host, a name or number of slots that cannot be written, a host twice
-    (names are compared without letter case, as DNS does).
+    A host with 0 slots is left out. Raises ``HostsError`` with all problems: another type, no host with a slot, a name
+    or number of slots that cannot be written, a host twice (names are compared without letter case, as DNS does).
     """
-    if not isinstance(entries, list) or not entries:
-        raise HostsError([Problem("hosts", "must be a list of at least one {name, slots}")])
+    if not isinstance(entries, (list, dict)):
+        raise HostsError([Problem("hosts", f"must be {_FORMS}, not {shown(entries)}")])
+    if not entries:
+        raise HostsError([Problem("hosts", f"must be {_FORMS}; it is empty")])
     problems: list[Problem] = []
-    hosts: list[Host] = []
-    first: dict[str, int] = {}
-    for index, entry in enumerate(entries):
-        where = f"hosts[{index}]"
-        if not isinstance(entry, dict):
-            problems.append(Problem(where, "must be a mapping with name and slots"))
-            continue
-        unknown = sorted(str(key) for key in set(entry) - {"name", "slots"})
-        if unknown:
-            problems.append(Problem(where, f"unknown key {shown(unknown[0])}; only name and slots are written"))
-        name, slots = entry.get("name"), _slots(entry.get("slots"))
-        fault = _name_fault(name)
-        if not fault:
-            before = first.setdefault(str(name).lower(), index)
-            if before != index:
-                fault = f"{name!r} is already hosts[{before}] (letter case does not count); name each host once"
-        if fault:
-            problems.append(Problem(f"{where}.name", fault))
-        if slots is None:
-            text = f"must be a whole number from 1 to {MAX_SLOTS}, the processes on that host, one a GPU"
-            given = shown(entry.get("slots"))
-            problems.append(Problem(f"{where}.slots", f"{text}, not {given}; leave out a host that takes no part"))
-        elif not fault:
-            hosts.append(Host(str(name), slots))
+    found = Checked([], [])
+    first: dict[str, str] = {}
+    for where, entry in _entries(entries):
+        host = _host(where, entry, isinstance(entries, list), first, problems)
+        if host and host.slots:
+            found.hosts.append(host)
+        elif host:
+            found.left_out.append(host.name)
+    if not problems and not found.hosts:
+        problems = [Problem("hosts", "every host has 0 slots, so no process would run; give at least one host a slot")]
     if problems:
         raise HostsError(problems)
-    return hosts
+    return found
 
 
 def render(hosts: Iterable[Host]) -> str:
@@ -116,19 +131,16 @@ def render(hosts: Iterable[Host]) -> str:
     return "".join(f"{host.name} slots={host.slots}\n" for host in hosts)
 
 
-def world_size(hosts: Iterable[Host]) -> int:
-    """Number of ranks a job over all slots has."""
-    return sum(host.slots for host in hosts)
-
-
-def _name_fault(name: object) -> str:
+def name_fault(name: object) -> str:
+    """What is wrong with a host's name, for a message; empty where it can be written."""
     if isinstance(name, str) and len(name) <= MAX_NAME and _NAME.fullmatch(name):
         return ""
     if name is None or name == "":
         return "is missing; give the host's name"
     text = shown(name)
     if not isinstance(name, str):
-        return f"must be a name, not {text}"
+        number = isinstance(name, (int, float)) and not isinstance(name, bool)
+        return f"must be a name, not {text}" + ("; put it into quotes if it is one" if number else "")
     reason = "is not a host name: letters, digits, '.', '-' and '_', beginning with a letter or digit"
     if len(name) > MAX_NAME:
         reason = f"has {len(name)} characters; a host name has at most {MAX_NAME}"
@@ -139,12 +151,60 @@ def _name_fault(name: object) -> str:
     return f"{text} {reason}"
 
 
-def _slots(value: object) -> int | None:
-    """Slots, also as text or as ``4.0`` (a division in a template gives that); no booleans."""
+def whole_slots(value: object) -> int | None:
+    """Slots from 0 to ``MAX_SLOTS``, also as text or as ``4.0`` (a division in a template gives that); no booleans."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         return None
-    return value if 1 <= value <= MAX_SLOTS else None
+    return value if 0 <= value <= MAX_SLOTS else None
+
+
+def slots_fault(value: object) -> str:
+    """What is wrong with slots that ``whole_slots`` does not take, for a message."""
+    return (
+        f"must be a whole number from 1 to {MAX_SLOTS}, the processes on that host, one a GPU, or 0 to leave the host"
+        f" out, not {shown(value)}"
+    )
+
+
+def meant(name: object, names: Collection[str]) -> str:
+    """``, perhaps 'x' is meant`` with the nearest of the names, or nothing where none is near."""
+    if not isinstance(name, str) or len(name) > MAX_NAME:
+        return ""
+    same = (known for known in names if known.lower() == name.strip().lower())
+    near = next(same, None) or next(iter(difflib.get_close_matches(name, names, n=1, cutoff=0.75)), None)
+    return f", perhaps {near!r} is meant" if near else ""
+
+
+def _entries(entries: list[object] | dict[object, object]) -> Iterator[tuple[str, object]]:
+    """Where each entry stands, and the entry as ``{name, slots}`` whatever the form."""
+    if isinstance(entries, dict):
+        for name, slots in entries.items():
+            yield f"hosts[{shown(name)}]", {"name": name, "slots": slots}
+    else:
+        for index, entry in enumerate(entries):
+            yield f"hosts[{index}]", entry
+
+
+def _host(where: str, entry: object, listed: bool, first: dict[str, str], problems: list[Problem]) -> Host | None:
+    """One entry as a host, or its problems added to the others. ``first`` says where each name was seen first."""
+    if not isinstance(entry, dict):
+        problems.append(Problem(where, f"must be a mapping with name and slots, not {shown(entry)}"))
+        return None
+    unknown = [key for key in entry if key not in ("name", "slots")]
+    if unknown:
+        problems.append(Problem(where, f"unknown key {shown(unknown[0])}; only name and slots are written"))
+    name, slots = entry.get("name"), whole_slots(entry.get("slots"))
+    fault = name_fault(name)
+    if not fault:
+        before = first.setdefault(str(name).lower(), where)
+        if before != where:
+            fault = f"{name!r} is already {before} (letter case does not count); name each host once"
+    if fault:
+        problems.append(Problem(f"{where}.name" if listed else where, fault))
+    if slots is None:
+        problems.append(Problem(f"{where}.slots" if listed else where, slots_fault(entry.get("slots"))))
+    return None if fault or slots is None else Host(str(name), slots)

@@ -74,6 +74,7 @@ def build_spec(
     world_size: int,
     nodes: int,
     fingerprint: dict[str, Any],
+    ds_config: str | None = None,
 ) -> dict[str, Any]:
     """Everything that makes two jobs of one name the same job."""
     if not command or not command[0].strip():
@@ -85,6 +86,8 @@ def build_spec(
         )
     if chdir is not None and not chdir.startswith("/"):
         raise JobError(f"chdir: {chdir!r} is not absolute. Give a path as the container sees it.")
+    if ds_config is not None and not ds_config.startswith("/"):
+        raise JobError(f"ds_config: {ds_config!r} is not absolute. Give a path as the container sees it.")
     for key, value in environment.items():
         if not key or "=" in key or "\0" in key:
             raise JobError(f"environment: {key!r} can not be the name of a variable.")
@@ -97,6 +100,7 @@ def build_spec(
         "world_size": world_size,
         "nodes": nodes,
         "fingerprint": fingerprint,
+        "ds_config": ds_config,
     }
 
 
@@ -162,6 +166,7 @@ def refusal(recorded: dict[str, Any], differs: list[str], folder: str) -> str:
 REPORTED = (
     *("run", "spec_hash", "container", "started_at", "finished_at", "exit_code"),
     *("world_size_expected", "world_size_seen", "nodes_expected", "nodes_seen", "hosts"),
+    "deepspeed_version",
     *("failed_node", "failed_rank", "traceback", "tail"),
 )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Callable, Protocol
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_log, _job_supervisor
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_ds_config, _job_log, _job_supervisor
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Container, JobError, whole_lines
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_supervisor import GRACE, now_text, write_json
@@ -26,7 +26,9 @@ START_TIMEOUT = 15.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
 STOP_TIMEOUT = 3 * GRACE + 10
 """Seconds until a job that is being stopped must have ended; its supervisor kills after GRACE, twice at most."""
-RUN_FILES = ("launcher.log", "supervisor.log", "stop", "supervisor.py", "_job_log.py", "spec.json", "state.json")
+SOURCES = {"supervisor.py": _job_supervisor, "_job_log.py": _job_log, "_job_ds_config.py": _job_ds_config}
+"""What runs inside the container."""
+RUN_FILES = ("launcher.log", "supervisor.log", "stop", *SOURCES, "spec.json", "state.json")
 """What belongs to one run. state.json comes last: until it is moved, a rotation that was interrupted is done again."""
 
 
@@ -159,7 +161,7 @@ class Store:
                 (self.path / name).replace(aside / name)
             last = max(last, number)
         state = {**state, "run": last + 1}
-        for name, source in (("supervisor.py", _job_supervisor), ("_job_log.py", _job_log)):
+        for name, source in SOURCES.items():
             # The source, not the file: on a target this module runs out of a zip archive.
             (self.path / name).write_text(inspect.getsource(source), encoding="utf-8")
         write_json(self.path / "spec.json", {"spec": spec})

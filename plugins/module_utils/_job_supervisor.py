@@ -3,8 +3,9 @@
 
 """Runs inside the container beside the launcher of one training job: starts it, watches its log, judges its end.
 
-The module training_job copies this file and _job_log.py into the job's folder and starts it detached, so the two must
-need nothing but each other and Python 3.8. Usage: ``supervisor.py FOLDER [--sweep]``; the other options shorten tests.
+The module training_job copies this file, _job_log.py and _job_ds_config.py into the job's folder and starts it
+detached, so they must need nothing but each other and Python 3.8. Usage: ``supervisor.py FOLDER [--sweep]``; the other
+options shorten tests.
 
 Why DeepSpeed's exit code is not enough (deepspeed/launcher, releases 0.16.9 and 0.19.8): without a hostfile it trains
 on one node and only warns; when its child is ended by a signal it exits 0. So success also needs what launch.py logs
@@ -39,6 +40,8 @@ GRACE = 20.0
 """Seconds between SIGTERM and SIGKILL: DeepSpeed's pdsh runner ends the remote ranks in that time."""
 AFTER_FAILURE = 15.0
 """Seconds that ranks may go on after another one failed. Seen with Gloo: rank 0 waits for ever for a killed rank 1."""
+CHECK_TIMEOUT = 300.0
+"""Seconds that DeepSpeed may take to read its configuration: importing it from a cold disk is the slow part."""
 MARKER = "SWARMSPEED_JOB"
 """Environment variable that finds processes of a job which left the launcher's process group."""
 
@@ -84,12 +87,16 @@ class Supervisor:
             "pid": os.getpid(),
         }
         self.end_survivors()  # of an earlier run whose supervisor was killed
+        spec = request["spec"]
+        refusal = self._refusal(spec)
+        if self.asked or refusal:
+            self._finish("stopped" if self.asked else "failed", 1, self.asked or refusal)
+            return
         try:
-            launcher = self._launch(request["spec"])
+            launcher = self._launch(spec, spec["command"])
         except OSError as error:
             self._finish("failed", 127, f"the launcher could not be started: {error}. Check command and chdir.")
             return
-        spec = request["spec"]
         exit_code, fatal = self._follow(launcher, spec["world_size"], spec["nodes"])
         self.end_survivors()
         self._read_log()
@@ -100,18 +107,53 @@ class Supervisor:
         reason = fatal or self.watch.why_failed(exit_code, spec["world_size"], spec["nodes"])
         self._finish("failed" if reason else "succeeded", exit_code, reason)
 
-    def _launch(self, spec: dict[str, Any]) -> subprocess.Popen[bytes]:
+    def _refusal(self, spec: dict[str, Any]) -> str:
+        """Why DeepSpeed in this image would not take the job's configuration; empty where it does."""
+        path = spec.get("ds_config")
+        if not path:
+            return ""
+        checker = str(self.folder / "_job_ds_config.py")
+        try:
+            process = self._launch(
+                spec, ["python3", "-B", checker, path, str(spec["world_size"])], stdout=subprocess.PIPE
+            )
+        except OSError as error:
+            return f"{path} could not be checked: {error}. The image needs python3 on its PATH."
+        deadline = time.monotonic() + CHECK_TIMEOUT
+        while process.poll() is None and time.monotonic() < deadline:
+            self.tick()
+            if (self.folder / "stop").exists():
+                self.asked = self.asked or "on request"
+            if self.asked:
+                break
+            time.sleep(min(self.poll, 0.1))
+        if process.poll() is None:
+            self._stop(process)
+            return f"DeepSpeed did not read {path} within {CHECK_TIMEOUT:.0f} s. Look at the log."
+        try:
+            answer = json.loads(process.stdout.read() if process.stdout else b"")
+        except ValueError:
+            return f"DeepSpeed could not be imported to check {path}. The end of the log says why."
+        self.state["deepspeed_version"] = answer["release"] or None
+        if not answer["refusal"]:
+            return ""
+        return (
+            f"DeepSpeed {answer['release']} in this image refuses {path} for {spec['world_size']} rank(s): "
+            f"{answer['refusal']}"
+        )
+
+    def _launch(self, spec: dict[str, Any], command: list[str], stdout: int | None = None) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **spec["environment"], MARKER: str(self.folder)}
         if spec["chdir"]:
             environment["PWD"] = spec["chdir"]
         with (self.folder / "launcher.log").open("ab") as log:
             return subprocess.Popen(
-                spec["command"],
+                command,
                 cwd=spec["chdir"] or None,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdout=log if stdout is None else stdout,
+                stderr=log,
                 start_new_session=True,
             )
 

@@ -12,6 +12,7 @@ short_description: Write a checked DeepSpeed configuration
 version_added: 0.1.0
 description:
   - Writes a C(ds_config.json) from a preset and overrides, checked against one release of DeepSpeed.
+  - Plans the memory of a job from its model and GPUs, and with O(preset=auto) takes the fastest preset that fits.
   - DeepSpeed ignores a misspelt key at the top level and in many blocks, and trains with a default. This module refuses
     it and names the nearest key.
   - All errors are collected into one message, each with its path, and nothing is written when there is one.
@@ -28,12 +29,29 @@ options:
     default: present
   preset:
     description:
-      - Starting point. V(zero0) to V(zero3) are the ZeRO stages, V(zero2_offload) moves the optimizer to the CPU,
-        V(zero3_offload) the parameters too, V(pipeline) is for scripts with a C(PipelineModule) (ZeRO 1).
+      - Starting point. V(zero0) to V(zero3) are the ZeRO stages. V(zero2_offload) and V(zero3_offload_optimizer) move
+        the optimizer to the CPU, V(zero3_offload) the parameters too, V(zero3_infinity) both to a local NVMe disk,
+        whose folder O(config) must give. V(pipeline) is for scripts with a C(PipelineModule) (ZeRO 1). V(zenflow) needs
+        DeepSpeed 0.17.6, V(superoffload) 0.18.9.
+      - V(auto) takes the fastest of the ZeRO presets whose memory plan fits, and needs O(model), O(gpus) and
+        O(world_size). It never takes V(pipeline), V(zenflow) and V(superoffload), which are not for every script or
+        machine.
       - Left out, O(config) is all there is. With O(state=present) at least one of the two must be given.
       - With a Hugging Face O(integration) a preset sets V(auto) where the trainer's arguments decide.
     type: str
-    choices: [zero0, zero1, zero2, zero3, zero2_offload, zero3_offload, pipeline]
+    choices:
+      - auto
+      - zero0
+      - zero1
+      - zero2
+      - zero3
+      - zero2_offload
+      - zero3_offload_optimizer
+      - zero3_offload
+      - zero3_infinity
+      - pipeline
+      - zenflow
+      - superoffload
   config:
     description:
       - Keys of DeepSpeed laid over the preset, mapping by mapping. V(null) removes a key, a list replaces a list.
@@ -44,8 +62,9 @@ options:
     description:
       - V(fp16) and V(bf16) enable that block, V(fp32) makes sure that neither is enabled. O(config) must not say
         otherwise.
-      - V(auto) leaves it to O(config), which without an C(fp16) or C(bf16) block means fp32. With a preset and a
-        Hugging Face O(integration) it sets both to V(auto), which the trainer fills in. GPUs are not asked.
+      - V(auto) leaves it to O(config) where that has an C(fp16), C(bf16) or C(torch_autocast) block, and without a
+        preset. With one it follows O(gpus.compute_capability), bf16 from 8.0 and fp16 from 7.0 on, else fp32.
+      - With a preset and a Hugging Face O(integration) V(auto) sets both blocks to V(auto), which the trainer fills in.
     type: str
     choices: [auto, fp32, fp16, bf16]
     default: auto
@@ -69,11 +88,48 @@ options:
         C(gradient_accumulation_steps) is derived and written, and a triple that does not fit is refused.
       - The ranks are divided by C(pipeline.stages) and C(sequence_parallel_size) for that.
     type: int
+  script_keys:
+    description:
+      - Keys that only the training script reads, which DeepSpeed ignores, such as V(n_epochs) or
+        V(optimizer.no_wd_kws). They are taken as they are. A required key that the script fills in later can be named
+        too.
+      - A key that DeepSpeed knows, and one in a block where DeepSpeed refuses keys of others, is an error.
+    type: list
+    elements: str
+    default: []
+  model:
+    description:
+      - The model, for the memory plan. Either C(parameters), a count or text such as V(10B), or fields of the
+        C(config.json) of a Hugging Face model, from which they are counted. The whole file may be given.
+      - Besides C(sequence_length) in tokens (default 2048, or less where the model's maximum is less),
+        C(activation_checkpointing) (default true), C(trainable_parameters) as a count or a share such as V(1%) for LoRA
+        (default all) and C(optimizer) (default V(adam), or that of O(config)).
+    type: dict
+  gpus:
+    description: The GPUs of one host, the weakest host of the job.
+    type: dict
+    suboptions:
+      count:
+        description: Number of GPUs that take part in one host.
+        type: raw
+      memory:
+        description: Of one GPU, in bytes or as text such as V(24GB), V(80GiB) or V(24564 MiB), or a list of these.
+        type: raw
+      compute_capability:
+        description: CUDA compute capability such as V(8.6), or a list, of which the least counts.
+        type: raw
+  host_memory:
+    description: Memory of one host, in bytes or as text such as V(256GB). Not judged when left out.
+    type: raw
+  memlock:
+    description:
+      - Bytes that the job's processes may lock, -1 for no limit. With it, pinned memory that would not fit is warned
+        of.
+    type: int
   force:
     description:
-      - Replace or remove a file that is not JSON. A copy is kept beside it.
-      - Without it such a file is left as it is and the module fails. A file with comments (hjson, which DeepSpeed
-        reads too) counts as one.
+      - Replace or remove a file that is not JSON and not hjson. A copy is kept beside it.
+      - Without it such a file is left as it is and the module fails.
     type: bool
     default: false
   mode:
@@ -93,8 +149,9 @@ attributes:
     support: full
     description: Changes nothing where the file means the same and its attributes are as asked for.
 notes:
-  - Names and parameters of optimizers and schedulers are not checked, nor are C(expert_parallel), curricula and blocks
-    of removed features.
+  - A file with comments (hjson, which DeepSpeed reads) is understood; when it is written anew its comments are lost, so
+    a copy is kept beside it.
+  - The memory plan is arithmetic from published formulas; it has not been compared with a GPU.
   - Values of C(comet.api_key) and of keys named C(token), C(secret), C(password) or C(…_token) and so on are masked in
     all output.
 seealso:
@@ -120,6 +177,21 @@ EXAMPLES = r"""
         type: AdamW
         params:
           lr: 3e-5
+
+- name: Ten billion parameters on two servers of four 24 GB cards, by the fastest preset that fits
+  swarmspeed.cluster.ds_config:
+    path: /job/ds_config.json
+    preset: auto
+    world_size: 8
+    model:
+      parameters: 10B
+    gpus:
+      count: 4
+      memory: 24564 MiB
+      compute_capability: 8.6
+    host_memory: 256GB
+    config:
+      train_micro_batch_size_per_gpu: 1
 
 - name: ZeRO-3 for the Hugging Face Trainer, with larger buckets, without clipping
   swarmspeed.cluster.ds_config:
@@ -150,6 +222,40 @@ batch:
     train_micro_batch_size_per_gpu: {description: Samples in one forward pass of a rank., type: int, returned: always}
     gradient_accumulation_steps: {description: Forward passes in one step., type: int, returned: always}
     data_parallel_size: {description: Ranks with data of their own., type: int, returned: always}
+preset:
+  description: The preset that was taken, chosen by O(preset=auto) or as given. V(null) without one.
+  returned: success with O(state=present)
+  type: str
+  sample: zero3_offload_optimizer
+precision:
+  description: The precision that was taken; V(auto) where O(config) or the trainer decides.
+  returned: success with O(state=present)
+  type: str
+  sample: bf16
+reasons:
+  description: Why O(precision=auto) and O(preset=auto) took what they took, and why each faster preset does not fit.
+  returned: success with O(state=present)
+  type: list
+  elements: str
+memory:
+  description: The memory plan, in bytes. V(null) without O(model), O(gpus) and O(world_size).
+  returned: success with O(state=present)
+  type: dict
+  contains:
+    per_gpu:
+      description:
+        - C(weights), C(gradients), C(optimizer_states), C(activations), C(buffers), C(reserve) and their C(total) on
+          the fullest GPU, what is C(available), and whether it C(fits). The last two are V(null) where it was not said.
+      type: dict
+      returned: always
+    per_host:
+      description: The same for a host, without activations and with C(loading), the peak while the model is loaded.
+      type: dict
+      returned: always
+    nvme: {description: Bytes on the NVMe disk of a host., type: int, returned: always}
+    summary: {description: In one line., type: str, returned: always}
+    assumptions: {description: What was assumed., type: list, elements: str, returned: always}
+    formulas: {description: Every term with formula and source., type: list, elements: dict, returned: always}
 config_warnings:
   description:
     - What runs, but perhaps not as meant. Shown as warnings too.
@@ -170,28 +276,27 @@ errors:
     message: {description: What is wrong and what to do., type: str, returned: always}
 backup_file:
   description: Copy of the file that was replaced or removed.
-  returned: when O(force=true) replaced or removed a file that is not JSON
+  returned: when a file was replaced or removed that is not JSON, which a comment suffices for
   type: str
   sample: /job/ds_config.json.812.2026-11-20@10:00:00~
 """
 
+from dataclasses import fields
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import (
-    PRECISIONS,
-    Plan,
-    Request,
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import PRECISIONS, Plan, Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import AUTO, INTEGRATIONS, NEWEST
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import (
     UnreadableError,
-    build,
+    is_json,
     parse,
     render,
     same,
     secrets,
     secrets_in_text,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import INTEGRATIONS, NEWEST
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import as_dicts, summary
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file import (
     Found,
@@ -204,15 +309,27 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file impo
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "path": {"type": "path", "required": True},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-    "preset": {"type": "str", "choices": list(PRESETS)},
+    "preset": {"type": "str", "choices": [AUTO, *PRESETS]},
     "config": {"type": "dict", "default": {}},
     "precision": {"type": "str", "choices": list(PRECISIONS), "default": "auto"},
     "integration": {"type": "str", "choices": list(INTEGRATIONS), "default": "deepspeed"},
     "deepspeed_version": {"type": "str", "default": str(NEWEST)},
     "world_size": {"type": "int"},
+    # not a secret, though its name ends in keys
+    "script_keys": {"type": "list", "elements": "str", "default": [], "no_log": False},
+    "model": {"type": "dict"},
+    "gpus": {
+        "type": "dict",
+        "options": {"count": {"type": "raw"}, "memory": {"type": "raw"}, "compute_capability": {"type": "raw"}},
+    },
+    "host_memory": {"type": "raw"},
+    "memlock": {"type": "int"},
     "force": {"type": "bool", "default": False},
     "mode": {"type": "raw", "default": "0644"},
 }
+
+
+REQUEST = tuple(field.name for field in fields(Request))
 
 
 def existing(found: Found) -> tuple[dict[str, Any] | None, str]:
@@ -229,8 +346,7 @@ def existing(found: Found) -> tuple[dict[str, Any] | None, str]:
 
 def plan(module: AnsibleModule) -> Plan:
     """What the parameters ask for; fails the module where they contradict DeepSpeed."""
-    names = ("preset", "config", "precision", "integration", "deepspeed_version", "world_size")
-    wanted = build(Request(**{name: module.params[name] for name in names}))
+    wanted = build(Request(**{name: module.params[name] for name in REQUEST}))
     if wanted.errors:
         module.fail_json(
             msg=summary(f"The DeepSpeed configuration {module.params['path']} was not written", wanted.errors),
@@ -255,12 +371,22 @@ def main() -> None:
         before, reason = existing(found)
         module.no_log_values.update(secrets_in_text(found.text or ""))
         if reason and not module.params["force"]:
-            raise left_alone(path, "DeepSpeed configuration in JSON", reason)
+            raise left_alone(path, "DeepSpeed configuration", reason)
         if wanted:
             unchanged = before is not None and same(before, wanted.config)
             text = found.text if unchanged else render(wanted.config)
-            result.update(config=wanted.config, batch=wanted.batch, config_warnings=as_dicts(wanted.warnings))
-        result.update(settle(module, found, text, backup=bool(reason)))
+            result.update(
+                config=wanted.config,
+                batch=wanted.batch,
+                preset=wanted.preset,
+                precision=wanted.precision,
+                reasons=wanted.reasons,
+                memory=wanted.memory.as_dict() if wanted.memory else None,
+                config_warnings=as_dicts(wanted.warnings),
+            )
+        # comments of a file in hjson would be lost
+        backup = bool(reason) or not is_json(found.text or "")
+        result.update(settle(module, found, text, backup=backup))
     except TextFileError as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

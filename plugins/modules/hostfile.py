@@ -15,27 +15,44 @@ description:
   - Writes nothing else, so that every launcher and C(ds_ssh) read it alike. Comments and further words in an existing
     file are dropped, because C(ds_ssh) takes the first word of every line for a host.
   - Checks all hosts before anything is written, and reports all problems at once.
+  - Resolves DeepSpeed's C(--include) and C(--exclude) for one launch into text that names every slot. The file itself
+    always lists all hosts with all their slots, as it can only say how many slots a host has, not which are used.
 options:
   path:
     description: Where the hostfile is. Its folder must exist. A symbolic link is followed.
     type: path
     required: true
   hosts:
-    description: The hosts, rank 0 first. Required with O(state=present).
-    type: list
-    elements: dict
-    suboptions:
-      name:
-        description:
-          - Name or IPv4 address by which the launching host reaches this one over ssh. Must be given.
-          - Letters, digits, C(.), C(-) and C(_), beginning with a letter or digit, at most 253 characters. Names that
-            differ only in letter case count as the same host.
-        type: str
-      slots:
-        description:
-          - Number of processes on the host, one for each GPU, from 1 to 1024. Must be given.
-          - A whole number. Other types are taken here only so that V(true) and V(2.5) can be refused by name.
-        type: raw
+    description:
+      - The hosts, rank 0 first. Required with O(state=present).
+      - Either a list of mappings with C(name) and C(slots), both of which must be given, or one mapping of name to
+        slots. Both keep their order. Text is not parsed.
+      - >-
+        A name is the name or IPv4 address by which the launching host reaches this one over ssh: letters, digits, C(.),
+        C(-) and C(_), beginning with a letter or digit, at most 253 characters. Names that differ only in letter case
+        count as the same host.
+      - Slots are the number of processes on the host, one for each GPU, from 1 to 1024. A host with 0 slots takes no
+        part; it is left out with a warning. At least one host must have a slot.
+      - P(swarmspeed.cluster.to_hostfile#filter) makes the list from inventory hosts and their GPUs.
+    type: raw
+  include:
+    description:
+      - The hosts and slots that a launch uses, in the grammar of C(deepspeed --include),
+        C(NAME[:SLOT[,SLOT...]][@NAME...]); a name alone is the whole host. The order is that of O(hosts) all the same.
+      - DeepSpeed 0.15.2 to 0.19.6 take a name alone for no slots, and slots that the host does not have. RV(include)
+        names every slot and so means the same to every release; a host or slot that is not there is refused.
+      - Text. Empty means no filter. Cannot be combined with O(exclude).
+    type: raw
+  exclude:
+    description:
+      - The hosts and slots that a launch does not use, in the grammar of O(include).
+    type: raw
+  first_host:
+    description:
+      - Name of the host that must hold rank 0, because its address is what the launcher gets as C(--master_addr).
+      - The module fails where another host would hold it, be it that this one does not come first, has no slot, or is
+        filtered out.
+    type: raw
   state:
     description: Whether the hostfile is there.
     type: str
@@ -64,9 +81,14 @@ attributes:
     support: full
     description: Changes nothing where the file and its attributes are as asked for.
 notes:
-  - The grammar of the file is that of C(deepspeed/launcher/runner.py), DeepSpeed 0.19.8.
+  - The grammars of file and filters are those of C(deepspeed/launcher/runner.py), DeepSpeed 0.19.8.
+  - Of DeepSpeed's launchers C(pdsh) takes every filter, and C(slurm), from 0.19.7 on, one that leaves each host the
+    same first slots. C(openmpi), C(mpich), C(impi) and C(mvapich) take none.
 seealso:
   - module: swarmspeed.cluster.ds_config
+  - module: swarmspeed.cluster.gpu_info
+  - plugin: swarmspeed.cluster.to_hostfile
+    plugin_type: filter
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -81,6 +103,21 @@ EXAMPLES = r"""
       - name: gpu2
         slots: 8
 
+- name: Every server of a group with as many slots as gpu_info found GPUs there
+  swarmspeed.cluster.hostfile:
+    path: /job/hostfile
+    hosts: "{{ groups['gpu_servers'] | swarmspeed.cluster.to_hostfile(hostvars) }}"
+
+- name: A launch that leaves out the first GPU of gpu2
+  swarmspeed.cluster.hostfile:
+    path: /job/hostfile
+    hosts: {gpu1: 4, gpu2: 4}
+    exclude: gpu2:0
+    first_host: gpu1
+  register: hostfile
+# hostfile.include is gpu1:0,1,2,3@gpu2:1,2,3, hostfile.world_size is 7, and the launch is
+# deepspeed --hostfile /job/hostfile --include {{ hostfile.include }} --master_addr (the address of gpu1) ...
+
 - name: No hostfile any more
   swarmspeed.cluster.hostfile:
     path: /job/hostfile
@@ -89,7 +126,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 hosts:
-  description: The hosts as written, rank 0 first.
+  description: The hosts as written, in the order of ranks.
   returned: success with O(state=present)
   type: list
   elements: dict
@@ -97,19 +134,41 @@ hosts:
     name: {description: Name of the host., type: str, returned: always}
     slots: {description: Processes on the host., type: int, returned: always}
   sample: [{name: gpu1, slots: 8}, {name: gpu2, slots: 8}]
+left_out:
+  description: Names of the hosts that are not written because they have 0 slots.
+  returned: success with O(state=present)
+  type: list
+  elements: str
+  sample: []
+chosen:
+  description: What the launch uses after O(include) or O(exclude), rank 0 first; everything where neither is given.
+  returned: success with O(state=present)
+  type: list
+  elements: dict
+  contains:
+    name: {description: Name of the host., type: str, returned: always}
+    slots: {description: "Numbers of its slots, counted from 0.", type: list, elements: int, returned: always}
+  sample: [{name: gpu1, slots: [0, 1, 2, 3]}, {name: gpu2, slots: [1, 2, 3]}]
+include:
+  description:
+    - What to hand to C(deepspeed --include), which every release of DeepSpeed resolves to RV(chosen).
+    - Empty where everything is chosen, and no filter needed.
+  returned: success with O(state=present)
+  type: str
+  sample: "gpu1:0,1,2,3@gpu2:1,2,3"
 world_size:
-  description: Number of ranks over all hosts, the sum of their slots.
+  description: Number of ranks of the launch, the number of slots in RV(chosen).
   returned: success with O(state=present)
   type: int
-  sample: 16
+  sample: 7
 first_host:
-  description: Name of the host of rank 0, where the master address is.
+  description: Name of the host of rank 0 in RV(chosen), where the master address is.
   returned: success with O(state=present)
   type: str
   sample: gpu1
 errors:
-  description: Everything that is wrong with O(hosts).
-  returned: failure because of O(hosts)
+  description: Everything that is wrong with O(hosts), O(include), O(exclude) and O(first_host).
+  returned: failure because of one of these options
   type: list
   elements: dict
   contains:
@@ -122,19 +181,19 @@ backup_file:
   sample: /job/hostfile.812.2026-11-20@10:00:00~
 """
 
-from dataclasses import asdict
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import (
     HostfileError,
     HostsError,
-    check,
+    names_shown,
     parse,
+    refusal,
     render,
-    world_size,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import as_dicts, summary
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_filters import Plan, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import as_dicts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file import (
     Found,
     TextFileError,
@@ -143,13 +202,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file impo
     settle,
 )
 
+CHOICE = ("hosts", "include", "exclude", "first_host")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "path": {"type": "path", "required": True},
-    "hosts": {
-        "type": "list",
-        "elements": "dict",
-        "options": {"name": {"type": "str"}, "slots": {"type": "raw"}},
-    },
+    # raw, so that any other type is refused by the same words, and no number is taken for text
+    **{name: {"type": "raw"} for name in CHOICE},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "force": {"type": "bool", "default": False},
     "mode": {"type": "raw", "default": "0644"},
@@ -169,6 +226,18 @@ def fault(found: Found) -> str:
     return ""
 
 
+def facts(planned: Plan) -> dict[str, Any]:
+    """What the module returns of a plan."""
+    return {
+        "hosts": [{"name": host.name, "slots": host.slots} for host in planned.hosts],
+        "left_out": planned.left_out,
+        "chosen": [{"name": host.name, "slots": list(host.slots)} for host in planned.chosen],
+        "include": planned.include,
+        "world_size": planned.world_size,
+        "first_host": planned.first_host,
+    }
+
+
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(
@@ -182,11 +251,11 @@ def main() -> None:
     wanted = None
     try:
         if module.params["state"] == "present":
-            hosts = check(module.params["hosts"])
-            wanted = render(hosts)
-            result.update(
-                hosts=[asdict(host) for host in hosts], world_size=world_size(hosts), first_host=hosts[0].name
-            )
+            planned = plan(*(module.params[name] for name in CHOICE))
+            wanted = render(planned.hosts)
+            result.update(facts(planned))
+            if planned.left_out:
+                module.warn(f"Left out of the hostfile {path}, having 0 slots: {names_shown(planned.left_out)}")
         found = read(path)
         reason = fault(found)
         if reason and not module.params["force"]:
@@ -194,7 +263,7 @@ def main() -> None:
         result.update(settle(module, found, wanted, backup=bool(reason)))
     except HostsError as error:
         module.fail_json(
-            msg=summary(f"The hostfile {path} was not written", error.problems), errors=as_dicts(error.problems)
+            msg=refusal(f"The hostfile {path} was not written", error.problems), errors=as_dicts(error.problems)
         )
     except TextFileError as error:
         module.fail_json(msg=str(error))

@@ -74,6 +74,14 @@ options:
         ds_config.
     type: dict
     default: {}
+  ds_config:
+    description:
+      - DeepSpeed configuration to check before the launcher starts, as an absolute path in the container.
+      - The DeepSpeed of the container's C(python3) reads it for O(world_size) ranks. When it refuses, the job has
+        failed with what it said, and no rank was started. This takes 1 to 3 seconds, and is not done where that Python
+        has no DeepSpeed.
+      - Values V(auto) at its top level, which an integration fills in, are left out of the check.
+    type: str
   rerun:
     description: Start a job that has succeeded once more.
     type: bool
@@ -188,6 +196,9 @@ job:
       description: Names that begin the log lines of the nodes.
       type: list
       elements: str
+    deepspeed_version:
+      description: Release of DeepSpeed that has read O(ds_config). Null when none has.
+      type: str
     failed_node:
       description: Node that failed first, where known.
       type: str
@@ -244,7 +255,7 @@ class Call:
         self.spec = {} if params["observe"] or params["state"] != "started" else self._spec()
 
     def _spec(self) -> dict[str, Any]:
-        keys = ("command", "chdir", "environment", "world_size", "nodes", "fingerprint")
+        keys = ("command", "chdir", "environment", "world_size", "nodes", "fingerprint", "ds_config")
         return _job.build_spec(**{key: self.params[key] for key in keys})
 
     def run(self) -> dict[str, Any]:
@@ -352,6 +363,7 @@ def main() -> None:
             "world_size": {"type": "int"},
             "nodes": {"type": "int"},
             "fingerprint": {"type": "dict", "default": {}},
+            "ds_config": {"type": "str"},
             "rerun": {"type": "bool", "default": False},
             "observe": {"type": "bool", "default": False},
             "log_offset": {"type": "int", "default": 0},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.journey import JOBS, Run, job, on, playbook, start, variables, whole
+from tests.journey import ETC, JOBS, Run, job, on, playbook, site, start, variables, whole
 
 # A job of its own name beside the lab's, so that the lab's stays as it is and the cluster stays whole.
 SHORT: dict[str, Any] = {
@@ -87,6 +88,28 @@ def test_fewer_nodes_than_asked_are_no_success() -> None:
     launch(**values).refused("Training job fewer failed: DeepSpeed started with a world size of 2, expected 3.")
 
 
+def test_a_configuration_that_only_deepspeed_can_refuse_starts_no_rank() -> None:
+    # GPUDirect Storage needs CUDA, which is the image's matter: our own checks let it pass.
+    launch(
+        **{**SHORT, "deepspeed_launch_name": "gds"},
+        deepspeed_launch_ds_config={"train_micro_batch_size_per_gpu": 16, "aio": {"use_gds": True}},
+    ).refused(
+        "Training job gds failed: DeepSpeed 0.19.8 in this image refuses /etc/swarmspeed/ds_config.json for 3 rank(s): "
+        "AssertionError: GDS currently only supported for CUDA accelerator."
+    )
+    assert (job("gds")["deepspeed_version"], job("gds")["world_size_seen"]) == ("0.19.8", None)
+
+
+def test_a_job_on_some_hosts_alone() -> None:
+    on("lab2", f"rm -rf {JOBS}/some")
+    run = launch(**{**SHORT, "deepspeed_launch_name": "some"}, deepspeed_launch_include="lab3@lab2:0").done(change=True)
+    assert "Job some succeeded: 2 rank(s) on 2 node(s)." in run.text
+    state = json.loads(on("lab2", f"cat {JOBS}/some/state.json"))
+    assert state["hosts"] == ["lab2", "lab3"]
+    # The hostfile is that of the cluster, whatever one launch uses of it.
+    assert on("lab1", f"cat {ETC}/hostfile").split() == ["lab1", "slots=1", "lab2", "slots=1", "lab3", "slots=1"]
+
+
 @pytest.fixture
 def stopped_afterwards() -> Any:
     yield
@@ -119,5 +142,8 @@ def test_a_job_outlives_the_playbook_that_started_it() -> None:
 
 
 def test_the_jobs_left_the_cluster_whole() -> None:
+    # Configurations of others were written meanwhile; the lab's own is there again, and its job is not run again.
+    site().done()
+    site().done(change=False)
     assert job("digits")["state"] == "succeeded"
     whole()

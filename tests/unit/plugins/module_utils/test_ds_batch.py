@@ -32,6 +32,7 @@ def batch(total: Any = None, micro: Any = None, steps: Any = None, **more: Any) 
         (batch(total=8, micro=1, sequence_parallel_size=2), 8, (8, 1, 2, 4)),
         (batch(total=8, micro=1, pipeline={"stages": 4}), 8, (8, 1, 4, 2)),
         (batch(micro=1, data_parallel_size=4, sequence_parallel_size=2), 8, (4, 1, 1, 4)),
+        (batch(micro=2, pipeline={"stages": "auto"}), 1, (2, 2, 1, 1)),
     ],
 )
 def test_the_missing_value_is_derived(config: dict[str, Any], world_size: int, solved: tuple[int, ...]) -> None:
@@ -112,14 +113,24 @@ def test_what_does_not_fit_is_refused_with_what_would(
         (batch(micro=2, pipeline={"stages": "auto"}), 8),
         (batch(total=-8), 8),
         (batch(total=True), 8),
+        ({"elasticity": {"enabled": True}}, 8),
+        (batch(total=8, elasticity={"enabled": True, "ignore_non_elastic_batch_info": True}), 8),
     ],
 )
 def test_what_is_not_known_yet(config: dict[str, Any], world_size: int | None) -> None:
     assert solve(config, world_size) == (None, [])
 
 
+def test_elasticity_sets_the_batch_itself() -> None:
+    result, errors = solve(batch(total=8, steps=1, elasticity={"enabled": True}), 8)
+    assert result is None
+    text = "is set by elasticity: remove it, or set elasticity.ignore_non_elastic_batch_info: true"
+    assert [str(error) for error in errors] == [f"{TOTAL}: {text}", f"{STEPS}: {text}"]
+    assert solve(batch(total=8, elasticity={"enabled": False}), 8)[0] is not None
+
+
 @given(SIZES, SIZES, SIZES, st.integers(1, 9))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 def test_the_equation_holds_or_no_whole_numbers_fit(
     total: int | None, micro: int | None, steps: int | None, world_size: int
 ) -> None:

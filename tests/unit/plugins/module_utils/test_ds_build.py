@@ -17,17 +17,30 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config impo
     Request,
     build,
     merge,
-    parse,
-    render,
-    same,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import INTEGRATIONS, KNOWN_VERSIONS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS, preset
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import INTEGRATIONS, KNOWN_VERSIONS, Version
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS, available, preset
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_schema import BLOCKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import parse, render, same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 BATCH = {"train_batch_size": 32}
+DISK = {"offload_optimizer": {"nvme_path": "/nvme"}, "offload_param": {"nvme_path": "/nvme"}}
+NEEDED: dict[str, dict[str, Any]] = {
+    "zero3_infinity": {"zero_optimization": DISK},
+    "zenflow": {"optimizer": {"params": {"lr": 1e-5}}},
+}
+"""What a preset can not know."""
+# the field's most asked question: ten billion parameters on two servers of four 24 GB cards
+TEN_BILLION: dict[str, Any] = {
+    "preset": "auto",
+    "config": {"train_micro_batch_size_per_gpu": 1},
+    "model": {"parameters": "10B"},
+    "gpus": {"count": 4, "memory": "24564 MiB", "compute_capability": 8.6},
+    "host_memory": "256GB",
+    "world_size": 8,
+}
 
 
 def errors(**request: Any) -> list[str]:
@@ -37,8 +50,12 @@ def errors(**request: Any) -> list[str]:
 @pytest.mark.parametrize("version", [str(version) for version in KNOWN_VERSIONS])
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_suits_every_release(name: str, version: str) -> None:
+    config = {**BATCH, **NEEDED.get(name, {})}
     for precision in PRECISIONS:
-        plan = build(Request(preset=name, config=BATCH, precision=precision, deepspeed_version=version, world_size=4))
+        plan = build(Request(preset=name, config=config, precision=precision, deepspeed_version=version, world_size=4))
+        if name not in available(Version(*map(int, version.split(".")))):
+            assert plan.errors[0].path == "preset"
+            continue
         assert (plan.errors, plan.warnings) == ([], [])
         assert json.loads(render(plan.config)) == plan.config
 
@@ -55,9 +72,10 @@ def test_a_preset_in_full() -> None:
             "allgather_bucket_size": 200000000,
             "contiguous_gradients": True,
             "offload_optimizer": {"device": "cpu", "pin_memory": True},
-            "overlap_comm": True,
+            "overlap_comm": False,
             "reduce_bucket_size": 200000000,
             "reduce_scatter": True,
+            "round_robin_gradients": True,
             "stage": 2,
         },
     }
@@ -181,14 +199,25 @@ def test_errors_of_all_kinds_come_together() -> None:
     [
         (
             {},
-            "nothing to write: give a preset (zero0, zero1, zero2, zero3, zero2_offload, zero3_offload, pipeline),"
-            " config, or both",
+            f"nothing to write: give a preset ({', '.join(PRESETS)}), config, or both",
         ),
         (
             {"preset": "zero0"},
             "train_batch_size: is missing: give train_batch_size or train_micro_batch_size_per_gpu;"
             " DeepSpeed does not start without one of them",
         ),
+        ({"config": [], "preset": "zero1"}, "config: must be a mapping of DeepSpeed's keys, not []"),
+        ({"config": BATCH, "preset": 7}, f"preset: 7 is not one of auto, {', '.join(PRESETS)}"),
+        ({"config": BATCH, "precision": "int8"}, "precision: 'int8' is not one of auto, fp32, fp16, bf16"),
+        (
+            {"config": BATCH, "integration": None},
+            "integration: nothing is not one of deepspeed, huggingface, accelerate",
+        ),
+        ({"config": BATCH, "script_keys": "n_epochs"}, "script_keys: must be a list of keys, not 'n_epochs'"),
+        ({"config": BATCH, "memlock": -2}, "memlock: must be a whole number of at least -1, not -2"),
+        ({"config": BATCH, "host_memory": "much"}, None),
+        ({"config": BATCH, "gpus": {"count": 0}}, None),
+        ({"config": BATCH, "model": {"parameters": "many"}}, None),
         ({"config": BATCH, "world_size": 0}, "world_size: must be a whole number of at least 1, not 0"),
         ({"config": BATCH, "world_size": True}, "world_size: must be a whole number of at least 1, not true"),
         (
@@ -217,18 +246,88 @@ def test_errors_of_all_kinds_come_together() -> None:
         ),
     ],
 )
-def test_one_error(request_: dict[str, Any], error: str) -> None:
-    assert errors(**request_) == [error]
+def test_one_error(request_: dict[str, Any], error: str | None) -> None:
+    found = errors(**request_)
+    assert len(found) == 1
+    # None: the words are those of the part that reads the value, and tested there
+    assert found[0].startswith(list(request_)[1]) if error is None else found == [error]
 
 
 @pytest.mark.parametrize(
     ("version", "facts"), [("0.20.1", "0.19.8"), ("0.17.2", "0.17.6"), ("0.12.0", "0.15.4"), ("v0.16.9+cu121", None)]
 )
 def test_an_unknown_release_is_checked_as_the_nearest_one(version: str, facts: str | None) -> None:
-    plan = build(Request(config=BATCH, deepspeed_version=version))
+    plan = build(Request(config={**BATCH, "gradient_clipping": 1}, deepspeed_version=version))
     expected = [f"deepspeed_version: {version} is not known here; checked as for {facts}"] if facts else []
     assert [str(warning) for warning in plan.warnings] == expected
     assert plan.errors == []
+
+
+def test_the_fastest_preset_that_fits_and_why() -> None:
+    plan = build(Request(**TEN_BILLION))
+    assert (plan.errors, plan.warnings, plan.preset, plan.precision) == ([], [], "zero3_offload_optimizer", "bf16")
+    assert plan.config["bf16"] == {"enabled": True}
+    assert plan.config["zero_optimization"]["offload_optimizer"]["device"] == "cpu"
+    assert [reason.split(":")[0] for reason in plan.reasons] == [
+        "precision bf16",
+        "zero0",
+        "zero1",
+        "zero2",
+        "zero3",
+        "zero2_offload",
+        "zero3_offload_optimizer",
+    ]
+    assert plan.memory is not None and plan.memory.fits_gpu and plan.memory.fits_host
+    # what was chosen is what is written: asked for by name, it is the same file with the same plan
+    named = build(Request(**{**TEN_BILLION, "preset": plan.preset}))
+    assert (named.config, named.memory) == (plan.config, plan.memory)
+
+
+def test_overrides_count_in_the_choice_and_the_plan() -> None:
+    short = build(Request(**TEN_BILLION))
+    long = build(Request(**{**TEN_BILLION, "config": {"train_micro_batch_size_per_gpu": 4}}))
+    assert (short.preset, long.preset) == ("zero3_offload_optimizer", "zero3_offload")
+    assert short.memory is not None and long.memory is not None
+    assert long.memory.of("gpu", "activations") == 4 * short.memory.of("gpu", "activations")
+
+
+def test_a_preset_that_does_not_fit_is_a_warning() -> None:
+    plan = build(Request(**{**TEN_BILLION, "preset": "zero1", "host_memory": "8GB"}))
+    assert plan.errors == []
+    assert [str(warning).split(",", maxsplit=1)[0] for warning in plan.warnings] == [
+        "memory: a GPU has 24.0 GiB",
+        "memory: a host has 7.5 GiB",
+    ]
+
+
+def test_what_auto_misses() -> None:
+    assert [error.split(":")[0] for error in errors(preset="auto", config=BATCH)] == [
+        "model",
+        "gpus.count",
+        "gpus.memory",
+        "world_size",
+    ]
+    wrong = errors(**{**TEN_BILLION, "config": {**BATCH, "zero_optimization": {"stagee": 1}}})
+    assert wrong == ["zero_optimization.stagee: is not a key of DeepSpeed 0.19.8; did you mean 'stage'?"]
+
+
+@pytest.mark.parametrize(
+    ("capability", "asked", "block"),
+    [
+        ("9.0", {}, "bf16"),
+        ("7.5", {}, "fp16"),
+        ("6.1", {}, None),
+        ("9.0", {"config": {**BATCH, "fp16": {"enabled": True}}}, "fp16"),
+        ("9.0", {"precision": "fp32"}, None),
+        ("9.0", {"preset": None}, None),
+    ],
+)
+def test_precision_follows_the_gpus_unless_it_is_said(
+    capability: str, asked: dict[str, Any], block: str | None
+) -> None:
+    plan = build(Request(**{"preset": "zero1", "config": BATCH, "gpus": {"compute_capability": capability}, **asked}))
+    assert plan.errors == []
+    assert {"fp16", "bf16"} & plan.config.keys() == ({block} if block else set())
 
 
 def test_precision_auto_leaves_it_to_the_config() -> None:
@@ -288,3 +387,51 @@ def test_any_input_is_written_or_refused_in_words(request_: Request) -> None:
         again = build(dataclasses.replace(request_, preset=None, config=written, precision="auto"))
         assert (again.errors, render(again.config)) == ([], render(plan.config))
         assert same(parse(render(plan.config)), plan.config)
+
+
+def test_a_smaller_micro_batch_is_the_first_remedy() -> None:
+    asked = {**TEN_BILLION, "config": {"train_batch_size": 128}}
+    assert errors(**asked)[0].startswith(
+        "preset: auto found none that fits. What would: train_micro_batch_size_per_gpu 4 instead of 16 (zero3_offload)"
+    )
+    smaller = {**asked, "config": {"train_batch_size": 128, "train_micro_batch_size_per_gpu": 4}}
+    assert build(Request(**smaller)).preset == "zero3_offload"
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["auto", "10B", "8.6"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+GPUS = st.dictionaries(st.sampled_from(["count", "memory", "compute_capability"]), JSON)
+MODELS = st.dictionaries(st.sampled_from(["parameters", "hidden_size", "num_hidden_layers", "vocab_size"]), JSON)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "preset": st.sampled_from(["auto", *PRESETS]) | JSON,
+            "config": st.just(BATCH) | JSON,
+            "precision": st.sampled_from(PRECISIONS) | JSON,
+            "integration": st.sampled_from(INTEGRATIONS) | JSON,
+            "deepspeed_version": JSON,
+            "world_size": st.integers(1, 64) | JSON,
+            "script_keys": st.lists(st.text(max_size=8), max_size=3) | JSON,
+            "model": MODELS | JSON,
+            "gpus": GPUS | JSON,
+            "host_memory": JSON,
+            "memlock": JSON,
+        },
+    )
+)
+@settings(max_examples=1000, deadline=None, derandomize=True)
+def test_any_json_in_any_parameter_ends_in_words(request_: dict[str, Any]) -> None:
+    plan = build(Request(**request_))
+    assert all(error.message and len(str(error)) < 1500 for error in plan.errors)
+    assert plan.errors or json.loads(render(plan.config)) == plan.config

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_blocks_removed import OPEN
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_blocks_training import EXTRA_REFUSED
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import (
     FILLED_IN,
     INTEGRATIONS,
     KNOWN_VERSIONS,
     NEWEST,
+    TENSOR_PARALLEL_ALIASES,
     ZERO_ALIASES,
     ZERO_DEPRECATED,
     nearest_known,
@@ -53,7 +56,7 @@ def test_releases_are_in_order() -> None:
 
 
 def test_every_block_is_described_and_used() -> None:
-    used = {field.block for fields in BLOCKS.values() for field in fields.values() if field.kind == "block"}
+    used = {field.block for fields in BLOCKS.values() for field in fields.values() if field.block}
     assert used == set(BLOCKS) - {""}
 
 
@@ -62,7 +65,7 @@ def test_every_release_that_fields_name_is_known() -> None:
         release
         for fields in BLOCKS.values()
         for field in fields.values()
-        for release in (field.since, field.gone)
+        for release in (field.since, field.gone, field.before and field.before[0])
         if release is not None
     }
     assert named <= set(KNOWN_VERSIONS)
@@ -71,8 +74,21 @@ def test_every_release_that_fields_name_is_known() -> None:
             assert (field.gone is None) is (field.instead == "")
 
 
+def test_what_makes_a_key_necessary_is_a_neighbour() -> None:
+    for fields in BLOCKS.values():
+        for field in fields.values():
+            assert field.needed in ("", "always") or fields[field.needed].kind == "flag"
+
+
+def test_blocks_that_are_named_elsewhere_exist() -> None:
+    assert set(BLOCKS) >= EXTRA_REFUSED
+    assert set(BLOCKS) >= OPEN
+
+
 def test_old_names_lead_to_keys_that_exist() -> None:
     zero = BLOCKS["zero_optimization"]
+    assert set(TENSOR_PARALLEL_ALIASES.values()) <= set(BLOCKS["tensor_parallel"])
+    assert not set(TENSOR_PARALLEL_ALIASES) & set(BLOCKS["tensor_parallel"])
     assert set(ZERO_ALIASES.values()) | set(ZERO_DEPRECATED) | set(ZERO_DEPRECATED.values()) <= set(zero)
     assert not set(ZERO_ALIASES) & set(zero)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import (
-    Request,
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import (
     UnreadableError,
-    build,
+    is_json,
     parse,
     render,
     same,
@@ -46,20 +46,28 @@ def test_same_meaning() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{,}", "it is not JSON (Expecting property name enclosed in double quotes: line 1 column 2 (char 1))"),
+        ("{,}", "a key with ':' is missing; a key with spaces or punctuation needs quotes (line 1, column 2)"),
         ("[1]", "it holds [1] instead of a mapping"),
         ("null", "it holds nothing instead of a mapping"),
         (
             '{"a": {"b": 1, "b": 1}}',
-            "it is not JSON (the key 'b' is there twice, which DeepSpeed refuses)",
+            "the key 'b' is there twice, which DeepSpeed refuses (line 1, column 16)",
         ),
-        pytest.param("[" * 100_000, "it is nested too deeply", id="deep"),
+        pytest.param("[" * 100_000, "it is nested deeper than 100 levels (line 1, column 102)", id="deep"),
     ],
 )
 def test_files_that_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(UnreadableError) as caught:
         parse(text)
     assert str(caught.value) == message
+
+
+def test_hjson_is_read_as_deepspeed_does() -> None:
+    text = "{train_batch_size: 8 # by hand\n  zero_optimization: {stage: 2,}}"
+    assert parse(text) == {"train_batch_size": 8, "zero_optimization": {"stage": 2}}
+    assert not is_json(text)
+    assert is_json('{"a": 1}') and is_json(" ")
+    assert not is_json("[" * 100_000)
 
 
 def test_an_empty_file_is_an_empty_configuration() -> None:

@@ -29,6 +29,7 @@ GOOD: dict[str, Any] = {
     "world_size": 3,
     "nodes": 2,
     "fingerprint": {},
+    "ds_config": None,
 }
 
 
@@ -51,6 +52,7 @@ def test_bad_names(name: str) -> None:
         ({"world_size": 1}, "world_size 1 and nodes 2 do not fit"),
         ({"nodes": 0}, "world_size 3 and nodes 0 do not fit"),
         ({"chdir": "work"}, "chdir: 'work' is not absolute"),
+        ({"ds_config": "ds_config.json"}, "ds_config: 'ds_config.json' is not absolute. Give a path as the container"),
         ({"environment": {"A=B": "1"}}, "'A=B' can not be the name of a variable"),
         ({"environment": {"A": ["s3cret"]}}, "environment: A must be text or a number"),
         ({"environment": {"A": None}}, "environment: A must be text or a number"),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_log, _job_supervisor
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_ds_config, _job_log, _job_supervisor
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_supervisor import survivors
 
 LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
@@ -35,11 +35,15 @@ class Job:
         folder.mkdir()
         shutil.copy(_job_supervisor.__file__, folder / "supervisor.py")
         shutil.copy(_job_log.__file__, folder / "_job_log.py")
+        shutil.copy(_job_ds_config.__file__, folder / "_job_ds_config.py")
         (folder / "state.json").write_text(json.dumps({"state": "starting", "run": 4, "container": "c"}))
 
-    def start(self, command: list[str], chdir: str | None = None, grace: float = 5.0) -> Job:
-        environment = {"FROM_SPEC": "yes"}
+    def start(
+        self, command: list[str], chdir: str | None = None, grace: float = 5.0, ds_config: Path | None = None
+    ) -> Job:
+        environment = {"FROM_SPEC": "yes", "PYTHONPATH": str(self.folder.parent / "python")}
         spec = {"command": command, "chdir": chdir, "environment": environment, "world_size": 2, "nodes": 2}
+        spec["ds_config"] = str(ds_config) if ds_config else None
         (self.folder / "spec.json").write_text(json.dumps({"spec": spec}))
         options = ["--poll", "0.02", "--grace", str(grace), "--after-failure", "0.2"]
         self.process = subprocess.Popen(
@@ -190,3 +194,73 @@ def test_a_bug_of_its_own_is_reported(job: Job) -> None:
     assert job.state()["state"] == "failed"
     assert "the supervisor failed: KeyError('environment')" in job.state()["reason"]
     assert "KeyError" in (job.folder / "supervisor.log").read_text()
+
+
+@pytest.fixture
+def deepspeed(tmp_path: Path) -> Path:
+    """A stand-in for the package deepspeed: it refuses what holds "wrong", and never returns from "slow". The real
+    one is asked in tests/differential/test_job_check.py."""
+    home = tmp_path / "python/deepspeed"
+    (home / "runtime").mkdir(parents=True)
+    (home / "__init__.py").write_text("__version__ = '0.0.7'\nprint('a banner on stdout', flush=True)\n")
+    (home / "comm.py").write_text("get_rank = get_world_size = None\n")
+    (home / "runtime/__init__.py").write_text("")
+    (home / "runtime/config.py").write_text(
+        "import json, time\n"
+        "from deepspeed import comm\n"
+        "def DeepSpeedConfig(config):\n"
+        "    text = json.dumps(config) if isinstance(config, dict) else open(config).read()\n"
+        "    assert 'wrong' not in text, f'{text} is wrong for {comm.get_world_size()} ranks'\n"
+        "    while 'slow' in text: time.sleep(1)\n"
+    )
+    return home
+
+
+def config_file(folder: Path, text: str) -> Path:
+    path = folder / "ds_config.json"
+    path.write_text(text)
+    return path
+
+
+def test_a_configuration_that_deepspeed_takes(job: Job, deepspeed: Path, tmp_path: Path) -> None:
+    state = job.shell(START + WORLD + DONE, ds_config=config_file(tmp_path, '{"train_batch_size": 4}')).end()
+    assert (state["state"], state["deepspeed_version"]) == ("succeeded", "0.0.7")
+    assert "a banner on stdout" in (job.folder / "launcher.log").read_text()
+
+
+def test_a_configuration_that_deepspeed_refuses_starts_nothing(job: Job, deepspeed: Path, tmp_path: Path) -> None:
+    path = config_file(tmp_path, '{"a": "wrong"}')
+    state = job.shell("touch " + str(tmp_path / "started"), ds_config=path).end()
+    assert state["state"] == "failed"
+    assert state["reason"] == (
+        f"DeepSpeed 0.0.7 in this image refuses {path} for 2 rank(s): "
+        'AssertionError: {"a": "wrong"} is wrong for 2 ranks'
+    )
+    assert not (tmp_path / "started").exists()
+
+
+def test_values_that_an_integration_fills_in_are_no_fault(job: Job, deepspeed: Path, tmp_path: Path) -> None:
+    path = config_file(tmp_path, '{"train_batch_size": "auto", "b": "wrong"}')
+    reason = job.shell("true", ds_config=path).end()["reason"]
+    assert reason.endswith('{"b": "wrong", "train_micro_batch_size_per_gpu": 1} is wrong for 2 ranks')
+
+
+def test_a_python_without_deepspeed_checks_nothing(job: Job, tmp_path: Path) -> None:
+    state = job.shell(START + WORLD + DONE, ds_config=config_file(tmp_path, "{}")).end()
+    assert (state["state"], state["deepspeed_version"]) == ("succeeded", None)
+
+
+def test_a_deepspeed_that_can_not_be_imported(job: Job, deepspeed: Path, tmp_path: Path) -> None:
+    (deepspeed / "__init__.py").write_text("import libcuda_that_is_missing\n")
+    path = config_file(tmp_path, "{}")
+    state = job.shell("true", ds_config=path).end()
+    assert state["reason"] == f"DeepSpeed could not be imported to check {path}. The end of the log says why."
+    assert "No module named 'libcuda_that_is_missing'" in "\n".join(state["tail"])
+
+
+def test_stop_while_the_configuration_is_read(job: Job, deepspeed: Path, tmp_path: Path) -> None:
+    job.shell("true", ds_config=config_file(tmp_path, '{"a": "slow"}'))
+    job.until("a banner")
+    (job.folder / "stop").touch()
+    state = job.end()
+    assert (state["state"], state["reason"]) == ("stopped", "on request")

@@ -79,7 +79,8 @@ def test_errors_are_one_message_and_nothing_is_written(run: Run) -> None:
         f"The DeepSpeed configuration {run.path} was not written: 3 problems\n"
         '- gradient_clipping: "auto" is filled in by Hugging Face alone: give a value, leave the key out for'
         " DeepSpeed's default, or set integration to huggingface or accelerate\n"
-        "- train_batch_sise: is not a key of DeepSpeed 0.19.8; did you mean 'train_batch_size'?\n"
+        "- train_batch_sise: is not a key of DeepSpeed 0.19.8; did you mean 'train_batch_size'?"
+        " A key that only the script reads belongs into script_keys\n"
         "- train_batch_size: is missing: give train_batch_size or train_micro_batch_size_per_gpu;"
         " DeepSpeed does not start without one of them"
     )
@@ -108,8 +109,8 @@ def test_warnings_are_shown_and_returned(run: Run, monkeypatch: pytest.MonkeyPat
     ("content", "reason"),
     [
         (
-            b'{"a": 1, # hjson\n}',
-            "it is not JSON (Expecting property name enclosed in double quotes: line 1 column 10 (char 9))",
+            b'{"a": 1',
+            "the text ends where a key or a closing brace should be (line 1, column 8)",
         ),
         (b"\xff", "it is not UTF-8 text"),
     ],
@@ -120,7 +121,7 @@ def test_a_file_that_cannot_be_read_is_left_alone_without_force(
     run.path.write_bytes(content)
     result = run(config=CONFIG, state=state)
     assert result["msg"] == (
-        f"{run.path} is not a DeepSpeed configuration in JSON: {reason}. It was left as it is; mend or remove it, name"
+        f"{run.path} is not a DeepSpeed configuration: {reason}. It was left as it is; mend or remove it, name"
         " another path, or set force: true to replace it, which keeps a copy beside it"
     )
     assert run.path.read_bytes() == content
@@ -130,6 +131,32 @@ def test_a_file_that_cannot_be_read_is_left_alone_without_force(
     forced = run(config=CONFIG, state=state, force=True)
     assert Path(forced["backup_file"]).read_bytes() == content
     assert run.path.exists() is (state == "present")
+
+
+def test_comments_that_would_be_lost_are_kept_beside(run: Run) -> None:
+    text = "{train_batch_size: 32 # tuned by hand\n}"
+    run.path.write_text(text)
+    assert run(config={"train_batch_size": 32})["changed"] is False
+    result = run(config={"train_batch_size": 64})
+    assert (result["changed"], Path(result["backup_file"]).read_text()) == (True, text)
+    assert "backup_file" not in run(config={"train_batch_size": 128})
+
+
+def test_a_plan_is_returned(run: Run) -> None:
+    asked = {
+        "preset": "auto",
+        "config": {"train_micro_batch_size_per_gpu": 1},
+        "model": {"parameters": "10B"},
+        "gpus": {"count": 4, "memory": "24564 MiB", "compute_capability": 8.6},
+        "host_memory": "256GB",
+        "world_size": 8,
+    }
+    result = run(**asked)
+    assert (result["preset"], result["precision"]) == ("zero3_offload_optimizer", "bf16")
+    assert result["memory"]["per_gpu"]["fits"] is result["memory"]["per_host"]["fits"] is True
+    assert set(result["memory"]) == set(from_yaml(ds_config.RETURN)["memory"]["contains"])
+    assert "does not fit; a GPU has 24.0 GiB" in result["reasons"][1]
+    assert run(**{**asked, "gpus": {"cuont": 4}})["failed"] is True
 
 
 def test_absent_asks_for_nothing_else(run: Run) -> None:

@@ -60,6 +60,7 @@ def params(jobs: Path, **change: Any) -> dict[str, Any]:
         "world_size": 3,
         "nodes": 3,
         "fingerprint": {"image": "sha256:1"},
+        "ds_config": None,
         "rerun": False,
         "observe": False,
         "log_offset": 0,

@@ -1,0 +1,36 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Inventory hosts as entries of a hostfile. Documented in to_hostfile.yml beside this file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import HostsError, refusal
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_inventory import DEFAULT_SOURCE, entries
+
+
+def to_hostfile(
+    hosts: Iterable[str],
+    hostvars: Mapping[str, Any] | None = None,
+    slots: Mapping[str, Any] | int | str | None = None,
+    names: Mapping[str, str] | str | None = None,
+    gpu_info: str = DEFAULT_SOURCE,
+) -> list[dict[str, Any]]:
+    """Return ``[{name: …, slots: …}]`` for the module hostfile, in the order of ``hosts``."""
+    try:
+        return entries(hosts, hostvars, slots=slots, names=names, source=gpu_info)
+    except HostsError as error:
+        # from None: Ansible would append the text of the cause, which is the same
+        raise AnsibleFilterError(refusal("to_hostfile", error.problems)) from None
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters by name."""
+        return {"to_hostfile": to_hostfile}

@@ -1,0 +1,68 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Runs inside the container before the launcher: DeepSpeed itself reads the configuration, for the job's world size.
+
+The module training_job copies this file beside the supervisor. Usage: ``_job_ds_config.py FILE WORLD_SIZE``. It prints
+one line of JSON: ``release`` (of the DeepSpeed that read, empty where there is none) and ``refusal`` (empty: accepted).
+It takes the 1 to 3 seconds of importing DeepSpeed, and spares a job that would fail on every rank at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+AUTO = "auto"
+LONGEST = 2000
+"""Characters of a refusal: pydantic quotes the input, which may be large."""
+
+
+def filled_in(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration as an integration leaves it: top-level "auto" values, which DeepSpeed can not read, are gone.
+
+    In its blocks DeepSpeed itself takes the default for "auto". Without a batch size it would not go on.
+    """
+    config = {key: value for key, value in config.items() if value != AUTO}
+    if "train_batch_size" not in config:
+        config.setdefault("train_micro_batch_size_per_gpu", 1)
+    return config
+
+
+def verdict(path: str, world_size: int) -> dict[str, str]:
+    """What DeepSpeed says of the file."""
+    try:
+        deepspeed = importlib.import_module("deepspeed")
+    except ModuleNotFoundError as error:
+        if error.name == "deepspeed":
+            return {"release": "", "refusal": ""}
+        raise
+    read = importlib.import_module("deepspeed.runtime.config").DeepSpeedConfig
+    # DeepSpeed asks torch.distributed, which is not initialized here, and would take 1.
+    comm = importlib.import_module("deepspeed.comm")
+    vars(comm).update(get_rank=lambda *args, **kwargs: 0, get_world_size=lambda *args, **kwargs: world_size)
+    refusal = ""
+    try:
+        config = json.loads(Path(path).read_text(encoding="utf-8"))
+        autos = isinstance(config, dict) and AUTO in config.values()
+        read(filled_in(config) if autos else path)
+    except Exception as error:  # DeepSpeed raises ValueError, AssertionError, TypeError and pydantic's own
+        refusal = f"{type(error).__name__}: {error}"[:LONGEST]
+    return {"release": str(deepspeed.__version__), "refusal": refusal}
+
+
+def main(arguments: list[str]) -> int:
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # DeepSpeed logs to stdout
+    result = verdict(arguments[0], int(arguments[1]))
+    answer.write(json.dumps(result) + "\n")
+    answer.close()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

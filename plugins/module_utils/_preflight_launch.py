@@ -1,0 +1,78 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What preflight can say of the job: that its hostfile and ds_config.json can be written, before anything is changed.
+
+The modules of those names judge it again when they write; here a slip is told before an image is built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _hostfile_filters
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import AUTO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, mapping
+
+_PREFIX = "deepspeed_launch_ds_config"
+_VARIABLES = {
+    "preset": f"{_PREFIX}_preset",
+    "precision": f"{_PREFIX}_precision",
+    "model": f"{_PREFIX}_model",
+    "script_keys": f"{_PREFIX}_script_keys",
+    # found on the hosts: where they are missing, another preset is the way out
+    "gpus": f"{_PREFIX}_preset",
+    "host_memory": f"{_PREFIX}_preset",
+    "deepspeed_version": "training_image_deepspeed_version",
+    "include": "deepspeed_launch_include",
+    "exclude": "deepspeed_launch_exclude",
+    "hosts": "gpu_slots",
+}
+"""Where the user wrote what a problem's path begins with; the keys of the configuration itself are in _PREFIX."""
+_REQUEST = tuple(field.name for field in fields(Request))
+
+
+def check_hostfile(launch: Mapping[str, Any]) -> Iterator[Problem]:
+    """The hosts of the job and the filter over them make a hostfile and a launch."""
+    if not launch:
+        return
+    try:
+        _hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
+    except HostsError as error:
+        for problem in error.problems:
+            variable = _variable(problem.path, "gpu_slots")
+            yield Problem(variable, _words(problem.path, problem.message, variable), f"correct {variable}")
+
+
+def check_ds_config(launch: Mapping[str, Any]) -> Iterator[Problem]:
+    """DeepSpeed would take the configuration of the job."""
+    request = mapping(launch.get("ds_config"))
+    if not request:
+        return
+    given = {name: request[name] for name in _REQUEST if name in request}
+    if given.get("preset") == AUTO and launch.get("gpus_known") is False:
+        given["preset"] = "zero3"  # what the GPUs have is not known before their driver works: the rest is judged
+    try:
+        plan = _hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
+        given["world_size"] = plan.world_size
+    except HostsError:
+        pass  # said by check_hostfile
+    for problem in build(Request(**given)).errors:
+        variable = _variable(problem.path, _PREFIX)
+        yield Problem(variable, _words(problem.path, problem.message, variable), f"correct {variable}")
+
+
+def _variable(path: str, otherwise: str) -> str:
+    return _VARIABLES.get(re.split(r"[.\[]", path, maxsplit=1)[0], otherwise)
+
+
+def _words(path: str, message: str, variable: str) -> str:
+    """The problem in a sentence of preflight's, without full stop; a path that says no more is left out."""
+    # the option of the module is a variable of the role here
+    text = message.rstrip(".").replace("into script_keys", f"into {_VARIABLES['script_keys']}")
+    return text if not path or _VARIABLES.get(path) == variable else f"{path}: {text}"

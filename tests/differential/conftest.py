@@ -1,0 +1,22 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The releases of DeepSpeed that every test here is run against: ``ORACLE_RELEASES``, which ``make oracle`` fetched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from deepspeed_oracle import Oracle
+
+RELEASES = os.environ["ORACLE_RELEASES"].split()
+
+
+@pytest.fixture(scope="session", params=RELEASES)
+def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
+    """One release after another; pytest runs all tests of a release before it goes on."""
+    asked = Oracle(request.param)
+    yield asked
+    asked.close()

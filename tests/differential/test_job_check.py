@@ -1,0 +1,44 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The check that runs in the container before the launcher, with real releases of DeepSpeed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_ds_config
+from deepspeed_oracle import FOLDER, Oracle
+
+
+def check(oracle: Oracle, path: Path, world_size: int) -> tuple[str, str]:
+    done = subprocess.run(
+        [str(FOLDER / "venv/bin/python"), _job_ds_config.__file__, str(path), str(world_size)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(FOLDER / f"deepspeed-{oracle.release}")},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    return answer["release"], answer["refusal"]
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"train_batch_size": "auto", "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}, ""),
+        (
+            {"train_batch_size": 10, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1},
+            "10 != 1 * 1 * 6",
+        ),
+    ],
+)
+def test_what_deepspeed_says(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:
+    path = tmp_path / "ds_config.json"
+    path.write_text(json.dumps(config))
+    release, refusal = check(oracle, path, 6)
+    assert release == oracle.release
+    assert says in refusal and bool(says) == bool(refusal)
