@@ -11,16 +11,28 @@ module: gpu_info
 short_description: Tell which NVIDIA GPUs a host has and whether they can be used
 version_added: 0.1.0
 description:
-  - Finds NVIDIA GPUs on the PCI bus without any tool, reads which driver is loaded, and asks C(nvidia-smi) for the GPUs
-    that work.
+  - Finds NVIDIA GPUs and NVSwitches on the PCI bus without any tool, reads which driver is loaded, and asks
+    C(nvidia-smi) for the GPUs that work, with their MIG, ECC, NVLink and fabric states and how they are connected.
   - Never changes anything. A host without a GPU, without a driver or with a broken driver is an answer, not a failure;
-    what is wrong stands in RV(problems) with its cause and what to do.
-  - Runs no command where there is no NVIDIA GPU. Where there are some, C(nvidia-smi) is given 60 seconds for each of at
-    most four calls, as it takes seconds for each GPU where persistence mode is off.
+    what is wrong stands in RV(problems) with its cause and what to do, what is worth knowing but stops no training in
+    RV(notes).
+  - Runs no command where there is no NVIDIA GPU. Where GPUs answer, C(nvidia-smi) runs twice; once more for the
+    topology where there are several GPUs or RDMA devices, once more where there are MIG instances, once more with
+    drivers before 510. Each run is given 60 seconds, as it takes seconds for each GPU where persistence mode is off.
+    Where there is an NVLink fabric, C(nv-fabricmanager --version) runs too.
+options:
+  sysfs_root:
+    description: Where sysfs is. Another directory than V(/sys) is a recorded tree, for tests.
+    type: path
+    default: /sys
+  proc_root:
+    description: Where procfs is. Another directory than V(/proc) is a recorded tree, for tests.
+    type: path
+    default: /proc
 notes:
+  - C(nvidia-smi) is the first one on the C(PATH), else where Debian and container hosts keep it.
   - C(nvidia-smi) may load the kernel module of an installed driver, as any first use of a GPU does.
-  - The forms of C(nvidia-smi) output that this module reads are those of its manual page and of NVIDIA's documentation.
-options: {}
+  - Run it with privileges (become). Without, RV(fabric.manager_running) may be unknown, and drivers may refuse.
 attributes:
   check_mode:
     support: full
@@ -38,7 +50,7 @@ author:
 EXAMPLES = r"""
 - name: Look at the GPUs
   swarmspeed.cluster.gpu_info:
-  register: gpu
+  register: gpu_info
 
 - name: Stop where a GPU is there but cannot be used
   ansible.builtin.assert:
@@ -52,7 +64,7 @@ present:
   returned: always
   type: bool
 pci_devices:
-  description: The NVIDIA GPUs on the PCI bus.
+  description: The NVIDIA GPUs on the PCI bus, also those that no driver holds.
   returned: always
   type: list
   elements: dict
@@ -82,6 +94,53 @@ pci_devices:
       type: int
       returned: always
       sample: 0
+    cpu_affinity:
+      description: The processors near it, as the kernel lists them, or null where it does not.
+      type: str
+      returned: always
+      sample: 0-55,112-167
+    generation:
+      description:
+        - V(Kepler), V(Maxwell), V(Pascal), V(Volta), V(Turing), V(Ampere), V(Ada), V(Hopper), V(Grace Hopper),
+          V(Blackwell) or V(Rubin), by its device number.
+        - Null for older ones and for numbers given out after this collection's table was made; RV(notes) says so.
+      type: str
+      returned: always
+      sample: Hopper
+    flavours:
+      description: The flavours of NVIDIA's kernel module that can drive it, or null where the generation is not known.
+      type: list
+      elements: str
+      returned: always
+      sample: [open, proprietary]
+    last_branch:
+      description: The last driver branch that knows its generation, or null where none has dropped it.
+      type: int
+      returned: always
+      sample: 580
+nvswitches:
+  description:
+    - The NVSwitches on the PCI bus (bridges of vendor 0x10de, class 0x0680).
+    - Those of B200 and later are no PCI devices of the host; there RV(fabric.state) tells of the fabric.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    address:
+      description: Where on the bus.
+      type: str
+      returned: always
+      sample: "0000:05:00.0"
+    device_id:
+      description: PCI device number.
+      type: str
+      returned: always
+      sample: "0x22a3"
+    driver:
+      description: The kernel driver that holds it, or null.
+      type: str
+      returned: always
+      sample: nvidia-nvswitch
 driver:
   description: NVIDIA's driver.
   returned: always
@@ -110,13 +169,19 @@ driver:
       description: Whether module and library are of the same version, or null where one of them is not known.
       type: bool
       returned: always
+    nouveau_loaded:
+      description: Whether the nouveau module is loaded, whichever device it holds; false where there is no NVIDIA GPU.
+      type: bool
+      returned: always
 cuda_version:
-  description: The newest CUDA version that the driver supports, or null.
+  description: The newest CUDA version that the driver supports, or null where no GPU answers or its library is missing.
   returned: always
   type: str
   sample: "12.4"
 gpus:
-  description: The GPUs that answer, in the order of their index.
+  description:
+    - The GPUs that answer, in the order of their index.
+    - What a GPU or its driver does not tell is null.
   returned: always
   type: list
   elements: dict
@@ -136,22 +201,184 @@ gpus:
       returned: always
       sample: GPU-5a2c7d1e-0000-1111-2222-333344445555
     memory_bytes:
-      description: Its memory in bytes, or null where it shares the host's.
+      description: Its memory in bytes, all of it in MIG mode too, or null where it shares the host's.
       type: int
       returned: always
       sample: 85520809984
     compute_capability:
-      description: CUDA compute capability, or null with a driver that does not tell.
+      description:
+        - CUDA compute capability.
+        - By the PCI device number with drivers before 510, which do not tell it; null where that is not known either.
       type: str
       returned: always
       sample: "9.0"
+    address:
+      description: Its address on the PCI bus, as in RV(pci_devices), or null.
+      type: str
+      returned: always
+      sample: "0000:3b:00.0"
+    numa_node:
+      description: The NUMA node it is attached to, or null.
+      type: int
+      returned: always
+      sample: 0
+    cpu_affinity:
+      description: The processors near it, or null.
+      type: str
+      returned: always
+      sample: 0-55,112-167
+    generation:
+      description: As in RV(pci_devices), or by the name the driver gives it; null where neither is known.
+      type: str
+      returned: always
+      sample: Hopper
+    persistence:
+      description: Whether persistence mode is on.
+      type: bool
+      returned: always
+    power_limit_watts:
+      description: Power limit in force, in watts.
+      type: float
+      returned: always
+      sample: 700.0
+    ecc:
+      description: Error correction of its memory.
+      type: dict
+      returned: always
+      contains:
+        enabled:
+          description: Whether ECC is on, or null where the GPU has none.
+          type: bool
+          returned: always
+        uncorrected_volatile:
+          description: Errors since its last reset that ECC could not correct.
+          type: int
+          returned: always
+        uncorrected_aggregate:
+          description: Errors in its life that ECC could not correct.
+          type: int
+          returned: always
+        repair_pending:
+          description: Whether rows or pages of memory go out of use at its next reset.
+          type: bool
+          returned: always
+        repair_failed:
+          description: Whether there was no spare row left for a failing one.
+          type: bool
+          returned: always
+    mig:
+      description: Multi-Instance GPU.
+      type: dict
+      returned: always
+      contains:
+        enabled:
+          description: Whether it is in MIG mode, or null where it has none.
+          type: bool
+          returned: always
+        pending:
+          description: Whether it will be in MIG mode after its next reset.
+          type: bool
+          returned: always
+        instances:
+          description: What it is divided into.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            index:
+              description: Number within its GPU.
+              type: int
+              returned: always
+            gpu_instance:
+              description: Number of the GPU instance.
+              type: int
+              returned: always
+            compute_instance:
+              description: Number of the compute instance in it.
+              type: int
+              returned: always
+            memory_bytes:
+              description: Its memory in bytes.
+              type: int
+              returned: always
+            profile:
+              description: Its size.
+              type: str
+              returned: always
+              sample: 3g.40gb
+            uuid:
+              description: What to name in CUDA_VISIBLE_DEVICES.
+              type: str
+              returned: always
+              sample: MIG-c788539f-c1ea-5a36-8b4d-9b07d024b1bb
+    nvlink:
+      description: Whether NVLink joins it to another GPU of this host, or null where RV(topology) is null.
+      type: bool
+      returned: always
+    fabric_state:
+      description: Its registration with the NVLink fabric, V(Not Started), V(In Progress) or V(Completed).
+      type: str
+      returned: always
+topology:
+  description:
+    - How the GPUs reach each other and the RDMA devices (C(nvidia-smi topo -m)).
+    - V(NV18) is 18 NVLinks, V(PIX) one PCIe bridge, V(PXB) several, V(PHB) the processor's host bridge, V(NODE) several
+      of them in a NUMA node, V(SYS) another NUMA node.
+    - Null where there is one GPU and no RDMA device, and where C(nvidia-smi) cannot tell.
+  returned: always
+  type: dict
+  contains:
+    gpus:
+      description: For each GPU's index (as text) the link to each other GPU, by its index.
+      type: dict
+      returned: always
+      sample: {"0": {"1": NV18}, "1": {"0": NV18}}
+    nics:
+      description: For each RDMA device the link to each GPU, by its index.
+      type: dict
+      returned: always
+      sample: {mlx5_0: {"0": PIX, "1": SYS}}
+fabric:
+  description: The NVLink fabric of hosts with NVSwitches.
+  returned: always
+  type: dict
+  contains:
+    state:
+      description:
+        - The least far registration of all GPUs, V(Not Started), V(In Progress) or V(Completed).
+        - Null where no GPU tells one, as on hosts without NVSwitch and on A100 with NVSwitch.
+      type: str
+      returned: always
+    manager_running:
+      description: Whether a fabric manager runs here, or null where there is no fabric or the processes cannot be seen.
+      type: bool
+      returned: always
+    manager_version:
+      description: Version of the fabric manager installed here, or null where there is no fabric or none is installed.
+      type: str
+      returned: always
+      sample: 580.105.08
+secure_boot:
+  description: Whether Secure Boot is on (EFI variable SecureBoot), or null on a host without EFI or without GPU.
+  returned: always
+  type: bool
 slots:
-  description: How many GPUs can be used, which is the number of ranks a DeepSpeed hostfile gives this host.
+  description:
+    - How many ranks can compute here, which is what a DeepSpeed hostfile gives this host.
+    - One for each GPU that answers. A GPU in MIG mode without an instance is none. Where a GPU is divided into MIG
+      instances it is one for the whole host, as a CUDA process then sees one instance and no other GPU.
   returned: always
   type: int
   sample: 8
 problems:
   description: What is wrong, each with its cause and what to do; empty where there is no GPU or all of them work.
+  returned: always
+  type: list
+  elements: str
+notes:
+  description:
+    - What is worth knowing but stops no training, such as persistence mode being off, or a GPU whose generation is not
+      known.
   returned: always
   type: list
   elements: str
@@ -164,8 +391,15 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import 
 
 def main() -> None:
     """Read and return."""
-    module = AnsibleModule(argument_spec={}, supports_check_mode=True)
-    module.exit_json(changed=False, **gather_gpu(SystemGpuIO()))
+    module = AnsibleModule(
+        argument_spec={
+            "sysfs_root": {"type": "path", "default": "/sys"},
+            "proc_root": {"type": "path", "default": "/proc"},
+        },
+        supports_check_mode=True,
+    )
+    io = SystemGpuIO(sysfs_root=module.params["sysfs_root"], proc_root=module.params["proc_root"])
+    module.exit_json(changed=False, **gather_gpu(io))
 
 
 if __name__ == "__main__":

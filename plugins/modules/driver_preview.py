@@ -1,0 +1,231 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What apt would do to install NVIDIA's driver."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: driver_preview
+short_description: Ask apt what it would do to install NVIDIA's driver
+version_added: 0.1.0
+description:
+  - Runs apt over the host's own sources and one more in a temporary directory, and simulates. So a repository that
+    cannot be reached, a key that does not match, a branch that is gone, a package on hold and packages that would be
+    removed are known before anything is changed, in check mode too.
+  - Chooses the first set of packages that apt can install, and the one version that all packages of the driver have.
+  - Fails only where it cannot try at all. What speaks against the installation is in RV(problems).
+options:
+  choices:
+    description: Sets of packages, the best first, each with C(kind), C(packages), C(locked), C(optional)
+      and C(rivals).
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      kind:
+        description: What is returned as RV(kind) when this set is chosen.
+        type: str
+        required: true
+      packages:
+        description: Packages to install.
+        type: list
+        elements: str
+        required: true
+      locked:
+        description: Those of them that must have the driver's version.
+        type: list
+        elements: str
+        required: true
+      optional:
+        description: Packages that are added where they exist and bring no new kernel.
+        type: list
+        elements: str
+        default: []
+      rivals:
+        description: Installed packages that have to go first.
+        type: list
+        elements: str
+        default: []
+  branch:
+    description: The driver's branch, the first number of its version.
+    type: int
+    required: true
+  fabric:
+    description: Names under which the fabric manager may be packaged. It is added, in the driver's version.
+    type: list
+    elements: str
+    default: []
+  exact:
+    description: Version of a driver that is there, for which only the fabric manager is wanted.
+    type: str
+  minimum:
+    description: Oldest version of the driver that will do; empty for any.
+    type: str
+    default: ''
+  sources:
+    description: Text of a deb822 file that is to be added to apt's sources.
+    type: str
+    default: ''
+  address:
+    description: Address of the repository that is new, to tell its errors from others.
+    type: str
+    default: ''
+  without:
+    description: Source files of the host that are going to be removed.
+    type: list
+    elements: path
+    default: []
+  holds:
+    description: Packages on hold that may change all the same.
+    type: list
+    elements: str
+    default: []
+  purge_conflicting:
+    description: Whether packages of another driver may be removed.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    support: full
+    description: Runs the same in check mode, as it changes nothing.
+  diff_mode:
+    support: N/A
+    description: Nothing is changed.
+  idempotent:
+    support: full
+    description: Nothing is changed.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Ask what the installation of branch 550 would do
+  swarmspeed.cluster.driver_preview:
+    branch: 550
+    choices:
+      - kind: dkms
+        packages: [nvidia-kernel-dkms, nvidia-smi, libcuda1]
+        locked: [nvidia-kernel-dkms, nvidia-smi, libcuda1]
+"""
+
+RETURN = r"""
+kind:
+  description: The set that was chosen, or null.
+  returned: success
+  type: str
+version:
+  description: The driver's version.
+  returned: success
+  type: str
+  sample: 550.163.01
+packages:
+  description: What to give to apt, with the version of each package that would change.
+  returned: success
+  type: list
+  elements: str
+locked:
+  description: The packages that have the driver's version, the fabric manager among them.
+  returned: success
+  type: list
+  elements: str
+rivals:
+  description: Installed packages that have to be removed before.
+  returned: success
+  type: list
+  elements: str
+new:
+  description: Packages of the driver that are not installed yet.
+  returned: success
+  type: list
+  elements: str
+preferences:
+  description: Text for a file in /etc/apt/preferences.d that keeps all packages of the driver at this version.
+  returned: success
+  type: str
+installs:
+  description: Packages that would be new, with their versions.
+  returned: success
+  type: dict
+replaces:
+  description: Packages that would change, with their new versions.
+  returned: success
+  type: dict
+removes:
+  description: Packages that would be removed, with their versions.
+  returned: success
+  type: dict
+problems:
+  description: What speaks against it, in words with the way out.
+  returned: success
+  type: list
+  elements: str
+cannot_fetch:
+  description: Whether a repository could not be read.
+  returned: success
+  type: bool
+"""
+
+import tempfile
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import Choice
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_preview import as_dict, look
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_preview_io import SystemAptIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_troubles import Goal
+
+
+def _goal(asked: dict[str, Any]) -> Goal:
+    choices = [
+        Choice(entry["kind"], *(tuple(entry[name]) for name in ("packages", "locked", "optional", "rivals")))
+        for entry in asked["choices"]
+    ]
+    return Goal(choices, asked["branch"], tuple(asked["fabric"]), asked["exact"], asked["minimum"])
+
+
+def main() -> None:
+    """Try and return."""
+    names: dict[str, Any] = {"type": "list", "elements": "str"}
+    module = AnsibleModule(
+        argument_spec={
+            "choices": {
+                "type": "list",
+                "elements": "dict",
+                "required": True,
+                "options": {
+                    "kind": {"type": "str", "required": True},
+                    "packages": {**names, "required": True},
+                    "locked": {**names, "required": True},
+                    "optional": {**names, "default": []},
+                    "rivals": {**names, "default": []},
+                },
+            },
+            "branch": {"type": "int", "required": True},
+            "fabric": {**names, "default": []},
+            "exact": {"type": "str"},
+            "minimum": {"type": "str", "default": ""},
+            "sources": {"type": "str", "default": ""},
+            "address": {"type": "str", "default": ""},
+            "without": {"type": "list", "elements": "path", "default": []},
+            "holds": {**names, "default": []},
+            "purge_conflicting": {"type": "bool", "default": False},
+        },
+        supports_check_mode=True,
+    )
+    asked = module.params
+    try:
+        with tempfile.TemporaryDirectory(prefix="swarmspeed-apt-") as folder:
+            io = SystemAptIO(folder, asked["sources"], asked["without"])
+            found = look(io, _goal(asked), asked["address"])
+    except OSError as error:
+        module.fail_json(
+            msg=f"Cannot try apt on this host: {error}. Is there space in /tmp, and may the account read apt's files "
+            "(become: true)?"
+        )
+    module.exit_json(changed=False, **as_dict(found, purge=asked["purge_conflicting"], holds=asked["holds"]))
+
+
+if __name__ == "__main__":
+    main()

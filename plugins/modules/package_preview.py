@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What apt would do to install packages in a version."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: package_preview
+short_description: Ask apt what it would do to install packages in a version
+version_added: 0.1.0
+description:
+  - Runs apt over the host's own sources and one more in a temporary directory, and simulates. So a repository that
+    cannot be reached, a key that does not match, a version that is not there, a package on hold and packages that would
+    be removed are known before anything is changed, in check mode too.
+  - Fails only where it cannot try at all. What speaks against the installation is in RV(problems).
+options:
+  packages:
+    description: Packages to install.
+    type: list
+    elements: str
+    required: true
+  locked:
+    description: Those of them that must have one version.
+    type: list
+    elements: str
+    default: []
+  version:
+    description: That version, or how it begins. The newest that all O(locked) have in common when empty.
+    type: str
+    default: ''
+  prefix:
+    description: How the variables begin that messages name, such as V(docker).
+    type: str
+    required: true
+  sources:
+    description: Text of a deb822 file that is to be added to apt's sources.
+    type: str
+    default: ''
+  address:
+    description: Address of the repository that is new, to tell its errors from others.
+    type: str
+    default: ''
+  without:
+    description: Source files of the host that are going to be removed.
+    type: list
+    elements: path
+    default: []
+  holds:
+    description: Packages on hold that may change all the same.
+    type: list
+    elements: str
+    default: []
+  may_go:
+    description: Packages that may be removed.
+    type: list
+    elements: str
+    default: []
+attributes:
+  check_mode:
+    support: full
+    description: Runs the same in check mode, as it changes nothing.
+  diff_mode:
+    support: N/A
+    description: Nothing is changed.
+  idempotent:
+    support: full
+    description: Nothing is changed.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Ask which packages an engine 27.5 would bring
+  swarmspeed.cluster.package_preview:
+    packages: [docker-ce, docker-ce-cli, containerd.io]
+    locked: [docker-ce, docker-ce-cli]
+    version: "27.5"
+    prefix: docker
+"""
+
+RETURN = r"""
+packages:
+  description: What to give to apt, with the version of each locked package.
+  returned: success
+  type: list
+  elements: str
+  sample: ["docker-ce=5:27.5.1-1~debian.12~bookworm", "containerd.io"]
+version:
+  description: The version of the locked packages, or null.
+  returned: success
+  type: str
+installs:
+  description: Packages that would be new, with their versions.
+  returned: success
+  type: dict
+replaces:
+  description: Packages that would change, with their new versions.
+  returned: success
+  type: dict
+removes:
+  description: Packages that would be removed, with their versions.
+  returned: success
+  type: dict
+problems:
+  description: What speaks against it, in words with the way out.
+  returned: success
+  type: list
+  elements: str
+cannot_fetch:
+  description: Whether a repository could not be read.
+  returned: success
+  type: bool
+"""
+
+import tempfile
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_preview_io import SystemAptIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._package_preview import Goal, as_dict, look
+
+
+def main() -> None:
+    """Try and return."""
+    names: dict[str, Any] = {"type": "list", "elements": "str"}
+    module = AnsibleModule(
+        argument_spec={
+            "packages": {**names, "required": True},
+            "locked": {**names, "default": []},
+            "version": {"type": "str", "default": ""},
+            "prefix": {"type": "str", "required": True},
+            "sources": {"type": "str", "default": ""},
+            "address": {"type": "str", "default": ""},
+            "without": {"type": "list", "elements": "path", "default": []},
+            "holds": {**names, "default": []},
+            "may_go": {**names, "default": []},
+        },
+        supports_check_mode=True,
+    )
+    asked = module.params
+    unasked = [name for name in asked["locked"] if name not in asked["packages"]]
+    if unasked:
+        module.fail_json(msg=f"locked: {', '.join(unasked)} is not among packages.")
+    goal = Goal(
+        tuple(asked["packages"]),
+        asked["prefix"],
+        asked["version"],
+        tuple(asked["locked"]),
+        asked["address"],
+        tuple(asked["holds"]),
+        tuple(asked["may_go"]),
+    )
+    try:
+        with tempfile.TemporaryDirectory(prefix="swarmspeed-apt-") as folder:
+            found = look(SystemAptIO(folder, asked["sources"], asked["without"]), goal)
+    except OSError as error:
+        module.fail_json(
+            msg=f"Cannot try apt on this host: {error}. Is there space in /tmp, and may the account read apt's files "
+            "(become: true)?"
+        )
+    module.exit_json(changed=False, **as_dict(found))
+
+
+if __name__ == "__main__":
+    main()
