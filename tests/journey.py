@@ -61,10 +61,10 @@ class Run:
         """Changed tasks by host, from the recap."""
         return {host: int(count) for host, count in re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", self.output, re.M)}
 
-    def done(self, change: bool | None = None) -> Run:
-        """Assert success; with ``change`` also that something, or nothing, was changed."""
+    def done(self, change: bool | None = None, nodes: tuple[str, ...] = NODES) -> Run:
+        """Assert success on these nodes; with ``change`` also that something, or nothing, was changed."""
         assert self.rc == 0, self.output[-6000:]
-        assert set(NODES) <= set(self.changed), self.output[-3000:]
+        assert set(nodes) <= set(self.changed), self.output[-3000:]
         if change is not None:
             assert any(self.changed.values()) is change, self.output[-6000:]
         return self

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Filters over directories and specs, for the roles."""
+"""Filters over directories, specs and hosts, for the roles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _hostfile_filters
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint, tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import HostsError
 
 
 def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:
@@ -19,9 +21,22 @@ def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:
     return tree_manifest(root, list(exclude or []))
 
 
+def _launch_plan(hosts: Any, include: str | None = None, exclude: str | None = None) -> dict[str, Any]:
+    try:
+        plan = _hostfile_filters.plan(hosts, include, exclude)
+    except HostsError as error:
+        raise AnsibleFilterError(f"swarmspeed.cluster.launch_plan: {error}") from error
+    return {
+        "hosts": [{"name": host.name, "slots": host.slots} for host in plan.hosts],
+        "include": plan.include,
+        "nodes": [host.name for host in plan.chosen],
+        "world_size": plan.world_size,
+    }
+
+
 class FilterModule:
     """Names as they are used in playbooks."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters."""
-        return {"tree_manifest": _manifest, "fingerprint": fingerprint}
+        return {"tree_manifest": _manifest, "fingerprint": fingerprint, "launch_plan": _launch_plan}

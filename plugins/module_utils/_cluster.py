@@ -43,6 +43,11 @@ def choose_accelerator(wanted: str, has_gpu: dict[str, bool]) -> str:
     return "cuda"
 
 
+def expected_gpus(gpu: dict[str, Any]) -> int:
+    """Return the GPUs that can be used, or will be once a driver works: those plugged in where none answers."""
+    return int(gpu["slots"]) or (len(gpu.get("pci_devices") or []) if gpu["problems"] else 0)
+
+
 def slots_of(accelerator: str, gpus: dict[str, int], overrides: dict[str, Any]) -> dict[str, int]:
     """Return the ranks of each node: ``gpu_slots`` where set, else its GPUs, else one on CPUs."""
     return {
@@ -60,6 +65,34 @@ def _whole(name: str, value: Any) -> int:
     except ValueError:
         pass
     raise ClusterError(f"{name}: gpu_slots is '{value}'. Set it to a whole number of at least 0, or remove it.")
+
+
+def _rank_memory(gpu: dict[str, Any]) -> Any:
+    """Bytes that a rank has on a GPU: with MIG those of one instance, the first, as CUDA sees no other."""
+    instances = (gpu.get("mig") or {}).get("instances")
+    return instances[0].get("memory_bytes") if instances else gpu.get("memory_bytes")
+
+
+def weakest(facts: dict[str, Any], slots: dict[str, int], *, on_gpus: bool = True) -> dict[str, Any]:
+    """Return what a plan of memory may count on everywhere: the least of every host that takes part.
+
+    ``gpus`` holds ``count`` (of a host), ``memory`` (bytes of a GPU) and ``compute_capability``; what a GPU does not
+    tell (one that shares the host's memory, an old driver) is left out. ``host_memory`` in bytes is that of a host with
+    ``count`` ranks: where hosts have uneven slots, the tightest memory a rank counts. Without ``on_gpus`` the job
+    computes on CPUs, and GPUs do not count.
+    """
+    taking_part = [name for name, number in slots.items() if number > 0]
+    count = min((slots[name] for name in taking_part), default=0)
+    gpus = [gpu for name in taking_part for gpu in facts[name]["gpu"].get("gpus") or [] if on_gpus]
+    memories = [_rank_memory(gpu) for gpu in gpus]
+    capabilities = [gpu.get("compute_capability") for gpu in gpus]
+    found: dict[str, Any] = {"count": count} if gpus else {}
+    if gpus and all(memories):
+        found["memory"] = min(memories)
+    if gpus and all(capabilities):
+        found["compute_capability"] = min(capabilities, key=lambda text: [int(part) for part in text.split(".")])
+    shares = [facts[name]["system"]["memory_bytes"] * count // slots[name] for name in taking_part]
+    return {"gpus": found, "host_memory": min(shares, default=0)}
 
 
 def taken_networks(facts: dict[str, Any], but_network: str) -> list[str]:
@@ -97,7 +130,7 @@ def cluster_view(  # one call gathers all that concerns more than one node
     """Return what every role needs to know of the other nodes. Raises ClusterError or UnderlayError."""
     if not hosts:
         raise ClusterError("The cluster has no hosts. Remedy: list some in the groups managers and workers.")
-    gpus = {name: int(facts[name]["gpu"]["slots"]) for name in hosts}
+    gpus = {name: expected_gpus(facts[name]["gpu"]) for name in hosts}
     chosen = choose_accelerator(
         accelerator, {name: gpus[name] > 0 or bool(facts[name]["gpu"]["problems"]) for name in hosts}
     )
@@ -109,6 +142,8 @@ def cluster_view(  # one call gathers all that concerns more than one node
         "accelerator": chosen,
         "slots": ranks,
         "world_size": sum(ranks.values()),
+        **weakest(facts, ranks, on_gpus=chosen == "cuda"),
+        "gpus_known": chosen == "cpu" or all(facts[name]["gpu"].get("gpus") for name in hosts if ranks[name]),
         "underlay": {
             "subnet": underlay.subnet,
             "mtu": underlay.mtu,

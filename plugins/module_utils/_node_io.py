@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import find_program, run_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state import engine_settings
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
     container_facts,
@@ -196,6 +197,7 @@ def docker_facts(engine: Engine) -> dict[str, Any]:
         "root": "/var/lib/docker",
         "error": None,
         "runtimes": [],
+        "settings": engine_settings({}),
         "swarm": swarm_facts({}, None, None),
         "networks": {},
         "containers": {},
@@ -208,6 +210,7 @@ def docker_facts(engine: Engine) -> dict[str, Any]:
             version=info.get("ServerVersion"),
             root=info.get("DockerRootDir"),
             runtimes=sorted(info.get("Runtimes") or {}),
+            settings=engine_settings(info),
             swarm=swarm_facts(info, None, None),
         )
         facts["containers"] = container_facts(engine.call("GET", "/containers/json?all=1"))

@@ -19,6 +19,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight impo
     texts,
     whole,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_docker import check_docker, check_toolkit
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driver import check_driver
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_launch import (
+    check_ds_config,
+    check_hostfile,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_swarm import check_foreign_swarm
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import Wanted
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import SubnetError, collisions
@@ -294,4 +300,9 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "foreign_swarm": _check_foreign_swarm,
     "overlay_subnet": check_overlay_subnet,
     "port_2222": check_port,
+    "docker": lambda facts: check_docker(facts.present(), facts.wanted.docker),
+    "nvidia_container_toolkit": lambda facts: check_toolkit(facts.present(), facts.wanted.toolkit),
+    "nvidia_driver": lambda facts: check_driver(facts.present(), facts.wanted.driver),
+    "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
+    "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
 }

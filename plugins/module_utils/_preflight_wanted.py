@@ -54,6 +54,10 @@ class Wanted:
     max_clock_offset: float = MAX_CLOCK_OFFSET
     containers: Mapping[str, str] = field(default_factory=dict)
     distributions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: DISTRIBUTIONS)
+    launch: Mapping[str, Any] = field(default_factory=dict)
+    driver: Mapping[str, Any] = field(default_factory=dict)
+    docker: Mapping[str, Any] = field(default_factory=dict)
+    toolkit: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_wanted(given: Mapping[str, Any]) -> Wanted:
@@ -100,6 +104,10 @@ def _containers(value: Any) -> dict[str, str] | None:
     return {str(host): str(name) for host, name in value.items()} if isinstance(value, Mapping) else None
 
 
+def _mapping(value: Any) -> Mapping[str, Any] | None:
+    return value if isinstance(value, Mapping) else None
+
+
 def _distributions(value: Any) -> dict[str, tuple[str, ...]] | None:
     return (
         {str(name): tuple(texts(releases)) for name, releases in value.items()} if isinstance(value, Mapping) else None
@@ -132,5 +140,9 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "ssh_port": ("ssh_port", "a port number", whole),
     "max_clock_offset": ("max_clock_offset", "a number of seconds above 0", _seconds),
     "containers": ("containers", "a mapping of host to container name", _containers),
+    "launch": ("launch", "a mapping of hosts, include, exclude and ds_config", _mapping),
+    "docker": ("docker", "a mapping of host to what is asked of its engine", _mapping),
+    "toolkit": ("toolkit", "a mapping of host to what is asked of its container toolkit", _mapping),
+    "driver": ("driver", "a mapping of host to what is asked of its driver", _mapping),
     "distributions": ("distributions", "a mapping of distribution to releases", _distributions),
 }

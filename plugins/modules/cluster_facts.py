@@ -66,8 +66,10 @@ ansible_facts:
   type: dict
   contains:
     swarmspeed_cluster:
-      description: C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(underlay), C(taken_networks) and
-        C(host_keys).
+      description: C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(gpus) and C(host_memory) (the least
+          that every host with slots has, in the form of M(swarmspeed.cluster.ds_config)), C(gpus_known) (false while a
+          driver is still to be installed; C(slots) then counts the GPUs that are plugged in), C(underlay),
+          C(taken_networks) and C(host_keys).
       type: dict
       returned: success
 """

@@ -65,6 +65,18 @@ options:
     description: The socket of the Docker engine.
     type: path
     default: /var/run/docker.sock
+  driver_kernel:
+    description: The kernel that NVIDIA's driver is wanted for, as C(uname -r) prints it. The running one when empty.
+    type: str
+    default: ''
+  sysfs_root:
+    description: Where the GPUs' sysfs is. Another directory than V(/sys) is a recorded tree, for tests.
+    type: path
+    default: /sys
+  proc_root:
+    description: Where the driver's procfs is. Another directory than V(/proc) is a recorded tree, for tests.
+    type: path
+    default: /proc
 attributes:
   check_mode:
     support: full
@@ -147,8 +159,36 @@ ansible_facts:
           description: As M(swarmspeed.cluster.gpu_info) returns it.
           type: dict
           returned: always
+        driver:
+          description:
+            - Of NVIDIA's driver on a host with a GPU, else null. Packages (C(packages), C(unfinished), C(interrupted)),
+              the kernel it is wanted for (C(kernel), C(kernel_there), C(headers), C(image_flavours)), its module on
+              disk (C(module), C(dkms), C(mok_enrolled)), what uses it (C(users), C(services)), apt's C(sources), an
+              C(installer) of NVIDIA's own, free C(disk) space, C(machine_id) and C(boot_id).
+          type: dict
+          returned: always
         fabric:
           description: As M(swarmspeed.cluster.fabric_info) returns it.
+          type: dict
+          returned: always
+        held:
+          description: Those of the packages asked for that are on hold.
+          type: list
+          returned: always
+        clock_synchronized:
+          description: Whether the clock is synchronised, as C(timedatectl) has it; null where the kernel does not say.
+          type: bool
+          returned: always
+        engine:
+          description:
+            - The engine's daemon.json (C(config_exists), C(config), C(problem)) and its systemd C(unit).
+            - Secrets in it are masked, and carry a piece of their SHA-256 to be compared by.
+          type: dict
+          returned: always
+        firewall:
+          description:
+            - Which firewall keeps packets out (C(active)), what of it lets the cluster's in (C(ufw), C(iptables),
+              C(nftables)), and the C(ephemeral_ports).
           type: dict
           returned: always
         docker:
@@ -160,9 +200,19 @@ ansible_facts:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state import gather_engine_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state_io import (
+    SystemEngineFilesIO,
+    clock_synchronized,
+    held_facts,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_host import gather_driver
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_io import SystemDriverIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric import gather_fabric
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_io import SystemFabricIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._firewall import gather_firewall
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._firewall_io import SystemFirewallIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu import gather_gpu
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SystemGpuIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import changed_files
@@ -193,6 +243,13 @@ def _mistake(asked: dict[str, Any]) -> str | None:
     return None
 
 
+def _driver(gpu: dict[str, Any], kernel: str) -> dict[str, Any] | None:
+    """Look for a driver only where there is something to drive: it costs a second."""
+    if not gpu["present"]:
+        return None
+    return gather_driver(SystemDriverIO(), kernel, secure_boot=gpu["secure_boot"])
+
+
 def main() -> None:
     """Read and return."""
     module = AnsibleModule(
@@ -214,6 +271,9 @@ def main() -> None:
             "sysctls": {"type": "list", "elements": "str", "default": []},
             "jobs": {"type": "path"},
             "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
+            "driver_kernel": {"type": "str", "default": ""},
+            "sysfs_root": {"type": "path", "default": "/sys"},
+            "proc_root": {"type": "path", "default": "/proc"},
         },
         supports_check_mode=True,
     )
@@ -222,8 +282,11 @@ def main() -> None:
     if mistake:
         module.fail_json(msg=mistake)
     try:
+        system = system_facts()
+        gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))
+        docker = docker_facts(SocketEngine(asked["docker_socket"]))
         facts = {
-            "system": system_facts(),
+            "system": system,
             "disk": disk_facts(asked["disks"]),
             "packages": package_facts(asked["packages"]),
             "files": {
@@ -237,9 +300,14 @@ def main() -> None:
             "sysctls": sysctl_facts(asked["sysctls"]),
             "jobs": job_facts(asked["jobs"]),
             "listening": listening_facts(),
-            "gpu": gather_gpu(SystemGpuIO()),
+            "gpu": gpu,
+            "driver": _driver(gpu, asked["driver_kernel"] or system["kernel"]),
             "fabric": gather_fabric(SystemFabricIO()),
-            "docker": docker_facts(SocketEngine(asked["docker_socket"])),
+            "docker": docker,
+            "held": held_facts(asked["packages"]),
+            "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"]),
+            "firewall": gather_firewall(SystemFirewallIO()),
+            "clock_synchronized": clock_synchronized(),
         }
     except OSError as error:
         module.fail_json(

@@ -17,7 +17,8 @@ description:
     C(accelerator), C(gpu_slots), C(variable_names), C(variable_values) and C(files).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(disk), C(image), C(foreign_swarm),
-    C(overlay_subnet) and C(port_2222).
+    C(overlay_subnet), C(port_2222), C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile) and
+    C(ds_config).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -103,6 +104,25 @@ options:
         default: 30
       containers:
         description: Name of the training container by host; C(<cluster_name>-<host>) where a host is not listed.
+        type: dict
+        default: {}
+      docker:
+        description: By host, what is asked of its Docker engine, as the filter C(host_request) gives it.
+        type: dict
+        default: {}
+      toolkit:
+        description: By host, what is asked of its container toolkit, as the filter C(host_request) gives it.
+        type: dict
+        default: {}
+      driver:
+        description: By host, what is asked of its NVIDIA driver, as the filter C(driver_request) gives it.
+        type: dict
+        default: {}
+      launch:
+        description:
+          - The job that will be launched, C(hosts), C(include) and C(exclude) as for M(swarmspeed.cluster.hostfile),
+            and C(ds_config), options of M(swarmspeed.cluster.ds_config) but C(world_size), which hosts give. Without
+            one, neither is checked. C(gpus_known=false) leaves out what only a working driver tells.
         type: dict
         default: {}
       distributions:

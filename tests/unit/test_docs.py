@@ -115,8 +115,8 @@ def tags() -> set[str]:
 
 
 def other_names() -> set[str]:
-    """Return names that begin like a role's variables and are something else: modules, filters, roles, tags."""
-    folders = ("plugins/modules", "plugins/action", "plugins/filter", "plugins/module_utils")
+    """Return names that begin like a role's variables and are something else: modules, roles, tags, scenarios …"""
+    folders = ("plugins/modules", "plugins/action", "plugins/filter", "plugins/module_utils", "molecule")
     files = {path.stem for folder in folders for path in (ROOT / folder).iterdir()}
     return files | set(ROLES) | tags() | {*INVENTORY_CHECKS, *FACT_CHECKS, "docker_container", "docker_gwbridge"}
 

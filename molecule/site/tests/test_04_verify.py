@@ -36,7 +36,7 @@ def test_an_sshd_that_was_killed() -> None:
     on(
         "lab3",
         f"docker update --restart no {container('lab3')} && docker exec {container('lab3')} pkill -KILL -o -x "
-        "sshd; sleep 1",
+        f"sshd; timeout 60 docker wait {container('lab3')}",
     )
     try:
         playbook("verify").refused("lab3: the container swarmspeed-lab3 is exited")

@@ -77,11 +77,24 @@ VARIABLES = {
         "overlay, host. Remedy: "
         "set it to one of overlay, host. 2. cluster_accelerator: 'tpu' is not one of auto, cuda, cpu.",
     ),
+    "configuration": (
+        {"deepspeed_launch_ds_config": {"train_micro_batch_size_per_gpu": 16, "zero_optimization": {"stge": 1}}},
+        f"{ONE}deepspeed_launch_ds_config: zero_optimization.stge: is not a key of DeepSpeed 0.19.8; did you mean "
+        "'stage'?",
+    ),
+    "filter": (
+        {"deepspeed_launch_include": "lab2:1"},
+        f"{ONE}deepspeed_launch_include: 'lab2' has no slot 1: it has slot 0 alone. Remedy: correct "
+        "deepspeed_launch_include.",
+    ),
+    "plan of memory without GPUs": (
+        {"deepspeed_launch_ds_config_preset": "auto"},
+        "deepspeed_launch_ds_config_model: is needed with preset auto",
+    ),
     "engine in use": (
-        {"docker_daemon_config": {"debug": True}},
-        "lab1: docker_daemon_config changes /etc/docker/daemon.json, and the engine must be restarted for it, "
-        "which stops these "
-        "running containers: swarmspeed-lab1. Remedy: set docker_restart: true to allow it, or stop the "
+        {"docker_daemon_config": {"data-root": "/data"}},
+        "lab1: the engine must be restarted for data-root in /etc/docker/daemon.json (docker_daemon_config), which "
+        "stops these running containers: swarmspeed-lab1. Remedy: set docker_restart: true to allow it, or stop the "
         "containers first.",
     ),
 }

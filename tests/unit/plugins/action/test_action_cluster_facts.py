@@ -40,7 +40,12 @@ def host(number: int, slots: int = 0, key: str | None = None, **variables: Any) 
     ]
     files = {KEY_FILE: {"exists": key is not None, **({"content": key} if key else {})}}
     facts = {
-        "gpu": {"slots": slots, "problems": []},
+        "system": {"memory_bytes": 256 << 30},
+        "gpu": {
+            "slots": slots,
+            "problems": [],
+            "gpus": [{"memory_bytes": 80 << 30, "compute_capability": "9.0"}] * slots,
+        },
         "fabric": {"interfaces": interfaces, "routes": [], "default_interface": "eth0"},
         "docker": {"networks": {"lab": {"subnets": ["10.20.0.0/24"]}}},
         "files": files,
@@ -82,6 +87,9 @@ def test_the_view_of_a_cluster() -> None:
         "accelerator": "cuda",
         "slots": {"b": 4, "a": 8},
         "world_size": 12,
+        "gpus": {"count": 4, "memory": 80 << 30, "compute_capability": "9.0"},
+        "host_memory": 128 << 30,
+        "gpus_known": True,
         "underlay": {
             "subnet": "10.7.0.0/24",
             "mtu": 9000,

@@ -41,6 +41,23 @@ def test_a_fingerprint_is_that_of_the_module_util() -> None:
     assert FILTERS["fingerprint"]({"a": 1}) == fingerprint({"a": 1}) != fingerprint({"a": 2})
 
 
+def test_the_plan_of_a_launch() -> None:
+    assert FILTERS["launch_plan"]({"a": 2, "b": 4, "c": 0}, "b:1,3@a") == {
+        "hosts": [{"name": "a", "slots": 2}, {"name": "b", "slots": 4}],
+        "include": "a:0,1@b:1,3",
+        "nodes": ["a", "b"],
+        "world_size": 4,
+    }
+    assert FILTERS["launch_plan"]({"a": 2}, "", "")["include"] == ""
+
+
+def test_a_launch_that_can_not_be() -> None:
+    with pytest.raises(
+        AnsibleFilterError, match=r"^swarmspeed\.cluster\.launch_plan: .*: include: 'x' is not one of the hosts"
+    ):
+        FILTERS["launch_plan"]({"a": 2}, "x")
+
+
 def test_every_filter_is_documented() -> None:
     for name in FILTERS:
         page = Path(cluster.__file__).with_name(f"{name}.yml")

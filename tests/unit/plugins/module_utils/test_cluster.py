@@ -21,6 +21,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import
     slots_of,
     taken_networks,
     tree_manifest,
+    weakest,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import UnderlayError
 from hypothesis import given, settings
@@ -99,10 +100,71 @@ def facts(
         {"dev": "eth0"},
     ]
     return {
-        "gpu": {"slots": slots, "problems": list(problems)},
+        "system": {"memory_bytes": 64 << 30},
+        "gpu": {"slots": slots, "problems": list(problems), "gpus": [gpu() for dummy in range(slots)]},
         "fabric": {"interfaces": [interface], "routes": routes, "default_interface": "eth0"},
         "docker": {"networks": {name: {"subnets": subnets} for name, subnets in networks.items()}},
     }
+
+
+def gpu(memory: int | None = 24 << 30, capability: str | None = "8.6") -> dict[str, Any]:
+    return {"memory_bytes": memory, "compute_capability": capability}
+
+
+def node(memory: int, *gpus: dict[str, Any]) -> dict[str, Any]:
+    return {"system": {"memory_bytes": memory}, "gpu": {"gpus": list(gpus)}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "slots", "expected"),
+    [
+        (
+            {"a": node(256, gpu(), gpu()), "b": node(128, gpu(16 << 30, "10.0"), gpu())},
+            {"a": 2, "b": 2},
+            {"gpus": {"count": 2, "memory": 16 << 30, "compute_capability": "8.6"}, "host_memory": 128},
+        ),
+        # b has 4 ranks in 128, so two of them have 64
+        (
+            {"a": node(100, gpu(), gpu()), "b": node(128, *[gpu()] * 4)},
+            {"a": 2, "b": 4},
+            {"gpus": {"count": 2, "memory": 24 << 30, "compute_capability": "8.6"}, "host_memory": 64},
+        ),
+        # who takes no part does not count
+        (
+            {"a": node(256, gpu()), "b": node(1, gpu(1, "3.0"))},
+            {"a": 1, "b": 0},
+            {"gpus": {"count": 1, "memory": 24 << 30, "compute_capability": "8.6"}, "host_memory": 256},
+        ),
+        (
+            {"a": node(256, {**gpu(80 << 30), "mig": {"instances": [{"memory_bytes": 10 << 30}, {}]}})},
+            {"a": 1},
+            {"gpus": {"count": 1, "memory": 10 << 30, "compute_capability": "8.6"}, "host_memory": 256},
+        ),
+        ({"a": node(256, gpu(None, None))}, {"a": 1}, {"gpus": {"count": 1}, "host_memory": 256}),
+        ({"a": node(256)}, {"a": 1}, {"gpus": {}, "host_memory": 256}),
+        ({"a": node(256)}, {"a": 0}, {"gpus": {}, "host_memory": 0}),
+    ],
+)
+def test_what_every_host_has(nodes: dict[str, Any], slots: dict[str, int], expected: dict[str, Any]) -> None:
+    assert weakest(nodes, slots) == expected
+
+
+def test_gpus_without_a_driver_count_as_what_they_will_be() -> None:
+    bare = facts(problems=("no driver is loaded",))
+    bare["gpu"]["pci_devices"] = [{}, {}]
+    view = cluster_view(["a"], {"a": bare})
+    assert (view["accelerator"], view["slots"], view["gpus"], view["gpus_known"]) == ("cuda", {"a": 2}, {}, False)
+    # one of two has failed, and the driver works: what answers counts
+    bare["gpu"].update(slots=1, gpus=[gpu()])
+    assert (cluster_view(["a"], {"a": bare})["slots"], cluster_view(["a"], {"a": bare})["gpus_known"]) == (
+        {"a": 1},
+        True,
+    )
+
+
+def test_gpus_do_not_count_for_a_job_on_cpus() -> None:
+    view = cluster_view(["a"], {"a": facts(slots=2)}, accelerator="cpu")
+    assert (view["gpus"], view["host_memory"]) == ({}, 64 << 30)
 
 
 def test_taken_networks() -> None:
@@ -129,6 +191,9 @@ def test_cluster_view() -> None:
         "accelerator": "cuda",
         "slots": {"b": 4, "a": 2},
         "world_size": 6,
+        "gpus": {"count": 2, "memory": 24 << 30, "compute_capability": "8.6"},
+        "host_memory": 32 << 30,
+        "gpus_known": True,
         "underlay": {
             "subnet": "192.168.7.0/24",
             "mtu": 1500,

@@ -1,0 +1,66 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Plans for engine, container toolkit and firewall, for their roles. Documented in the .yml files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
+    _docker_plan,
+    _firewall_plan,
+    _toolkit_cuda,
+    _toolkit_plan,
+)
+
+
+def docker_plan(facts: Any, request: Any) -> dict[str, Any]:
+    """Return what is to be done for the engine of the host whose facts these are."""
+    return _docker_plan.docker_plan(_mapping("docker_plan", facts), _mapping("docker_plan", request))
+
+
+def toolkit_plan(facts: Any, request: Any) -> dict[str, Any]:
+    """Return what is to be done for the container toolkit of the host whose facts these are."""
+    return _toolkit_plan.toolkit_plan(_mapping("toolkit_plan", facts), _mapping("toolkit_plan", request))
+
+
+def firewall_plan(facts: Any, request: Any) -> dict[str, Any]:
+    """Return what is to be opened in the firewall of the host whose facts these are."""
+    return _firewall_plan.firewall_plan(_mapping("firewall_plan", facts), _mapping("firewall_plan", request))
+
+
+def cuda_verdict(environment: Any, driver_cuda: Any, image: str, driver: Any) -> dict[str, str]:
+    """Return whether the CUDA of an image runs on a driver, in words."""
+    if not isinstance(environment, (list, tuple)):
+        raise AnsibleFilterError("swarmspeed.cluster.cuda_verdict: expected a list of NAME=value")
+    return _toolkit_cuda.cuda_verdict([str(entry) for entry in environment], driver_cuda, str(image), driver)
+
+
+def host_request(hostvars: Any, request: Any, prefix: str, renamed: Any = None) -> dict[str, Any]:
+    """Return what is asked of another host: its own variables where it has them, else what is asked of this one."""
+    own, asked = _mapping("host_request", hostvars), _mapping("host_request", request)
+    variables = {name: prefix + str(_mapping("host_request", renamed or {}).get(name, name)) for name in asked}
+    return {name: own[variable] if variable in own else asked[name] for name, variable in variables.items()}
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise AnsibleFilterError(f"swarmspeed.cluster.{name}: expected a mapping, got {type(value).__name__}")
+    return value
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters by name."""
+        return {
+            "docker_plan": docker_plan,
+            "toolkit_plan": toolkit_plan,
+            "firewall_plan": firewall_plan,
+            "cuda_verdict": cuda_verdict,
+            "host_request": host_request,
+        }

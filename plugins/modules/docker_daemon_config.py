@@ -1,0 +1,275 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Merges keys into the Docker engine's daemon.json and has the engine use them."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: docker_daemon_config
+short_description: Merge keys into the Docker engine's daemon.json
+version_added: 0.1.0
+description:
+  - Merges keys into C(/etc/docker/daemon.json), keeps all others, and has the running engine use the new file; or
+    leaves everything as it was, and says why.
+  - Before the first change it judges the names and types of the keys, keys that clash with flags on the engine's
+    systemd unit, keys that keep the engine from a swarm, and whether a restart is allowed; and it has
+    C(dockerd --validate) judge the whole file, where the engine is 23.0 or later.
+  - Sends the engine C(SIGHUP) (C(systemctl reload)) where that makes it take all changed keys over, and restarts it
+    otherwise. Where the engine does not take the file over, or does not come back, the former file is put back, the
+    engine is started with it, and the module fails with the engine's own words.
+  - Where no engine is installed or running, the file is written and nothing is started.
+options:
+  config:
+    description:
+      - The keys, as in C(daemon.json). Mappings are merged into those that are there, key by key; everything else,
+        lists too, replaces what is there; null removes a key (JSON Merge Patch, RFC 7396).
+      - Values keep their types. Notably O(config=log-opts) takes text only, such as C(max-file) C("3").
+    type: dict
+    required: true
+  path:
+    description:
+      - The file. A symbolic link is followed. A missing folder is made, its parent must be there.
+      - A file that is not JSON, not a mapping, not UTF-8, or names a key twice, is never overwritten.
+    type: path
+    default: /etc/docker/daemon.json
+  restart:
+    description:
+      - Whether the engine may be restarted for keys that it reads only when it starts. A restart stops running
+        containers.
+      - V(if_idle) restarts it only while no container runs, and otherwise fails before anything is written.
+      - V(always) restarts it whatever runs.
+      - V(never) writes the file and neither reloads nor restarts; the engine uses it from its next start on. A later
+        run does not make up for it, as then nothing differs any more.
+    type: str
+    choices: [never, if_idle, always]
+    default: if_idle
+  swarm:
+    description:
+      - Whether the engine is to be in a swarm, so that C(live-restore) and the nftables firewall backend are refused,
+        also where they are in the file already. An engine that is in a swarm is treated so in any case.
+    type: bool
+    default: false
+  service:
+    description: The engine's systemd unit.
+    type: str
+    default: docker.service
+  timeout:
+    description: Seconds within which the engine must be restarted, and then within which it must answer.
+    type: int
+    default: 120
+  validate:
+    description: Whether C(dockerd --validate) judges the file before it is put in place, where the engine has that.
+    type: bool
+    default: true
+  backup:
+    description: Whether a dated copy of the former file is left beside it.
+    type: bool
+    default: false
+  mode:
+    description:
+      - Permissions of the file, as for M(ansible.builtin.file).
+      - Without it, a file keeps its own, and a new one gets V(0644), or V(0600) where it holds a credential.
+    type: raw
+extends_documentation_fragment:
+  - ansible.builtin.files
+attributes:
+  check_mode:
+    support: full
+    description: Judges everything, the engine's own verdict included, and changes nothing.
+  diff_mode:
+    support: full
+    description: Shows the file before and after, in one form, with secrets masked.
+  idempotent:
+    support: full
+    description: Changes nothing, and asks the engine nothing, where the file holds the keys.
+notes:
+  - Masked in results, diffs and messages are user and password in any URL, all values under keys whose name tells of a
+    password, token, secret, credential or API key, and what is assigned to such a name inside a text.
+  - Another tool that writes the file at the same moment is noticed by its content, right before the file is replaced.
+  - Proxies and other settings in systemd drop-ins are read, to find clashes, and never written.
+  - The keys are those of engines 20.10 to 29.7. Keys that a newer engine may have are left to its own verdict.
+  - Needs root, and the engine's socket at C(/var/run/docker.sock).
+seealso:
+  - module: swarmspeed.cluster.swarm_membership
+  - name: Docker daemon configuration
+    description: The engine's keys.
+    link: https://docs.docker.com/reference/cli/dockerd/#daemon-configuration-file
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Log rotation and a registry mirror
+  swarmspeed.cluster.docker_daemon_config:
+    config:
+      log-driver: json-file
+      log-opts: {max-size: 50m, max-file: "3"}
+      registry-mirrors: [https://mirror.example.com]
+
+- name: NVIDIA's runtime as the default, on an engine that will be in a swarm
+  swarmspeed.cluster.docker_daemon_config:
+    config:
+      default-runtime: nvidia
+      runtimes:
+        nvidia: {path: nvidia-container-runtime, runtimeArgs: []}
+    swarm: true
+
+- name: Another data folder, whatever runs now
+  swarmspeed.cluster.docker_daemon_config:
+    config: {data-root: /data/docker}
+    restart: always
+    backup: true
+
+- name: No proxy any more
+  swarmspeed.cluster.docker_daemon_config:
+    config: {proxies: null}
+"""
+
+RETURN = r"""
+path:
+  description: The file.
+  returned: always
+  type: str
+  sample: /etc/docker/daemon.json
+config:
+  description: The whole configuration after the merge, secrets masked.
+  returned: success
+  type: dict
+  sample: {"log-driver": "json-file", "log-opts": {"max-size": "50m"}}
+changed_keys:
+  description: Dotted names of what differs from the former file.
+  returned: always
+  type: list
+  elements: str
+  sample: [log-opts.max-size]
+validated:
+  description:
+    - Whether C(dockerd --validate) judged the new file. False for an engine older than 23.0, and without a change.
+  returned: always
+  type: bool
+reloaded:
+  description: Whether the engine took the file over by a reload.
+  returned: always
+  type: bool
+restarted:
+  description: Whether the engine was restarted with the file.
+  returned: always
+  type: bool
+restart_needed:
+  description: Whether a running engine does not use the new file yet, because of O(restart=never).
+  returned: always
+  type: bool
+rolled_back:
+  description: Whether the former file was put back.
+  returned: always
+  type: bool
+engine_version:
+  description: Version of the engine; null where there is none, and where nothing differs, as it is not asked then.
+  returned: always
+  type: str
+  sample: 20.10.24+dfsg1
+backup_file:
+  description: Copy of the former file.
+  returned: when O(backup=true) and a file was replaced
+  type: str
+  sample: /etc/docker/daemon.json.812.2026-11-20@10:00:00~
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config import DaemonConfigError, too_deep
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_apply import Request, Run, shown_diff
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_io import (
+    ConfigFile,
+    LocalHost,
+    readable_by_all,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import mask, secrets
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file import TextFileError
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "config": {"type": "dict", "required": True},
+    "path": {"type": "path", "default": "/etc/docker/daemon.json"},
+    "restart": {"type": "str", "choices": ["never", "if_idle", "always"], "default": "if_idle"},
+    "swarm": {"type": "bool", "default": False},
+    "service": {"type": "str", "default": "docker.service"},
+    "timeout": {"type": "int", "default": 120},
+    "validate": {"type": "bool", "default": True},
+    "backup": {"type": "bool", "default": False},
+    "mode": {"type": "raw"},
+}
+
+
+class Module(AnsibleModule):  # type: ignore[misc] # ansible-core is not typed
+    """An AnsibleModule that knows the secrets in its options before it logs how it was called."""
+
+    def _log_invocation(self) -> None:
+        config = self.params["config"]
+        if not too_deep(config):
+            self.no_log_values.update(secrets(config))
+            super()._log_invocation()
+
+
+def results(module: Module, run: Run) -> dict[str, Any]:
+    """What the module returns, of a failure too."""
+    outcome = run.outcome
+    module.no_log_values.update(outcome.known_secrets)
+    names = ("changed", "changed_keys", "validated", "reloaded", "restarted", "restart_needed", "rolled_back")
+    result: dict[str, Any] = {name: getattr(outcome, name) for name in names}
+    result.update(path=run.file.path, engine_version=outcome.engine_version)
+    if outcome.backup_file:
+        result["backup_file"] = outcome.backup_file
+    return result
+
+
+def main() -> None:
+    """Run the module."""
+    module = Module(dict(ARGUMENTS), supports_check_mode=True, add_file_common_args=True)
+    params = module.params
+    path = params["path"]
+
+    def prepare(candidate: str) -> None:
+        arguments = module.load_file_common_arguments(params, path=candidate)
+        module.set_fs_attributes_if_different(arguments, False)
+
+    request = Request(
+        config=params["config"],
+        restart=params["restart"],
+        service=params["service"],
+        timeout=float(params["timeout"]),
+        validate=params["validate"],
+        swarm=params["swarm"],
+        check_mode=module.check_mode,
+        folder=module.tmpdir,
+        backup=(lambda: str(module.backup_local(path))) if params["backup"] else None,
+    )
+    run = Run(ConfigFile(path, prepare), LocalHost(), request)
+    try:
+        if request.timeout < 1:
+            raise DaemonConfigError(f"timeout is {params['timeout']}; give a number of seconds, at least 1")
+        run.converge()
+    except (DaemonConfigError, TextFileError) as error:
+        module.fail_json(msg=str(error), **results(module, run))
+    outcome = run.outcome
+    result = {**results(module, run), "config": mask(outcome.after), "diff": []}
+    if outcome.changed:
+        result["diff"].append(shown_diff(path, outcome))
+    elif outcome.after:
+        attributes: dict[str, Any] = {}
+        arguments = module.load_file_common_arguments(params, path=path)
+        result["changed"] = module.set_fs_attributes_if_different(arguments, False, attributes)
+        if attributes:
+            header = f"{path} (file attributes)"
+            result["diff"].append({"before_header": header, "after_header": header, **attributes})
+    if secrets(outcome.after) and readable_by_all(path):
+        module.warn(f"{path} holds a credential and everybody on this host can read it. Set mode: '0600'")
+    for warning in outcome.warnings:
+        module.warn(warning)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
