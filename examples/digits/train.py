@@ -26,6 +26,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--target", type=float, default=0.95, help="accuracy below which the job fails")
     parser.add_argument("--checkpoints", default="/workspace/checkpoints/digits", help="empty: save none")
+    parser.add_argument("--resume", default="", help="tag of the checkpoint to go on from")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--local_rank", type=int, default=-1)
     return deepspeed.add_config_arguments(parser).parse_args()
@@ -83,8 +84,15 @@ def main() -> int:
             flush=True,
         )
 
-    seen = 0.0
-    for epoch in range(1, args.epochs + 1):
+    seen, done = 0.0, 0
+    if args.resume:
+        path, state = engine.load_checkpoint(args.checkpoints, tag=args.resume)
+        if path is None:
+            raise SystemExit(f"digits: there is no checkpoint {args.resume} in {args.checkpoints}")
+        done = state["epoch"]
+        if dist.get_rank() == 0:
+            print(f"digits: going on after epoch {done}", flush=True)
+    for epoch in range(done + 1, args.epochs + 1):
         sampler.set_epoch(epoch)
         for pixels, labels in loader:
             loss = torch.nn.functional.cross_entropy(engine(pixels.to(engine.device)), labels.to(engine.device))
@@ -92,7 +100,7 @@ def main() -> int:
             engine.step()
         seen = accuracy(engine, held_out)
         if args.checkpoints:
-            engine.save_checkpoint(args.checkpoints, tag=f"epoch{epoch:02d}")
+            engine.save_checkpoint(args.checkpoints, tag=f"epoch{epoch:02d}", client_state={"epoch": epoch})
         if dist.get_rank() == 0:
             print(f"digits: epoch {epoch}/{args.epochs} loss {loss.item():.4f} accuracy {seen:.4f}", flush=True)
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from typing import Any
 
@@ -13,7 +14,8 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Console, explain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, explain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console
 
 MODULE = "swarmspeed.cluster.training_job"
 POLL_FIRST, POLL_LAST = 1.0, 2.0
@@ -40,53 +42,65 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         args = dict(self._task.args)
-        started = args.get("state", "started") == "started" and not self._true(args.get("observe", False))
-        follow = started and self._true(args.get("follow", True)) and not self._task.check_mode
+        started = args.get("state", "started") == "started"
+        wanted, observing = started and not self._task.check_mode, self._true(args.get("observe", False))
+        acting = wanted and not observing
+        follow = wanted and self._true(args.get("follow", acting))
         timeout = self._timeout(args.get("follow_timeout", 0))
+        fresh = str(args.get("log_offset")) == "0"  # whoever has just started it wants to see all of it
         if follow:
-            args["log_offset"] = -ATTACH_BYTES
+            args.setdefault("log_offset", -ATTACH_BYTES)
         reply = self._module(args, task_vars)
         if reply.get("failed") or reply.get("unreachable") or "job" not in reply:
             return {**result, **reply}
         changed = reply.get("changed", False)
-        if follow and reply["job"]["state"] in ACTIVE:
-            reply = {**reply, **self._follow(args, task_vars, reply, timeout)}
+        fresh = fresh or changed
+        if follow and (fresh or reply["job"]["state"] in ACTIVE):
+            reply = {**reply, **self._follow(args, task_vars, reply, timeout=timeout, fresh=fresh)}
             if reply["job"]["state"] == "succeeded":
                 ranks, nodes = reply["job"]["world_size_seen"], reply["job"]["nodes_seen"]
                 display.display(f"Job {reply['job']['name']} succeeded: {ranks} rank(s) on {nodes} node(s).")
-        elif follow and reply["job"]["state"] == "succeeded" and not changed:
+        elif started and not observing and reply["job"]["state"] == "succeeded" and not changed:
             display.display(
                 f"Job {reply['job']['name']} succeeded at {reply['job']['finished_at']}: not started again."
             )
         elif follow:
-            self._show(Console(reply["job"]["hosts"], self._clock), reply, last=True)
+            self._show(self._console(reply["job"]), reply, last=True)
         if follow:
             reply["log"] = ""
         reply["changed"] = changed
         ended_badly = reply["job"]["state"] not in (*ACTIVE, "succeeded")
-        if started and not self._task.check_mode and ended_badly and not reply.get("failed"):
+        if (acting or follow) and ended_badly and not reply.get("failed"):
             reply["failed"] = True
             reply["msg"] = explain(reply["job"], self._host(task_vars), reply["log_path"])
         return {**result, **reply}
 
     def _follow(
-        self, args: dict[str, Any], task_vars: dict[str, Any] | None, reply: dict[str, Any], timeout: float
+        self,
+        args: dict[str, Any],
+        task_vars: dict[str, Any] | None,
+        reply: dict[str, Any],
+        *,
+        timeout: float,
+        fresh: bool,
     ) -> dict[str, Any]:
         """Show the log of a job until it has ended; return the last reply."""
         name, run, host = reply["job"]["name"], reply["job"]["run"], self._host(task_vars)
         stop = f"touch {reply['log_path'].rpartition('/')[0]}/stop"
         stays = f"It keeps running: launch.yml attaches to it again; state: stopped, or `{stop}` on {host}, ends it."
-        verb = "started" if reply.get("changed") else f"is running since {reply['job']['started_at']}"
+        verb = "started" if fresh else f"is running since {reply['job']['started_at']}"
         display.display(f"Job {name} {verb}. Its log follows; Ctrl-C ends only this view. {stays}")
         if reply.get("changed"):  # our own: from its first line
             reply = {**reply, "log": "", "log_offset": 0}
-        look: dict[str, Any] = {key: args[key] for key in ("name", "jobs_dir", "container_jobs_dir") if key in args}
+        look: dict[str, Any] = {
+            key: args[key] for key in ("name", "jobs_dir", "container_jobs_dir", "runtime") if key in args
+        }
         look["observe"] = True
-        console = Console(reply["job"]["hosts"], self._clock)
+        console = self._console(reply["job"])
         deadline = self._clock() + timeout if timeout else None
         wait = POLL_FIRST
         while True:
-            fresh = self._show(console, reply)
+            news = self._show(console, reply)
             if reply["job"]["state"] not in ACTIVE and reply["log_offset"] >= reply["log_size"]:
                 self._show(console, {**reply, "log": ""}, last=True)
                 return reply
@@ -98,8 +112,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                     f"({behind - ATTACH_BYTES} bytes of the log are not shown; all of it: {reply['log_path']})"
                 )
                 offset = -ATTACH_BYTES
-            elif not fresh or behind <= 0:
-                wait = POLL_FIRST if fresh else wait
+            elif not news or behind <= 0:
+                wait = POLL_FIRST if news else wait
                 self._sleep(wait)
                 wait = min(POLL_LAST, wait + 0.1)
             reply = self._look({**look, "log_offset": offset}, task_vars, name, stays)
@@ -133,9 +147,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             shown["environment"] = dict.fromkeys(shown["environment"], "(not shown)")
         return reply
 
-    @staticmethod
-    def _show(console: Console, reply: dict[str, Any], last: bool = False) -> bool:
+    def _console(self, job: dict[str, Any]) -> Console:
+        members, first = [], 0
+        for member in job.get("members") or []:
+            members.append({**member, "first_rank": first})
+            first += len(member["slots"])
+        return Console(job["hosts"], self._clock, terminal=sys.stdout.isatty(), name=job["name"], members=members)
+
+    def _show(self, console: Console, reply: dict[str, Any], last: bool = False) -> bool:
         lines = console.feed(reply["log"]) + (console.finish() if last else [])
+        lines += console.progress(reply["job"].get("figures"), self._clock())
         for line in lines:
             display.display(line)
         return bool(lines)

@@ -30,6 +30,7 @@ def _launch_plan(hosts: Any, include: str | None = None, exclude: str | None = N
         "hosts": [{"name": host.name, "slots": host.slots} for host in plan.hosts],
         "include": plan.include,
         "nodes": [host.name for host in plan.chosen],
+        "members": [{"name": host.name, "slots": list(host.slots)} for host in plan.chosen],
         "world_size": plan.world_size,
     }
 

@@ -12,13 +12,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_log import LogWatch, plain
-
 ACTIVE = ("starting", "running")
 LOST_AFTER = 30.0
 """Seconds without a heartbeat after which a job counts as lost; the supervisor writes one every 2 s."""
-BAR_INTERVAL = 10.0
-"""Seconds between two lines of a progress bar that redraws itself."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _SECRET_NAME = re.compile(
@@ -75,6 +71,13 @@ def build_spec(
     nodes: int,
     fingerprint: dict[str, Any],
     ds_config: str | None = None,
+    launcher: str = "deepspeed",
+    transport: str = "pdsh",
+    runtime: str = "container",
+    members: list[dict[str, Any]] | None = None,
+    secret_file: str | None = None,
+    visible_devices: str | None = None,
+    env_file: str | None = None,
 ) -> dict[str, Any]:
     """Everything that makes two jobs of one name the same job."""
     if not command or not command[0].strip():
@@ -93,6 +96,9 @@ def build_spec(
             raise JobError(f"environment: {key!r} can not be the name of a variable.")
         if isinstance(value, (dict, list)) or value is None or "\0" in str(value):
             raise JobError(f"environment: {key} must be text or a number. Quote it.")
+        if transport == "pdsh" and members and len(members) > 1:
+            _check_forwarded(key, str(value))
+    _check_members(members or [], launcher, transport, world_size=world_size, nodes=nodes, secret_file=secret_file)
     return {
         "command": list(command),
         "chdir": chdir,
@@ -101,7 +107,57 @@ def build_spec(
         "nodes": nodes,
         "fingerprint": fingerprint,
         "ds_config": ds_config,
+        "launcher": launcher,
+        "transport": transport,
+        "runtime": runtime,
+        "members": [
+            {"name": item["name"], "address": item["address"], "slots": list(item["slots"])} for item in members or []
+        ],
+        "secret_file": secret_file,
+        "visible_devices": visible_devices,
+        "env_file": env_file,
     }
+
+
+def _check_forwarded(key: str, value: str) -> None:
+    """pdsh hands variables over as ``export KEY=VALUE;`` on its command line, through a shell."""
+    if _SECRET_NAME.search(key):
+        raise JobError(
+            f"environment: {key} looks like a secret, and transport pdsh would show it in the process list of every "
+            "node. Use transport direct, or give it in nccl_env_environment, which travels by file."
+        )
+    if re.search(r"[\s\"'$`\\;&|<>()#]", value):
+        raise JobError(
+            f"environment: {key} has a character that the shell behind pdsh would change. Use transport direct, or "
+            "give it in nccl_env_environment, which travels by file."
+        )
+
+
+def _check_members(
+    members: list[dict[str, Any]],
+    launcher: str,
+    transport: str,
+    *,
+    world_size: int,
+    nodes: int,
+    secret_file: str | None,
+) -> None:
+    names = [item.get("name") for item in members]
+    for item in members:
+        if not item.get("name") or not item.get("address") or not item.get("slots"):
+            raise JobError(f"members: {item.get('name') or item} needs a name, an address, and one slot at least.")
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    if twice:
+        raise JobError(f"members: {', '.join(twice)} is there more than once.")
+    if members and (len(members) != nodes or sum(len(item["slots"]) for item in members) != world_size):
+        raise JobError(
+            f"members: {len(members)} node(s) with {sum(len(item['slots']) for item in members)} slot(s) are not the "
+            f"{nodes} node(s) and {world_size} rank(s) that were asked for."
+        )
+    if len(members) > 1 and not secret_file:
+        raise JobError("secret_file: give the path of a file that every node of the job has, and nobody else.")
+    if launcher != "deepspeed" and transport == "pdsh":
+        raise JobError(f"transport: pdsh starts DeepSpeed's launcher only. Launcher {launcher} needs transport direct.")
 
 
 def spec_hash(spec: dict[str, Any]) -> str:
@@ -127,9 +183,14 @@ def current_state(recorded: dict[str, Any], container: Container | None, now: fl
     if state not in ACTIVE:
         return state, str(recorded.get("reason", ""))
     name = recorded.get("container")
+    if recorded.get("runtime") == "host" and (
+        container is None or container.started_at != recorded.get("container_started_at")
+    ):
+        return "lost", "the host was rebooted while the job ran. Start the job again."
     if container is None or container.id != recorded.get("container_id"):
         return "lost", f"the container {name} it ran in is gone. Start the job again: it was not resumed by itself."
-    if not container.running or container.started_at != recorded.get("container_started_at"):
+    started = recorded.get("container_started_at")  # None: the supervisor came back with its container
+    if not container.running or started not in {None, container.started_at}:
         return "lost", (
             f"the container {name} was stopped or restarted while the job ran. Look at `docker logs {name}` and the "
             "node's kernel log (out-of-memory killer), then start the job again."
@@ -137,8 +198,8 @@ def current_state(recorded: dict[str, Any], container: Container | None, now: fl
     silent = now - float(recorded.get("heartbeat", 0.0))
     if silent > LOST_AFTER:
         return "lost", (
-            f"no sign of life from its supervisor in container {name} for {silent:.0f} s. It was killed, or the disk "
-            "is full. Starting or stopping the job ends what is left of it."
+            f"no sign of life from its supervisor{f' in container {name}' if name else ''} for {silent:.0f} s. It was "
+            "killed, or the disk is full. Starting or stopping the job ends what is left of it."
         )
     return state, ""
 
@@ -164,9 +225,23 @@ def refusal(recorded: dict[str, Any], differs: list[str], folder: str) -> str:
 
 
 REPORTED = (
-    *("run", "spec_hash", "container", "started_at", "finished_at", "exit_code"),
+    *(
+        "run",
+        "run_id",
+        "attempt",
+        "leader",
+        "launcher",
+        "transport",
+        "runtime",
+        "spec_hash",
+        "container",
+        "started_at",
+        "finished_at",
+        "exit_code",
+    ),
     *("world_size_expected", "world_size_seen", "nodes_expected", "nodes_seen", "hosts"),
     "deepspeed_version",
+    *("members", "channel_port", "master_port", "ranks", "figures", "first_failure"),
     *("failed_node", "failed_rank", "traceback", "tail"),
 )
 
@@ -209,36 +284,3 @@ def explain(job: dict[str, Any], host: str, log: str) -> str:
     node = job.get("failed_node")
     where = f" on {node}" if node and node not in reason else ""
     return f"Training job {job['name']} {verb}{where}: {reason}. Log: {host}:{log}"
-
-
-class Console:
-    """Turns pieces of a launcher's log into lines for a terminal: without control codes, one line each, quiet bars."""
-
-    def __init__(self, hosts: list[str], clock: Callable[[], float]) -> None:
-        self._watch = LogWatch()
-        self._watch.hosts = list(hosts)
-        self._clock = clock
-        self._rest = ""
-        self._bar_at = clock()
-
-    def feed(self, text: str) -> list[str]:
-        """Lines to show. A bar that redraws itself is shown when its line ends, else every BAR_INTERVAL."""
-        lines = (self._rest + text).split("\n")
-        self._rest = lines.pop()
-        shown = [self._show(line) for line in lines]
-        if "\r" in self._rest and self._clock() - self._bar_at >= BAR_INTERVAL:
-            self._bar_at = self._clock()
-            shown.append(self._show(self._rest))
-            self._rest = ""
-        return [line for line in shown if line]
-
-    def finish(self) -> list[str]:
-        return self.feed("\n")
-
-    def _show(self, raw: str) -> str:
-        self._watch.feed(raw.encode("utf-8", "replace") + b"\n")  # learns the names of the nodes from the launcher
-        host = self._watch.host_of(raw)
-        line = plain(raw[len(host) + 2 :] if host else raw)
-        if len(line) > 2000:
-            line = line[:2000] + " …"
-        return f"{host} | {line}" if host and line else line

@@ -22,12 +22,19 @@ LONGEST = 2000
 """Characters of a refusal: pydantic quotes the input, which may be large."""
 
 
-def filled_in(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration as an integration leaves it: top-level "auto" values, which DeepSpeed can not read, are gone.
+def without_auto(value: Any) -> Any:
+    """``value`` without what an integration fills in, at any depth."""
+    if not isinstance(value, dict):
+        return value
+    return {key: without_auto(inner) for key, inner in value.items() if inner != AUTO}
 
-    In its blocks DeepSpeed itself takes the default for "auto". Without a batch size it would not go on.
+
+def filled_in(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration as an integration leaves it: "auto" values, which DeepSpeed can not read, are gone.
+
+    Without a batch size it would not go on.
     """
-    config = {key: value for key, value in config.items() if value != AUTO}
+    config = without_auto(config)
     if "train_batch_size" not in config:
         config.setdefault("train_micro_batch_size_per_gpu", 1)
     return config
@@ -48,7 +55,7 @@ def verdict(path: str, world_size: int) -> dict[str, str]:
     refusal = ""
     try:
         config = json.loads(Path(path).read_text(encoding="utf-8"))
-        autos = isinstance(config, dict) and AUTO in config.values()
+        autos = isinstance(config, dict) and without_auto(config) != config
         read(filled_in(config) if autos else path)
     except Exception as error:  # DeepSpeed raises ValueError, AssertionError, TypeError and pydantic's own
         refusal = f"{type(error).__name__}: {error}"[:LONGEST]

@@ -11,24 +11,65 @@ import inspect
 import json
 import os
 import shutil
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Callable, Protocol
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_ds_config, _job_log, _job_supervisor
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
+    _job_base,
+    _job_channel,
+    _job_checkpoints,
+    _job_diagnose,
+    _job_ds_config,
+    _job_exits,
+    _job_failures,
+    _job_follower,
+    _job_judge,
+    _job_leader,
+    _job_log,
+    _job_part,
+    _job_progress,
+    _job_restarts,
+    _job_summary,
+    _job_supervisor,
+    _job_voices,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Container, JobError, whole_lines
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_supervisor import GRACE, now_text, write_json
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import GRACE, now_text, write_json
 
 START_TIMEOUT = 15.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
 STOP_TIMEOUT = 3 * GRACE + 10
 """Seconds until a job that is being stopped must have ended; its supervisor kills after GRACE, twice at most."""
-SOURCES = {"supervisor.py": _job_supervisor, "_job_log.py": _job_log, "_job_ds_config.py": _job_ds_config}
+SOURCES = {
+    "supervisor.py": _job_supervisor,
+    "_job_base.py": _job_base,
+    "_job_channel.py": _job_channel,
+    "_job_checkpoints.py": _job_checkpoints,
+    "_job_diagnose.py": _job_diagnose,
+    "_job_ds_config.py": _job_ds_config,
+    "_job_exits.py": _job_exits,
+    "_job_failures.py": _job_failures,
+    "_job_follower.py": _job_follower,
+    "_job_judge.py": _job_judge,
+    "_job_leader.py": _job_leader,
+    "_job_log.py": _job_log,
+    "_job_part.py": _job_part,
+    "_job_progress.py": _job_progress,
+    "_job_restarts.py": _job_restarts,
+    "_job_summary.py": _job_summary,
+    "_job_voices.py": _job_voices,
+}
 """What runs inside the container."""
-RUN_FILES = ("launcher.log", "supervisor.log", "stop", *SOURCES, "spec.json", "state.json")
+RUN_FILES = (
+    *("launcher.log", "node.log", "ranks", "supervisor.log", "summary.json", "environment", "resumes", "stop"),
+    *(*SOURCES, "spec.json", "state.json"),
+)
 """What belongs to one run. state.json comes last: until it is moved, a rotation that was interrupted is done again."""
 
 
@@ -67,6 +108,33 @@ class DockerRuntime:
     def exited(self, handle: str) -> int | None:
         answer = self._engine.call("GET", f"/exec/{handle}/json")
         return None if answer["Running"] else int(answer.get("ExitCode") or 0)
+
+
+class HostRuntime:
+    """The host itself, for servers without Docker: a session of its own instead of a container's."""
+
+    def __init__(self) -> None:
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+
+    @staticmethod
+    def here() -> Container:
+        """The host as if it were a container that has run since the last boot."""
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return Container(id="host", started_at=boot, running=True, mounts={"/": "/"})
+
+    def container(self, name: str) -> Container | None:
+        return self.here()
+
+    def launch(self, container: str, command: list[str]) -> str:
+        nowhere = subprocess.DEVNULL
+        process = subprocess.Popen(
+            command, cwd="/", stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True
+        )
+        self._started[str(process.pid)] = process
+        return str(process.pid)
+
+    def exited(self, handle: str) -> int | None:
+        return self._started[handle].poll()
 
 
 class Store:
@@ -146,7 +214,9 @@ class Store:
     def ask_to_stop(self) -> None:
         (self.path / "stop").touch(mode=0o600)
 
-    def prepare(self, spec: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
+    def prepare(
+        self, spec: dict[str, Any], state: dict[str, Any], place: Mapping[str, Any] = MappingProxyType({})
+    ) -> dict[str, Any]:
         """Put the files of an earlier run aside as ``runs/NUMBER`` and write those of the next one."""
         runs = self.path / "runs"
         runs.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -155,16 +225,19 @@ class Store:
         present = [name for name in RUN_FILES if (self.path / name).exists()]
         if present:
             number = int(self.read_state().get("run") or last + 1)
+            if (runs / f"{number:04d}" / "state.json").exists():  # counted by another leader
+                number = last + 1
             aside = runs / f"{number:04d}"
             aside.mkdir(mode=0o700, exist_ok=True)
             for name in present:
                 (self.path / name).replace(aside / name)
             last = max(last, number)
-        state = {**state, "run": last + 1}
+        state = {**state, "run": place.get("run") or last + 1}
+        state.setdefault("run_id", f"{self.path.name}/{state['run']}/{state.get('started_at')}")
         for name, source in SOURCES.items():
             # The source, not the file: on a target this module runs out of a zip archive.
             (self.path / name).write_text(inspect.getsource(source), encoding="utf-8")
-        write_json(self.path / "spec.json", {"spec": spec})
+        write_json(self.path / "spec.json", {"spec": spec, **place, "run_id": state["run_id"]})
         (self.path / "spec.json").chmod(0o600)
         self.write_state(state)
         return state
@@ -183,8 +256,20 @@ class JobRunner:
     ) -> None:
         self._store, self._runtime, self._sleep, self._clock = store, runtime, sleep, clock
 
-    def start(self, spec: dict[str, Any], digest: str, container: str, found: Container, inside: str) -> dict[str, Any]:
-        """Start a run in the container ``found`` and wait until its supervisor has reported."""
+    def start(
+        self,
+        spec: dict[str, Any],
+        digest: str,
+        container: str,
+        found: Container,
+        inside: str,
+        *,
+        place: Mapping[str, Any] = MappingProxyType({}),
+    ) -> dict[str, Any]:
+        """Start a run in the container ``found`` and wait until its supervisor has reported.
+
+        ``place``: this node's part of it: ``node``, ``leader``, ``options``, and ``run`` where the leader has counted.
+        """
         state = self._store.prepare(
             spec,
             {
@@ -193,12 +278,15 @@ class JobRunner:
                 "spec_hash": digest,
                 "started_at": now_text(),
                 "heartbeat": self._clock(),
-                "container": container,
+                "container": container or None,
+                **{key: spec.get(key) for key in ("launcher", "transport", "runtime", "members")},
                 "container_id": found.id,
                 "container_started_at": found.started_at,
                 "world_size_expected": spec["world_size"],
                 "nodes_expected": spec["nodes"],
+                **({"run_id": place["run_id"]} if "run_id" in place else {}),
             },
+            place,
         )
         problem = ""
         try:
@@ -216,8 +304,9 @@ class JobRunner:
             state.update(
                 state="failed",
                 finished_at=now_text(),
-                reason=f"the supervisor could not be started in container {container}: {problem}. The image needs "
-                "python3 3.8 or later, and the container's user must be root.",
+                reason="the supervisor could not be started"
+                + (f" in container {container}" if container else "")
+                + f": {problem}. It needs python3 3.8 or later, and must run as root.",
             )
             self._store.write_state(state)
         return self._store.read_state()

@@ -10,7 +10,6 @@ Also copied into containers beside the supervisor: one file, standard library, P
 from __future__ import annotations
 
 import re
-import signal
 from collections import deque
 
 TAIL_LINES = 40
@@ -27,42 +26,15 @@ _PREFIX = re.compile(r"^([\w.-]+): \[\d{4}-[^]]*\] \[\w+\] \[launch\.py:")
 _RANK = re.compile(r"\[rank(\d+)\]")
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ROUTINE = re.compile(r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:")
-_BOOKKEEPING = re.compile(r"\[(?:launch|runner|multinode_runner)\.py:|^pdsh@")
 _NO_HOSTFILE = "Unable to find hostfile, will proceed with training with local resources only"
 _TRACEBACK = "Traceback (most recent call last):"
 _SYMPTOMS = ("Connection reset by peer", "Connection closed by peer", "Broken pipe", "Socket Timeout")
-
-HINTS = (
-    ("was not reachable via ssh", "check sshd, port and keys in that node's container: --tags ssh_trust"),
-    ("Permission denied (publickey", "the nodes do not accept each other's key: --tags ssh_trust"),
-    ("Host key verification failed", "a container's host key is not the pinned one: --tags ssh_trust"),
-    ("Could not resolve hostname", "the container's name is unknown: --tags overlay_network,ssh_trust"),
-    ("launcher 'pdsh' not installed", "install pdsh in the training image"),
-    ("EADDRINUSE", "another process holds the master port: stop it, or give another --master_port"),
-    ("can't open file", "the script is missing on that node: --tags workspace"),
-    ("No module named", "install the module in the training image, or put it into the workspace"),
-    ("unrecognized arguments", "this release of DeepSpeed, or the script, does not know that option"),
-    ("clients joined", "a node did not start in time: look at the nodes that are missing"),
-    ("No space left on device", "free disk space, or raise the container's shm_size when /dev/shm is named"),
-)
-"""Text in a log line, and what to do about it. The first line of the log that holds one of them is used."""
 
 
 def plain(text: str) -> str:
     """``text`` without terminal control codes; of a progress bar redrawn with carriage returns its last state."""
     drawn = [piece for piece in text.split("\r") if piece.strip()]
     return _CONTROL.sub("", drawn[-1]).rstrip() if drawn else ""
-
-
-def describe_exit(code: int) -> str:
-    """Say what an exit code means. Negative: a signal. launch.py turns signal n into 256 - n."""
-    number = -code if code < 0 else 256 - code if 224 < code < 255 else 0  # 255: ssh, or exit(-1)
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        return f"exit code {code}"
-    more = ", often the kernel's out-of-memory killer" if name == "SIGKILL" else ""
-    return f"exit code {code}: {name}{more}"
 
 
 class LogWatch:
@@ -72,11 +44,11 @@ class LogWatch:
         self.world_sizes: list[int] = []
         self.node_ranks: set[int] = set()
         self.successes = 0
+        self.successes_of: dict[str, int] = {}
         self.no_hostfile = False
         self.hosts: list[str] = []
         self.exits: list[tuple[str, int, bool]] = []  # node, exit code, whether it is ssh's own
         self.tracebacks: list[tuple[str, list[str]]] = []  # prefix, lines
-        self.hint: tuple[str, str] | None = None
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._open: list[tuple[str, list[str]]] = []
         self._rest = b""
@@ -108,7 +80,10 @@ class LogWatch:
         # Searched, not matched: a progress bar without a newline can stand before a launcher's line.
         self.world_sizes += [int(size) for size in _WORLD.findall(raw)]
         self.node_ranks |= {int(rank) for _count, rank in _NODE.findall(raw)}
-        self.successes += len(_SUCCESS.findall(raw))
+        successes = len(_SUCCESS.findall(raw))
+        self.successes += successes
+        if successes:
+            self.successes_of[self.host_of(raw)] = self.successes_of.get(self.host_of(raw), 0) + successes
         self.no_hostfile = self.no_hostfile or _NO_HOSTFILE in raw
         self.exits += [(self.host_of(raw), int(code), False) for code in _FAILURE.findall(raw)]
         self.exits += [(host, int(code), True) for host, code in _SSH.findall(raw)]
@@ -117,8 +92,6 @@ class LogWatch:
         if not line:
             return
         line = f"{host}: {line}" if host else line
-        if self.hint is None:
-            self.hint = next(((line, remedy) for text, remedy in HINTS if text in line), None)
         self._trace(line)
         if not _ROUTINE.search(line):
             self.tail.append(line)
@@ -175,13 +148,8 @@ class LogWatch:
             )
         return ""
 
-    def why_failed(self, exit_code: int, world_size: int, nodes: int) -> str:
-        """Why a launcher that has ended did not do the job; empty when it did."""
-        wrong = self.wrong_world(world_size, nodes)
-        if wrong:
-            return wrong
-        if exit_code != 0 or self.exits:
-            return self._why_exit(exit_code)
+    def incomplete(self, world_size: int, nodes: int) -> str:
+        """Why a launcher that has ended with 0, as have all ranks it told of, did not do the job; empty when it did."""
         if self.world_size is None:
             return (
                 "the launcher ended with exit code 0 but never logged a world size, so nothing shows that it trained "
@@ -199,26 +167,3 @@ class LogWatch:
                 "Look for the out-of-memory killer in the kernel log, or for somebody who killed it."
             )
         return ""
-
-    def _why_exit(self, exit_code: int) -> str:
-        host, rank, trace = self.culprit()
-        code = exit_code
-        who = "the launcher"
-        for node, rank_code, ssh in self.exits:
-            if node == host:
-                code = rank_code
-                who = (f"rank {rank}" if rank is not None else "a rank") + (f" on {node}" if node else "")
-                who = f"ssh to {node}" if ssh and code == 255 else who
-                break
-        said = f"{who} ended with {describe_exit(code)}"
-        if trace:
-            said += f": {trace[-1]}"
-        if self.hint:
-            line, remedy = self.hint
-            return said + ("" if trace and trace[-1] in line else f" ({line[:300]})") + f". Remedy: {remedy}."
-        if trace:
-            return said + ". That is an error in the training script or its libraries: see the traceback."
-        if "SIG" in said:
-            return said
-        last = next((line for line in reversed(self.tail) if not _BOOKKEEPING.search(line)), "")
-        return said + (f". The log ends with: {last[:300]}" if last else ". The log says nothing more.")

@@ -42,6 +42,11 @@ class Facts:
     wanted: Wanted
     unreachable: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def bare(self) -> bool:
+        """Whether ranks run on the hosts themselves: then nothing is asked of Docker, and nothing of its swarms."""
+        return self.wanted.runtime == "host"
+
     def present(self) -> dict[str, Mapping[str, Any]]:
         """Return the facts of the hosts that gave any."""
         return {host: facts for host, facts in self.hosts.items() if isinstance(facts, Mapping) and facts}
@@ -93,14 +98,15 @@ def check_distribution(facts: Facts) -> Iterator[Problem]:
 
 
 def check_systemd(facts: Facts) -> Iterator[Problem]:
-    """Systemd runs the host: Docker and the reboot of a driver installation rely on it."""
+    """Systemd runs the host: Docker, the firewall's openings and the reboot of a driver installation rely on it."""
+    needed = "brings back what was opened in the firewall" if facts.bare else "starts and watches Docker"
     for host, system in facts.sections("system").items():
         if not isinstance(system.get("systemd"), bool):
             yield _missing(host, "whether systemd runs")
         elif not system["systemd"]:
             yield Problem(
                 host,
-                "is not run by systemd (no /run/systemd/system), which starts and watches Docker",
+                f"is not run by systemd (no /run/systemd/system), which {needed}",
                 "use a machine or virtual machine that was booted, not a plain container",
             )
 
@@ -162,7 +168,10 @@ def check_disk(facts: Facts) -> Iterator[Problem]:
     for path, need in facts.wanted.min_free.items():
         for host, disk in facts.sections("disk").items():
             images = mapping(mapping(facts.present()[host].get("docker")).get("images"))
+            files = mapping(facts.present()[host].get("files"))
             if need.unless_image is not None and need.unless_image in images:
+                continue
+            if need.unless_file is not None and mapping(files.get(need.unless_file)).get("exists") is True:
                 continue
             free = whole(mapping(disk.get(path)).get("free_bytes"))
             if free is None:
@@ -178,7 +187,7 @@ def check_disk(facts: Facts) -> Iterator[Problem]:
 def check_image(facts: Facts) -> Iterator[Problem]:
     """An image that is to be there already, is."""
     image = facts.wanted.image_present
-    if not image:
+    if not image or facts.bare:
         return
     for host, docker in facts.sections("docker").items():
         if image not in mapping(docker.get("images")):
@@ -196,7 +205,7 @@ def check_overlay_subnet(facts: Facts) -> Iterator[Problem]:
     not appear among a host's routes: whatever overlaps is something else.
     """
     subnet = facts.wanted.overlay_subnet
-    if not subnet or facts.wanted.network_mode == "host":
+    if not subnet or facts.wanted.network_mode == "host" or facts.bare:
         return
     remedy = "choose another overlay_network_subnet, or remove the variable to have a free one chosen"
     try:
@@ -252,7 +261,7 @@ def _overlaps(subnet: str, network: Any) -> bool:
 def check_port(facts: Facts) -> Iterator[Problem]:
     """With the host's own network, nobody else listens on the port of the containers' sshd."""
     port = facts.wanted.ssh_port
-    if facts.wanted.network_mode != "host":
+    if facts.wanted.network_mode != "host" or facts.bare:
         return
     for host, listening in facts.sections("listening").items():
         tcp = listening.get("tcp")
@@ -273,6 +282,8 @@ def check_port(facts: Facts) -> Iterator[Problem]:
 
 
 def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
+    if facts.bare:
+        return
     docker: dict[str, Mapping[str, Any]] = {}
     for host, section in facts.sections("docker").items():
         if section:
@@ -300,8 +311,10 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "foreign_swarm": _check_foreign_swarm,
     "overlay_subnet": check_overlay_subnet,
     "port_2222": check_port,
-    "docker": lambda facts: check_docker(facts.present(), facts.wanted.docker),
-    "nvidia_container_toolkit": lambda facts: check_toolkit(facts.present(), facts.wanted.toolkit),
+    "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
+    "nvidia_container_toolkit": lambda facts: check_toolkit(
+        facts.present(), {} if facts.bare else facts.wanted.toolkit
+    ),
     "nvidia_driver": lambda facts: check_driver(facts.present(), facts.wanted.driver),
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),

@@ -25,6 +25,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs imp
 GROUPS = ("cluster", "managers", "workers")
 NETWORK_MODES = ("overlay", "host")
 ACCELERATORS = ("auto", "cuda", "cpu")
+RUNTIME = "deepspeed_launch_runtime"
+TRANSPORT = "deepspeed_launch_transport"
+BARE = "host"
+"""The runtime of servers without Docker: ranks are processes of the host itself."""
 
 LABEL_LENGTH = 63
 """Letters in one DNS label (RFC 1035, section 2.3.4); a container's name is one label of the overlay's DNS."""
@@ -39,7 +43,7 @@ OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"
 """The launch script lies below the workspace's source: where that is missing, the script is not asked for."""
-DIRECTORIES = (SOURCE, "training_image_wheelhouse")
+DIRECTORIES = (SOURCE, "training_image_wheelhouse", "workspace_python_wheelhouse")
 """Variables that name a directory on the controller; every other one named in ``files`` is a regular file."""
 
 
@@ -107,14 +111,16 @@ def check_groups(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_managers(inventory: Inventory) -> Iterator[Problem]:
-    """The managers of a swarm decide by majority, so their number is odd.
+    """The managers of a swarm decide by majority, so their number is odd. Servers without Docker form no swarm.
 
     Source: https://docs.docker.com/engine/swarm/admin_guide/#add-manager-nodes-for-fault-tolerance
     """
     count = len(inventory.members("managers"))
+    bare = _bare(inventory)
     if "managers" in inventory.groups and not count:
-        yield Problem("group managers", "has no host, and a swarm needs a manager", "put one host into it")
-    elif count % 2 == 0 and count:
+        needs = "rank 0 runs on the first manager" if bare else "a swarm needs a manager"
+        yield Problem("group managers", f"has no host, and {needs}", "put one host into it")
+    elif count % 2 == 0 and count and not bare:
         yield Problem(
             "group managers",
             f"has {count} hosts ({listing(inventory.members('managers'))}); managers decide by majority, "
@@ -155,6 +161,33 @@ def check_network_mode(inventory: Inventory) -> Iterator[Problem]:
     """``cluster_network_mode`` is a known mode, the same on every host."""
     wrong = list(_choice(inventory, "cluster_network_mode", NETWORK_MODES))
     yield from wrong or _one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
+
+
+def check_runtime(inventory: Inventory) -> Iterator[Problem]:
+    """Ranks run in containers on every host or on none, and network and transport are such as they can have there.
+
+    That the words themselves are known is seen to by the argument spec.
+    """
+    runtimes = inventory.values(RUNTIME)
+    yield from _one_for_all(inventory, RUNTIME, runtimes)
+    bare = [host for host, value in runtimes.items() if value == BARE]
+    modes, transports = inventory.values("cluster_network_mode"), inventory.values(TRANSPORT)
+    joined = [host for host in bare if modes.get(host) == "overlay"]
+    if joined:
+        yield Problem(
+            "cluster_network_mode",
+            f"is overlay, but with {RUNTIME}: {BARE} there is no container that an overlay could join"
+            + _where(inventory, joined),
+            f"remove cluster_network_mode, which is host then, or set {RUNTIME}: container",
+        )
+    logins = [host for host in bare if transports.get(host) == "pdsh"]
+    if logins:
+        yield Problem(
+            TRANSPORT,
+            f"is pdsh, but with {RUNTIME}: {BARE} no keys are made with which root could log in to your servers"
+            + _where(inventory, logins),
+            f"set {TRANSPORT}: direct, which needs none, or {RUNTIME}: container",
+        )
 
 
 def check_accelerator(inventory: Inventory) -> Iterator[Problem]:
@@ -246,6 +279,11 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
             yield Problem(name, f"{path} on the controller is a {kind}, not a {wanted}", "correct the path")
 
 
+def _bare(inventory: Inventory) -> bool:
+    runtimes = set(map(str, inventory.values(RUNTIME).values()))
+    return runtimes == {BARE}
+
+
 def _choice(inventory: Inventory, name: str, choices: Sequence[str]) -> Iterator[Problem]:
     wrong = {host: _shown(value) for host, value in inventory.values(name).items() if value not in choices}
     for text, hosts in _by_value(wrong).items():
@@ -287,6 +325,7 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "managers": check_managers,
     "names": check_names,
     "network_mode": check_network_mode,
+    "runtime": check_runtime,
     "accelerator": check_accelerator,
     "gpu_slots": check_gpu_slots,
     "variable_names": check_variable_names,

@@ -27,11 +27,15 @@ MIN_FREE_VARIABLE = "preflight_min_free_gib"
 
 @dataclass(frozen=True)
 class Need:
-    """Free space wanted at a path. ``variable`` sets it; where ``unless_image`` is on the host, it is not needed."""
+    """Free space wanted at a path; ``variable`` sets it.
+
+    A host that has the image ``unless_image`` or the file ``unless_file`` needs none.
+    """
 
     size: int
     variable: str = MIN_FREE_VARIABLE
     unless_image: str | None = None
+    unless_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Wanted:
 
     cluster_name: str
     network_mode: str = "overlay"
+    runtime: str = "container"
     managers: tuple[str, ...] = ()
     overlay_subnet: str | None = None
     overlay_network: str = ""
@@ -123,19 +128,29 @@ def _needs(value: Any) -> dict[str, Need] | None:
         size = whole(more.get("bytes") if more else entry)
         if size is None:
             return None
-        needs[str(path)] = Need(size, str(more.get("variable") or MIN_FREE_VARIABLE), _text(more.get("unless_image")))
+        needs[str(path)] = Need(
+            size,
+            str(more.get("variable") or MIN_FREE_VARIABLE),
+            _text(more.get("unless_image")),
+            _text(more.get("unless_file")),
+        )
     return needs
 
 
 _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "cluster_name": ("cluster_name", "a name", _text),
     "network_mode": ("network_mode", "a network mode", _text),
+    "runtime": ("runtime", "container or host", lambda value: value if value in ("container", "host") else None),
     "managers": ("managers", "a list of hosts", _hosts),
     "overlay_network": ("overlay_network", "the name of a network", _text),
     "overlay_subnet": ("overlay_subnet", "a subnet", lambda value: value if isinstance(value, str) else None),
     "swarm_leave_foreign": ("swarm_leave_foreign", "true or false", _flag),
     "swarm_adopt": ("swarm_adopt", "true or false", _flag),
-    "min_free_bytes": ("min_free", "a mapping of path to bytes (or to bytes, variable and unless_image)", _needs),
+    "min_free_bytes": (
+        "min_free",
+        "a mapping of path to bytes (or to bytes, variable, unless_image and unless_file)",
+        _needs,
+    ),
     "image_present": ("image_present", "the name of an image", _text),
     "ssh_port": ("ssh_port", "a port number", whole),
     "max_clock_offset": ("max_clock_offset", "a number of seconds above 0", _seconds),

@@ -14,7 +14,7 @@ description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
   - Collects all problems and fails once, with a numbered list of lines C(host or variable, what is wrong, remedy).
   - The stage V(inventory) needs no connection. Its checks are C(groups), C(managers), C(names), C(network_mode),
-    C(accelerator), C(gpu_slots), C(variable_names), C(variable_values) and C(files).
+    C(runtime), C(accelerator), C(gpu_slots), C(variable_names), C(variable_values) and C(files).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(disk), C(image), C(foreign_swarm),
     C(overlay_subnet), C(port_2222), C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile) and
@@ -70,6 +70,11 @@ options:
         description: The cluster's network mode, V(overlay) or V(host).
         type: str
         default: overlay
+      runtime:
+        description: What ranks run in, V(container) or V(host). With V(host) nothing is asked of Docker and its swarms.
+        type: str
+        choices: [container, host]
+        default: container
       overlay_subnet:
         description: The subnet asked for the overlay; without one, none is checked.
         type: str
@@ -88,7 +93,8 @@ options:
       min_free_bytes:
         description:
           - Free space needed, as a mapping of path to bytes, or of path to a mapping with C(bytes), C(variable) (the
-            variable that the remedy names) and C(unless_image) (a tag; a host with that image needs no such space).
+            variable that the remedy names), C(unless_image) (a tag; a host with that image needs no such space) and
+            C(unless_file) (a file; so it is for a host that has it).
         type: dict
         default: {}
       image_present:

@@ -82,6 +82,118 @@ options:
         has no DeepSpeed.
       - Values V(auto) at its top level, which an integration fills in, are left out of the check.
     type: str
+  launcher:
+    description:
+      - Who starts the ranks. Its log is read accordingly.
+      - V(deepspeed), the O(command) is DeepSpeed's; the world size in its log and the success of each rank are judged.
+      - V(torchrun), the O(command) is torchrun's, once on each node.
+      - V(per_node), the O(command) is run once on each node, with C(MASTER_ADDR), C(MASTER_PORT), C(WORLD_SIZE),
+        C(NODE_RANK), C(NNODES) and C(NPROC_PER_NODE) in its environment.
+    type: str
+    choices: [deepspeed, torchrun, per_node]
+    default: deepspeed
+  transport:
+    description:
+      - V(direct), each node of O(members) starts its own launcher when the supervisor of rank 0 says so. Needs neither
+        ssh nor pdsh.
+      - V(pdsh), only the node of rank 0 runs O(command), which starts the others over ssh. Supervisors on the others
+        watch their ranks, and end them.
+    type: str
+    choices: [direct, pdsh]
+    default: pdsh
+  runtime:
+    description: Whether supervisor and launcher run in O(container), or on the host itself.
+    type: str
+    choices: [container, host]
+    default: container
+  members:
+    description:
+      - The nodes of the job in the order of ranks. The first one holds rank 0, and its supervisor leads the job.
+      - Without members there is one supervisor, on this host, which sees the other nodes only through the log.
+      - In O(command) an argument C(@node_rank@), C(@slots@) (their number), C(@master_port@) or C(@logs@) (where a
+        launcher puts the logs of its ranks) stands for what it is on that node.
+    type: list
+    elements: dict
+    suboptions:
+      name:
+        description: Name of the node.
+        type: str
+        required: true
+      address:
+        description: Name or address by which the other nodes reach it.
+        type: str
+        required: true
+      slots:
+        description: Its slots that the job uses.
+        type: list
+        elements: int
+        required: true
+  node:
+    description: Which of O(members) this host is. By default the first.
+    type: str
+  leader:
+    description: On every node but the first, what starting the job on the first one has returned.
+    type: dict
+    suboptions:
+      port:
+        description: RV(job.channel_port).
+        type: int
+        required: true
+      run:
+        description: RV(job.run).
+        type: int
+        required: true
+      run_id:
+        description: RV(job.run_id).
+        type: str
+        required: true
+  secret_file:
+    description:
+      - A file that every node of the job has and nobody else, as the supervisor sees it; they prove to each other that
+        they know its content. Required with more than one of O(members).
+    type: str
+  visible_devices:
+    description:
+      - Variable that limits a launcher to its slots, such as C(CUDA_VISIBLE_DEVICES). DeepSpeed's launcher sets it by
+        itself.
+    type: str
+  env_file:
+    description:
+      - A file with lines C(KEY=VALUE), as the supervisor sees it, whose variables every launcher gets. O(environment)
+        goes before it.
+    type: str
+  master_port:
+    description: TCP port of the rendezvous on the first node. V(0), the first free one from 29500 to 29599.
+    type: int
+    default: 0
+  stall_timeout:
+    description: Seconds without a word from any rank after which the job has failed. V(0), no limit.
+    type: float
+    default: 0
+  resume:
+    description:
+      - V(auto), a job that failed through its cluster and not through its script is started again, O(restarts) times
+        at most, with O(resume_args) when there is a checkpoint that is whole. So is one whose container was restarted.
+        A call that starts a job that has failed, was stopped or was lost goes on from its checkpoint.
+      - The first restart comes after 10 seconds, each further one after twice the time, 300 seconds at most. A node
+        that has gone may come back within 300 seconds.
+    type: str
+    choices: [never, auto]
+    default: never
+  resume_args:
+    description: Arguments with which the command goes on from a checkpoint; C(@tag@) in them is its name.
+    type: list
+    elements: str
+    default: []
+  checkpoints:
+    description:
+      - Folder of the checkpoints, as the supervisor sees it. All nodes are asked what they have there.
+      - Without it O(resume=auto) starts without O(resume_args).
+    type: str
+  restarts:
+    description: How often a run is started again at most.
+    type: int
+    default: 3
   rerun:
     description: Start a job that has succeeded once more.
     type: bool
@@ -99,9 +211,10 @@ options:
     type: int
     default: 65536
   follow:
-    description: Follow a started job until it ends, and fail unless it succeeds. Not in check mode.
+    description:
+      - Follow a job until it ends, and fail unless it succeeds. Not in check mode.
+      - By default V(true) to start a job, and V(false) with O(observe=true).
     type: bool
-    default: true
   follow_timeout:
     description: Seconds to follow the job; the task then fails and the job keeps running. 0 means no limit.
     type: float
@@ -148,6 +261,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+todo:
+  description: What the call does, or would do in check mode. V(none), V(start), V(stop) or V(remove).
+  returned: success, without O(observe=true)
+  type: str
 job:
   description: The job as it is now; in check mode as it was found.
   returned: success
@@ -165,6 +282,43 @@ job:
     run:
       description: Number of the run, counted from 1.
       type: int
+    run_id:
+      description: What tells this run from any other.
+      type: str
+    attempt:
+      description: Which attempt of the run it is, counted from 1.
+      type: int
+    leader:
+      description: Whether rank 0 of the job is on this host. Null where the job has no O(members).
+      type: bool
+    launcher:
+      description: As asked for.
+      type: str
+    transport:
+      description: As asked for.
+      type: str
+    runtime:
+      description: As asked for.
+      type: str
+    members:
+      description: As asked for.
+      type: list
+      elements: dict
+    channel_port:
+      description: Where the supervisor of rank 0 hears the others. Null with one node.
+      type: int
+    master_port:
+      description: TCP port of the rendezvous.
+      type: int
+    ranks:
+      description: Node and exit code of each rank, as far as known. Only where the leader is.
+      type: dict
+    figures:
+      description: Step, loss and throughput, as far as the log has them.
+      type: dict
+    first_failure:
+      description: Node, rank, exit code, cause, remedy and line of the first failure. Null where there is none.
+      type: dict
     spec_hash:
       description: SHA-256 of its specification.
       type: str
@@ -233,30 +387,68 @@ log_path:
 
 import os.path
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import DockerRuntime, JobRunner, Runtime, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import (
+    DockerRuntime,
+    HostRuntime,
+    JobRunner,
+    Runtime,
+    Store,
+)
 
 
 class Call:
     """One call of the module: look, decide, act unless it is check mode, look again."""
 
-    def __init__(self, params: dict[str, Any], check_mode: bool, runtime: Runtime) -> None:
-        self.params, self.check_mode, self.runtime = params, check_mode, runtime
+    def __init__(self, params: dict[str, Any], check_mode: bool, runtimes: Mapping[str, Runtime]) -> None:
+        self.params, self.check_mode, self._runtimes = params, check_mode, runtimes
+        self.runtime = runtimes[params["runtime"]]
         _job.check_name(params["name"])
         if not 1 <= params["log_limit"] <= 1 << 20:
             raise _job.JobError(f"log_limit: {params['log_limit']} is not within 1 and 1048576 bytes.")
         self.store = Store(params["jobs_dir"], params["name"])
-        self.inside = f"{params['container_jobs_dir'].rstrip('/')}/{params['name']}"
+        inside = params["jobs_dir"] if params["runtime"] == "host" else params["container_jobs_dir"]
+        self.inside = f"{inside.rstrip('/')}/{params['name']}"
         self.found: _job.Container | None = None
-        self.spec = {} if params["observe"] or params["state"] != "started" else self._spec()
+        starting = params["state"] == "started" and not params["observe"]
+        self.spec = self._spec() if starting else {}
+        self.place = self._place() if starting else {}
 
     def _spec(self) -> dict[str, Any]:
-        keys = ("command", "chdir", "environment", "world_size", "nodes", "fingerprint", "ds_config")
+        keys = (
+            *("command", "chdir", "environment", "world_size", "nodes", "fingerprint", "ds_config"),
+            *("launcher", "transport", "runtime", "members", "secret_file", "visible_devices", "env_file"),
+        )
         return _job.build_spec(**{key: self.params[key] for key in keys})
+
+    def _place(self) -> dict[str, Any]:
+        """This node's part of the job, for its supervisor."""
+        members, node, leader = self.params["members"] or [], self.params["node"], self.params["leader"]
+        given = ("master_port", "stall_timeout", "resume", "resume_args", "checkpoints", "restarts")
+        options = {key: self.params[key] for key in given}
+        if not members:
+            return {"options": options}
+        names = [item["name"] for item in members]
+        node = node or names[0]
+        if node not in names:
+            raise _job.JobError(f"node: {node} is not one of the members {', '.join(names)}.")
+        if node == names[0]:
+            return {"options": options, "node": node}
+        if not leader:
+            raise _job.JobError(
+                f"leader: missing. Start the job on {names[0]} first, and give its job.run, job.run_id and "
+                "job.channel_port here."
+            )
+        where = {"address": members[0]["address"], "port": leader["port"]}
+        return {
+            **{"options": options, "node": node, "leader": where},
+            **{key: leader[key] for key in ("run", "run_id")},
+        }
 
     def run(self) -> dict[str, Any]:
         if self.params["observe"]:
@@ -277,8 +469,10 @@ class Call:
     def _look(self) -> tuple[str, str]:
         """State and reason of the job. The engine is asked only about a job that may be running."""
         recorded = self._recorded()
+        if recorded.get("runtime") == "host" and self.params["runtime"] != "host":  # whoever stops it need not know
+            self.runtime, self.inside = self._runtimes["host"], str(self.store.path)
         if recorded.get("state") in _job.ACTIVE:
-            self.found = self.runtime.container(recorded["container"])
+            self.found = self.runtime.container(recorded["container"] or "")
             # Read again: the job may have ended, and then the container gone, since the first look.
             recorded = self._recorded()
         state, reason = _job.current_state(recorded, self.found, time.time())
@@ -290,9 +484,12 @@ class Call:
         state, reason = self._look()
         recorded = self._recorded()
         digest = _job.spec_hash(self.spec) if self.spec else recorded.get("spec_hash")
-        todo = _job.plan(
-            self.params["state"], state, same=digest == recorded.get("spec_hash"), rerun=self.params["rerun"]
-        )
+        if self.place.get("leader"):
+            # Whether a run starts is decided where its leader is: here it is joined, or has been.
+            todo = "none" if recorded.get("run_id") == self.place["run_id"] else "start"
+        else:
+            same = digest == recorded.get("spec_hash")
+            todo = _job.plan(self.params["state"], state, same=same, rerun=self.params["rerun"])
         if todo == "refuse":
             differs = _job.changed_keys(self.store.read_spec(), self.spec)
             raise _job.JobError(_job.refusal(recorded, differs, str(self.store.path)))
@@ -306,12 +503,18 @@ class Call:
         if act and todo != "none":
             self._act(todo, state, digest or "")
             state, reason = self._look()
-        return {"changed": todo != "none", "diff": {"before": before, "after": after}, **self._report(state, reason)}
+        changes = {"before": before, "after": after}
+        return {"changed": todo != "none", "todo": todo, "diff": changes, **self._report(state, reason)}
 
     def _act(self, todo: str, state: str, digest: str) -> None:
         runner = JobRunner(self.store, self.runtime)
         if todo == "start":
-            runner.start(self.spec, digest, self.params["container"], self._container(), self.inside)
+            if state in _job.ACTIVE:  # a follower of an earlier run that has not noticed its end yet
+                runner.stop(state, self.found, self.inside)
+            container = self.params["container"] or ""
+            unfinished = state in {"failed", "stopped", "lost"} and self._recorded().get("spec_hash") == digest
+            self.place["options"]["resuming"] = unfinished and self.params["resume"] == "auto"
+            runner.start(self.spec, digest, container, self._container(), self.inside, place=self.place)
             return
         if state in (*_job.ACTIVE, "lost"):
             runner.stop(state, self.found, self.inside)
@@ -319,6 +522,8 @@ class Call:
             self.store.remove()
 
     def _container(self) -> _job.Container:
+        if self.params["runtime"] == "host":
+            return HostRuntime.here()
         name, jobs_dir = self.params["container"], self.params["jobs_dir"]
         found = self.runtime.container(name)
         if found is None or not found.running:
@@ -364,11 +569,41 @@ def main() -> None:
             "nodes": {"type": "int"},
             "fingerprint": {"type": "dict", "default": {}},
             "ds_config": {"type": "str"},
+            "launcher": {"type": "str", "choices": ["deepspeed", "torchrun", "per_node"], "default": "deepspeed"},
+            "transport": {"type": "str", "choices": ["direct", "pdsh"], "default": "pdsh"},
+            "runtime": {"type": "str", "choices": ["container", "host"], "default": "container"},
+            "members": {
+                "type": "list",
+                "elements": "dict",
+                "options": {
+                    "name": {"type": "str", "required": True},
+                    "address": {"type": "str", "required": True},
+                    "slots": {"type": "list", "elements": "int", "required": True},
+                },
+            },
+            "node": {"type": "str"},
+            "leader": {
+                "type": "dict",
+                "options": {
+                    "port": {"type": "int", "required": True},
+                    "run": {"type": "int", "required": True},
+                    "run_id": {"type": "str", "required": True},
+                },
+            },
+            "secret_file": {"type": "str"},
+            "visible_devices": {"type": "str"},
+            "env_file": {"type": "str"},
+            "master_port": {"type": "int", "default": 0},
+            "stall_timeout": {"type": "float", "default": 0},
+            "resume": {"type": "str", "choices": ["never", "auto"], "default": "never"},
+            "resume_args": {"type": "list", "elements": "str", "default": []},
+            "checkpoints": {"type": "str"},
+            "restarts": {"type": "int", "default": 3},
             "rerun": {"type": "bool", "default": False},
             "observe": {"type": "bool", "default": False},
             "log_offset": {"type": "int", "default": 0},
             "log_limit": {"type": "int", "default": 65536},
-            "follow": {"type": "bool", "default": True},
+            "follow": {"type": "bool"},
             "follow_timeout": {"type": "float", "default": 0},
         },
         supports_check_mode=True,
@@ -376,12 +611,13 @@ def main() -> None:
     # Shown at -vvv. A variable of the job may be a secret, so its value is not shown, whatever its name.
     shown = {**module.params, "environment": dict.fromkeys(module.params["environment"], "(not shown)")}
     invocation = {"module_args": shown}
-    needed = ("container", "command", "world_size", "nodes")
+    needed = (*(["container"] if module.params["runtime"] == "container" else []), "command", "world_size", "nodes")
     missing = [key for key in needed if module.params[key] is None]
     if module.params["state"] == "started" and not module.params["observe"] and missing:
         module.fail_json(msg=f"To start a job, give also: {', '.join(missing)}.", invocation=invocation)
     try:
-        result = Call(module.params, module.check_mode, DockerRuntime(SocketEngine())).run()
+        runtimes: dict[str, Runtime] = {"container": DockerRuntime(SocketEngine()), "host": HostRuntime()}
+        result = Call(module.params, module.check_mode, runtimes).run()
     except (_job.JobError, EngineError) as error:
         module.fail_json(msg=f"training job {module.params['name']}: {error}", invocation=invocation)
     except OSError as error:

@@ -15,7 +15,9 @@ from ansible.parsing.dataloader import DataLoader
 ROOT = Path(__file__).parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
-JOURNEYS = ("site", "verify", "launch", "teardown")
+JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown")
+LOOKS = ("status", "stop")
+"""Journeys that must work while much is broken: they walk one role, and a node that is down does not end them."""
 
 DESIGN = [  # in the order data flows through them
     "preflight",
@@ -95,13 +97,19 @@ def test_launch_knows_all_roles_and_walks_those_of_the_job() -> None:
     assert [role for role, dummy, dummy in walked("launch")] == ["preflight", "workspace", "deepspeed_launch"]
 
 
+@pytest.mark.parametrize("name", LOOKS)
+def test_looking_and_stopping_need_no_role_but_that_of_the_job(name: str) -> None:
+    assert [role for role, dummy, dummy in journey(name)] == ["preflight", "deepspeed_launch"]
+    assert [role for role, dummy, dummy in walked(name)] == ["deepspeed_launch"]
+
+
 def test_teardown_walks_back_over_what_can_be_undone() -> None:
     assert UNDONE
     assert [role for role, dummy, dummy in walked("teardown")] == ["preflight", *UNDONE]
     assert "preflight" not in UNDONE
 
 
-ENTRIES = {"site": None, "launch": None, "verify": "verify", "teardown": "teardown"}
+ENTRIES = {"site": None, "launch": None, **{name: name for name in ("verify", "teardown", *LOOKS)}}
 
 
 @pytest.mark.parametrize("name", JOURNEYS)
@@ -118,6 +126,7 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
     entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else journey(name)
     assert entries
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
+    lenders.update(dict.fromkeys(LOOKS, {"preflight"}))
     for role, arguments, task in entries:
         assert "ansible.builtin.import_role" in task, role  # static, so that tags reach the tasks
         assert arguments["name"] == PREFIX + role
@@ -133,7 +142,7 @@ def test_the_cluster_is_looked_for_before_anything_else(name: str) -> None:
     first, second = load(PLAYBOOKS / f"{name}.yml")
     assert first["hosts"] == "localhost" and second["hosts"] == "cluster"
     assert all(play["gather_facts"] is False for play in (first, second))
-    assert second["become"] is True and second["any_errors_fatal"] is True
+    assert second["become"] is True and second["any_errors_fatal"] is (name not in LOOKS)
     ((check,),) = [play["tasks"] for play in (first,)]
     assert check["tags"] == ["always"]
     assert "-i" in check["ansible.builtin.assert"]["fail_msg"]

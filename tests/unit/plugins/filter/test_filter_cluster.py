@@ -46,6 +46,7 @@ def test_the_plan_of_a_launch() -> None:
         "hosts": [{"name": "a", "slots": 2}, {"name": "b", "slots": 4}],
         "include": "a:0,1@b:1,3",
         "nodes": ["a", "b"],
+        "members": [{"name": "a", "slots": [0, 1]}, {"name": "b", "slots": [1, 3]}],
         "world_size": 4,
     }
     assert FILTERS["launch_plan"]({"a": 2}, "", "")["include"] == ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Console, Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +22,10 @@ INSPECTED = {
         {"Type": "bind", "Source": "/srv/c/jobs", "Destination": "/jobs"},
     ],
 }
+PAIR: list[dict[str, Any]] = [
+    {"name": "gpu1", "address": "c-gpu1", "slots": [0, 1]},
+    {"name": "gpu2", "address": "c-gpu2", "slots": [0]},
+]
 GOOD: dict[str, Any] = {
     "command": ["deepspeed", "t.py"],
     "chdir": "/workspace",
@@ -56,6 +60,22 @@ def test_bad_names(name: str) -> None:
         ({"environment": {"A=B": "1"}}, "'A=B' can not be the name of a variable"),
         ({"environment": {"A": ["s3cret"]}}, "environment: A must be text or a number"),
         ({"environment": {"A": None}}, "environment: A must be text or a number"),
+        (
+            {"members": [{"name": "a", "address": "a", "slots": []}]},
+            "members: a needs a name, an address, and one slot",
+        ),
+        ({"members": PAIR + PAIR}, "members: gpu1, gpu2 is there more than once."),
+        ({"members": PAIR[:1]}, "members: 1 node(s) with 2 slot(s) are not the 2 node(s) and 3 rank(s)"),
+        ({"members": PAIR}, "secret_file: give the path of a file that every node of the job has, and nobody else."),
+        (
+            {"launcher": "torchrun"},
+            "transport: pdsh starts DeepSpeed's launcher only. Launcher torchrun needs transport",
+        ),
+        (
+            {"members": PAIR, "environment": {"HF_TOKEN": "x"}},
+            "environment: HF_TOKEN looks like a secret, and transport",
+        ),
+        ({"members": PAIR, "environment": {"A": "$HOME"}}, "environment: A has a character that the shell behind pdsh"),
     ],
 )
 def test_bad_specifications(change: dict[str, Any], says: str) -> None:
@@ -66,7 +86,13 @@ def test_bad_specifications(change: dict[str, Any], says: str) -> None:
 
 
 def test_specification() -> None:
-    assert _job.build_spec(**GOOD) == {**GOOD, "environment": {"A": "1"}}
+    usual = {"launcher": "deepspeed", "transport": "pdsh", "runtime": "container", "members": []}
+    usual.update(dict.fromkeys(("secret_file", "visible_devices", "env_file")))
+    assert _job.build_spec(**GOOD) == {**usual, **GOOD, "environment": {"A": "1"}}
+    made = _job.build_spec(
+        **{**GOOD, "members": PAIR, "secret_file": "/k", "transport": "direct", "launcher": "torchrun"}
+    )
+    assert (made["members"], made["launcher"]) == (PAIR, "torchrun")
 
 
 keys = st.text("abc", min_size=1, max_size=3)
@@ -188,35 +214,3 @@ def test_explain_is_one_message() -> None:
     assert _job.explain(job, "lab1", "/l") == "Training job digits failed on lab2: bang. Log: lab1:/l"
     lost = {"name": "digits", "state": "lost", "reason": ""}
     assert _job.explain(lost, "lab1", "/l") == "Training job digits was lost: no reason is known. Log: lab1:/l"
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_console_shows_lines_with_the_node_in_front() -> None:
-    console = Console([], Clock())
-    shown = console.feed(
-        "Running on the following workers: lab1,lab2\nlab2: \x1b[32mepoch 1\x1b[0m\nlab3: x\nlab1: \nlo"
-    )
-    assert shown == ["Running on the following workers: lab1,lab2", "lab2 | epoch 1", "lab3: x"]
-    assert console.feed("ss 1\n") == ["loss 1"]
-    assert console.feed("end") == []
-    assert console.finish() == ["end"]
-
-
-def test_console_condenses_a_progress_bar() -> None:
-    clock = Clock()
-    console = Console([], clock)
-    assert console.feed("1%\r2%\r") == []
-    clock.now = 11
-    assert console.feed("3%\r") == ["3%"]
-    assert console.feed("4%\r") == []
-    assert console.feed("100%\ndone\n") == ["100%", "done"]
-
-
-def test_console_cuts_a_line_that_fills_the_screen() -> None:
-    assert Console([], Clock()).feed("x" * 5000 + "\n") == ["x" * 2000 + " …"]

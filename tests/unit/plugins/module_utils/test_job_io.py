@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import DockerRuntime, JobRunner, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import SOURCES, DockerRuntime, JobRunner, Store
 
 SPEC = {"command": ["x"], "chdir": None, "environment": {"HF_TOKEN": "s3cret"}, "world_size": 1, "nodes": 1}
 FOUND = Container("id1", "t0", True, {})
@@ -91,6 +93,12 @@ def test_docker_runtime_makes_exactly_these_calls() -> None:
         runtime.container("c")
 
 
+def test_all_that_the_supervisor_imports_lies_beside_it() -> None:
+    for source in SOURCES.values():
+        for name in re.findall(r"^    from (_job_\w+) import", inspect.getsource(source), re.M):
+            assert f"{name}.py" in SOURCES, source.__name__
+
+
 def test_start_writes_the_folder_and_keeps_secrets_off_the_command_line(tmp_path: Path) -> None:
     store = Store(str(tmp_path), "digits")
     runtime = FakeRuntime(lambda: store.write_state({**store.read_state(), "state": "running"}))
@@ -99,7 +107,7 @@ def test_start_writes_the_folder_and_keeps_secrets_off_the_command_line(tmp_path
     assert runtime.launched == [("id1", ["python3", "-B", "/jobs/digits/supervisor.py", "/jobs/digits"])]
     assert store.read_spec() == SPEC
     assert store.read_environment() == {"HF_TOKEN": "s3cret"}
-    assert "class Supervisor" in (store.path / "supervisor.py").read_text()
+    assert "class Supervisor" in (store.path / "_job_base.py").read_text()
     assert "class LogWatch" in (store.path / "_job_log.py").read_text()
     assert store.path.stat().st_mode & 0o777 == 0o700
     assert (store.path / "spec.json").stat().st_mode & 0o777 == 0o600
@@ -148,7 +156,7 @@ def test_a_supervisor_that_does_not_start_fails_the_job(tmp_path: Path, runtime:
     state = runner(Store(str(tmp_path), "digits"), runtime).start(SPEC, "hash", "c", FOUND, "/jobs/digits")
     assert state["state"] == "failed"
     assert says in state["reason"]
-    assert "The image needs python3 3.8 or later" in state["reason"]
+    assert "It needs python3 3.8 or later, and must run as root." in state["reason"]
 
 
 def test_stop_asks_the_supervisor_and_waits(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_ds_config, _job_log, _job_supervisor
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_supervisor import survivors
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import SOURCES
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import survivors
 
 LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
 START = "".join(f"echo '{LAUNCH}nnodes=2, num_local_procs=1, node_rank={rank}'; " for rank in (0, 1))
@@ -33,9 +33,8 @@ class Job:
         self.folder = folder
         self.process: subprocess.Popen[bytes] | None = None
         folder.mkdir()
-        shutil.copy(_job_supervisor.__file__, folder / "supervisor.py")
-        shutil.copy(_job_log.__file__, folder / "_job_log.py")
-        shutil.copy(_job_ds_config.__file__, folder / "_job_ds_config.py")
+        for name, source in SOURCES.items():
+            shutil.copy(str(source.__file__), folder / name)
         (folder / "state.json").write_text(json.dumps({"state": "starting", "run": 4, "container": "c"}))
 
     def start(
@@ -45,7 +44,7 @@ class Job:
         spec = {"command": command, "chdir": chdir, "environment": environment, "world_size": 2, "nodes": 2}
         spec["ds_config"] = str(ds_config) if ds_config else None
         (self.folder / "spec.json").write_text(json.dumps({"spec": spec}))
-        options = ["--poll", "0.02", "--grace", str(grace), "--after-failure", "0.2"]
+        options = ["--poll", "0.02", "--grace", str(grace), "--failure-grace", str(grace), "--after-failure", "0.2"]
         self.process = subprocess.Popen(
             [sys.executable, "-B", str(self.folder / "supervisor.py"), str(self.folder), *options],
             env={"PATH": os.environ["PATH"]},
@@ -188,7 +187,7 @@ def test_a_launcher_that_can_not_start(job: Job, command: list[str], chdir: str 
 
 def test_a_bug_of_its_own_is_reported(job: Job) -> None:
     assert job.process is None
-    (job.folder / "spec.json").write_text(json.dumps({"spec": {"command": ["true"]}}))
+    (job.folder / "spec.json").write_text(json.dumps({"spec": {"command": ["true"], "world_size": 1, "nodes": 1}}))
     done = subprocess.run([sys.executable, "-B", str(job.folder / "supervisor.py"), str(job.folder)], check=False)
     assert done.returncode == 1
     assert job.state()["state"] == "failed"

@@ -336,8 +336,8 @@ def test_wanted_has_defaults() -> None:
         ),
         (
             {"min_free_bytes": {"/": "much"}},
-            "wanted.min_free_bytes: {'/': 'much'} is not a mapping of path to bytes (or to bytes, variable and "
-            "unless_image). Remedy: correct the task's argument.",
+            "wanted.min_free_bytes: {'/': 'much'} is not a mapping of path to bytes (or to bytes, variable, "
+            "unless_image and unless_file). Remedy: correct the task's argument.",
         ),
     ],
 )

@@ -14,6 +14,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import HostRuntime
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 
@@ -61,6 +62,21 @@ def params(jobs: Path, **change: Any) -> dict[str, Any]:
         "nodes": 3,
         "fingerprint": {"image": "sha256:1"},
         "ds_config": None,
+        "launcher": "deepspeed",
+        "transport": "pdsh",
+        "runtime": "container",
+        "members": None,
+        "node": None,
+        "leader": None,
+        "secret_file": None,
+        "visible_devices": None,
+        "env_file": None,
+        "master_port": 0,
+        "stall_timeout": 0,
+        "resume": "never",
+        "resume_args": [],
+        "checkpoints": None,
+        "restarts": 3,
         "rerun": False,
         "observe": False,
         "log_offset": 0,
@@ -70,7 +86,7 @@ def params(jobs: Path, **change: Any) -> dict[str, Any]:
 
 
 def call(runtime: FakeRuntime, check_mode: bool = False, **change: Any) -> dict[str, Any]:
-    return Call(params(runtime.jobs, **change), check_mode, runtime).run()
+    return Call(params(runtime.jobs, **change), check_mode, {"container": runtime, "host": HostRuntime()}).run()
 
 
 def test_start_then_nothing_to_do(tmp_path: Path) -> None:

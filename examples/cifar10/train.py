@@ -1,0 +1,222 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+"""Train a small CNN on pictures of CIFAR-10's shape with DeepSpeed, with a mixture of experts where asked for.
+
+Without --data the pictures are made on the spot: 3 by 32 by 32, ten classes that a CNN can learn, and no photographs.
+With --data they are read from CIFAR-10's binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin).
+The job ends with a failure when the accuracy on held-out pictures is below --target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import deepspeed
+import torch
+import torch.distributed as dist
+from deepspeed.accelerator import get_accelerator
+from deepspeed.moe.layer import MoE
+from deepspeed.moe.utils import split_params_into_different_moe_groups_for_optimizer
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+CLASSES = 10
+RECORD = 1 + 3 * 32 * 32  # CIFAR-10's binary version: one byte of label, then red, green and blue
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--deepspeed_config", required=True, help="ds_config.json")
+    parser.add_argument("--stage", type=int, choices=(0, 1, 2, 3), help="ZeRO stage, instead of the one in ds_config")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--target", type=float, default=0.9, help="accuracy below which the job fails")
+    parser.add_argument("--data", default="", help="folder of CIFAR-10's binary version; empty: made pictures")
+    parser.add_argument("--pictures", type=int, default=1920, help="how many pictures to make; a fifth is held out")
+    parser.add_argument("--moe", action="store_true", help="replace one layer by a mixture of experts")
+    parser.add_argument("--experts", type=int, default=0, help="number of experts; 0: one a rank")
+    parser.add_argument("--ep-size", type=int, default=0, help="ranks that share one set of experts; 0: all")
+    parser.add_argument("--top-k", type=int, choices=(1, 2), default=1, help="experts that look at each picture")
+    parser.add_argument("--min-capacity", type=int, default=4, help="smallest number of pictures an expert takes")
+    parser.add_argument("--noisy-gate", choices=("Jitter", "RSample"), help="noise of the gate")
+    parser.add_argument("--residual", action="store_true", help="residual MoE: a dense layer beside the experts")
+    parser.add_argument("--checkpoints", default="/workspace/checkpoints/cifar10", help="empty: save none")
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--local_rank", type=int, default=-1)
+    return parser.parse_args()
+
+
+def configuration(args: argparse.Namespace) -> dict[str, Any]:
+    """Return ds_config.json with the stage that was asked for."""
+    config: dict[str, Any] = json.loads(Path(args.deepspeed_config).read_text(encoding="utf-8"))
+    zero = config.setdefault("zero_optimization", {})
+    if args.stage is not None:
+        zero["stage"] = args.stage
+    if args.moe and zero.get("stage", 0) == 3:
+        raise SystemExit("cifar10: DeepSpeed's MoE does not work with ZeRO stage 3. Remedy: --stage 2, or no --moe")
+    return config
+
+
+def made_pictures(number: int, seed: int) -> TensorDataset:
+    """Return pictures that stand in for photographs: a soft coloured pattern a class, moved, lit and noisy."""
+    source = torch.Generator().manual_seed(seed)
+    patterns = torch.rand(CLASSES, 3, 5, 5, generator=source)
+    patterns = torch.nn.functional.interpolate(patterns, size=(32, 32), mode="bilinear", align_corners=False)
+    labels = torch.randint(CLASSES, (number,), generator=source)
+    moves = torch.randint(-5, 6, (number, 2), generator=source).tolist()
+    light = 0.6 + 0.8 * torch.rand(number, 1, 1, 1, generator=source)
+    noise = 0.25 * torch.randn(number, 3, 32, 32, generator=source)
+    moved = [torch.roll(patterns[label], move, (1, 2)) for label, move in zip(labels.tolist(), moves)]
+    pictures = (torch.stack(moved) * light + noise).clamp(0, 1)
+    return TensorDataset(pictures, labels)
+
+
+def read_pictures(files: list[Path]) -> TensorDataset:
+    """Return the pictures of CIFAR-10's binary files."""
+    parts = []
+    for file in files:
+        content = bytearray(file.read_bytes())
+        if not content or len(content) % RECORD:
+            raise SystemExit(
+                f"cifar10: {file} is not of CIFAR-10's binary version: {len(content)} bytes are no whole "
+                f"number of records of {RECORD}. Remedy: give --data the folder cifar-10-batches-bin"
+            )
+        parts.append(torch.frombuffer(content, dtype=torch.uint8).view(-1, RECORD))
+    records = torch.cat(parts)
+    return TensorDataset(records[:, 1:].reshape(-1, 3, 32, 32).float() / 255.0, records[:, 0].long())
+
+
+def datasets(args: argparse.Namespace) -> tuple[TensorDataset, TensorDataset]:
+    """Return what to train on and what is held out, the same on every rank."""
+    if args.data:
+        folder = Path(args.data)
+        return read_pictures(sorted(folder.glob("data_batch_*.bin"))), read_pictures([folder / "test_batch.bin"])
+    made = made_pictures(args.pictures, args.seed)
+    cut = args.pictures * 4 // 5
+    train, held_out = ([tensor[part] for tensor in made.tensors] for part in (slice(cut), slice(cut, None)))
+    return TensorDataset(*train), TensorDataset(*held_out)
+
+
+class Network(torch.nn.Module):
+    """A CNN for 32 by 32 pictures; its last hidden layer may be a mixture of experts."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        super().__init__()
+        self.features = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 16, 5, stride=2, padding=2),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Conv2d(16, 32, 3, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Flatten(),
+            torch.nn.Linear(32 * 4 * 4, 84),
+            torch.nn.ReLU(),
+        )
+        layer = torch.nn.Linear(84, 84)
+        self.hidden: torch.nn.Module = layer
+        if args.moe:
+            world = dist.get_world_size()
+            self.hidden = MoE(
+                hidden_size=84,
+                expert=layer,
+                num_experts=args.experts or world,
+                ep_size=args.ep_size or world,
+                k=args.top_k,
+                min_capacity=args.min_capacity,
+                use_residual=args.residual,
+                noisy_gate_policy=args.noisy_gate,
+            )
+        self.output = torch.nn.Linear(84, CLASSES)
+
+    def forward(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the scores of the classes, and the gate's loss (0 without experts)."""
+        seen = self.features(pictures)
+        if isinstance(self.hidden, MoE):
+            more, gate_loss, _counts = self.hidden(seen)
+        else:
+            more, gate_loss = self.hidden(seen), seen.new_zeros(())
+        # Added, not put in its place: a picture that its expert has no room for goes past it.
+        return self.output(torch.relu(seen + more)), gate_loss
+
+
+def parameters(model: torch.nn.Module, moe: bool) -> list[Any]:
+    """Return the parameters; those of experts in their own groups: their gradients are summed over fewer ranks."""
+    wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    return split_params_into_different_moe_groups_for_optimizer({"params": wanted, "name": "dense"}) if moe else wanted
+
+
+def accuracy(engine: deepspeed.DeepSpeedEngine, data: TensorDataset) -> float:
+    """Return the share of right answers.
+
+    Every rank looks at the same number of pictures, as experts exchange batches of one size; up to one picture a rank
+    is left out for that.
+    """
+    world, size = dist.get_world_size(), 256
+    mine = range(dist.get_rank(), len(data) // world * world, world)
+    right = torch.zeros((), dtype=torch.double, device=engine.device)
+    engine.eval()
+    with torch.no_grad():
+        for start in range(0, len(mine), size):
+            pictures, labels = (tensor[list(mine[start : start + size])].to(engine.device) for tensor in data.tensors)
+            right += (engine(pictures.to(engine.get_data_types()[0]))[0].argmax(dim=1) == labels).sum()
+    engine.train()
+    dist.all_reduce(right)
+    return float(right) / (len(mine) * world)
+
+
+def main() -> int:
+    args = arguments()
+    config = configuration(args)
+    deepspeed.init_distributed(dist_backend=get_accelerator().communication_backend_name())
+    torch.manual_seed(args.seed)
+    train, held_out = datasets(args)
+    model = Network(args)
+    engine = deepspeed.initialize(model=model, model_parameters=parameters(model, args.moe), config=config)[0]
+    micro = engine.train_micro_batch_size_per_gpu()
+    sampler = DistributedSampler(train, shuffle=True, seed=args.seed)
+    loader = DataLoader(train, batch_size=micro, sampler=sampler, drop_last=True)
+    first, total = dist.get_rank() == 0, args.epochs * len(loader)
+    if first:
+        layer = f"{args.experts or dist.get_world_size()} experts" if args.moe else "no experts"
+        print(
+            f"cifar10: {dist.get_world_size()} ranks, backend {dist.get_backend()}, {layer}, ZeRO stage "
+            f"{engine.zero_optimization_stage()}, {len(loader)} steps an epoch",
+            flush=True,
+        )
+
+    step, seen, began = 0, 0.0, time.monotonic()
+    for epoch in range(1, args.epochs + 1):
+        sampler.set_epoch(epoch)
+        for pictures, labels in loader:
+            scores, gate_loss = engine(pictures.to(engine.device, engine.get_data_types()[0]))
+            loss = torch.nn.functional.cross_entropy(scores.float(), labels.to(engine.device)) + 0.01 * gate_loss
+            engine.backward(loss)
+            engine.step()
+            step += 1
+            if first and step % 10 == 0:
+                rate = step * micro * dist.get_world_size() / (time.monotonic() - began)
+                print(f"cifar10: step {step}/{total} loss={loss.item():.4f} {rate:.0f} samples/s", flush=True)
+        seen = accuracy(engine, held_out)
+        if args.checkpoints:
+            engine.save_checkpoint(args.checkpoints, tag=f"epoch{epoch:02d}")
+        if first:
+            print(f"cifar10: epoch {epoch}/{args.epochs} loss {loss.item():.4f} accuracy {seen:.4f}", flush=True)
+
+    if first:
+        verdict = "reached" if seen >= args.target else "MISSED"
+        print(f"cifar10: accuracy on held-out pictures {seen:.4f}, target {args.target} {verdict}", flush=True)
+    dist.destroy_process_group()
+    return 0 if seen >= args.target else 1
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    # Not sys.exit: a worker of Gloo's may still hold a tensor, and freeing that while Python goes down aborts the
+    # process after training has ended well (github.com/pytorch/pytorch/pull/179291).
+    os._exit(code)

@@ -1,0 +1,41 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The jobs of all nodes, for status.yml and stop.yml. Documented in the .yml files beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_table
+
+
+def _by_node(name: str, results: Any) -> dict[str, dict[str, Any]]:
+    if not isinstance(results, Mapping) or not all(isinstance(result, Mapping) for result in results.values()):
+        raise AnsibleFilterError(f"swarmspeed.cluster.{name}: the input must be a mapping of results by node")
+    return {str(node): dict(result) for node, result in results.items()}
+
+
+def job_table(results: Any) -> list[str]:
+    """Return lines: a table of all jobs, and what needs attention."""
+    return _job_table.table(_by_node("job_table", results))
+
+
+def jobs_to_stop(results: Any, name: str | None = None) -> dict[str, Any]:
+    """Return what has to be stopped, and where."""
+    return _job_table.to_stop(_by_node("jobs_to_stop", results), name)
+
+
+def gathered_logs(results: Any) -> list[str]:
+    """Return lines: where the logs are, and which are missing."""
+    return _job_table.gathered(_by_node("gathered_logs", results))
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters by name."""
+        return {"job_table": job_table, "jobs_to_stop": jobs_to_stop, "gathered_logs": gathered_logs}

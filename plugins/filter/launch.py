@@ -1,0 +1,34 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The command that starts a job. Documented in launch_command.yml beside this file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_command import Launch, LaunchError, command
+
+
+def launch_command(script: str, launch: Mapping[str, Any]) -> list[str]:
+    """Return the command as a list of arguments."""
+    given: dict[str, Any] = {
+        key: [str(item) for item in value] if isinstance(value, (list, tuple)) else value
+        for key, value in launch.items()
+    }
+    try:
+        return command(Launch(script=script, **given))
+    except LaunchError as error:
+        raise AnsibleFilterError(f"launch_command: {error}") from None
+    except TypeError as error:
+        raise AnsibleFilterError(f"launch_command: {error}. Give the keys that are documented.") from None
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters by name."""
+        return {"launch_command": launch_command}

@@ -1,0 +1,494 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Which checkpoint a job can go on from, what is missing of it and on which node, and with how many ranks.
+
+Also copied into containers: one file, standard library, Python 3.8 or later. What DeepSpeed writes and reads is that of
+deepspeed/runtime/engine.py in 0.15.4, 0.16.9, 0.17.6, 0.18.9 and 0.19.8:
+
+- Rank 0 writes ``latest`` when its own files are written, before the other ranks have ended theirs. Nothing is renamed
+  into place, so a rank that is killed leaves a file that is short, or none, below a tag that ``latest`` names.
+- With ``use_node_local_storage`` each node's local rank 0 wrote ``latest`` up to 0.16.9 at least; from 0.17.6 on only
+  rank 0 of the job does. Another node then finds none, warns, and starts at step 0.
+- Each rank reads the model states of all model-parallel ranks (stage 3: its own) and its own optimizer shard.
+
+Not known here: MiCS (fewer shards than ranks), and which experts a rank holds: that each is somewhere is checked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MOST_FILES = 100000
+"""Entries of a folder that are listed."""
+MOST_OPENED = 2000
+"""Files, the newest, whose end is looked at."""
+BROKEN = -1
+"""The size that stands for a file that was not written to its end."""
+
+_SHARD = re.compile(r"(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_(\d+)_?(optim|model)_states\.pt")
+_MODEL = re.compile(r"mp_rank_(\d+)_model_states\.pt")
+_EXPERT = re.compile(
+    r"layer_(\d+)_expert_(\d+)_mp_rank_(\d+)_model_states\.pt|expp_rank_(\d+)_mp_rank_(\d+)_optim_states\.pt"
+)
+_LAYER = re.compile(r"layer_(\d+)(?:-model_(\d+))?-model_states\.pt")
+_TRAINER = re.compile(r"(?:^|.*/)checkpoint-(\d+)")
+_STEP = re.compile(r"(?:step|iter|iteration|checkpoint)[_=-]?0*(\d+)", re.IGNORECASE)
+
+
+class Verdict(NamedTuple):
+    """``tag``: the newest checkpoint that is whole, else the newest of all; ``None`` when there is none.
+
+    ``complete``: the job can go on from it as it is, with ``world_size`` ranks. ``missing``: (node, path) of files that
+    are not there or not whole. ``saved_world_size``: ranks that wrote it, where the files say so. ``wrong_latest``:
+    nodes whose file ``latest`` is missing or names another tag, so that the tag must be given to the script, or written
+    there; ``latest`` is the path of that file. ``advice``: what to say about it.
+    """
+
+    tag: str | None
+    step: int | None
+    complete: bool
+    missing: list[tuple[str, str]]
+    advice: str
+    saved_world_size: int | None = None
+    wrong_latest: tuple[str, ...] = ()
+    latest: str | None = None
+
+
+class ShrinkError(Exception):
+    """The configuration does not allow that number of ranks. The text says which it does."""
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def list_files(folder: str) -> dict[str, Any]:
+    """What lies below a folder: {"files": [[path, size], …], "latest": {path: text}, "truncated": bool}.
+
+    Empty where there is no such folder. A .pt file whose end was not written has the size BROKEN.
+    """
+    found: list[tuple[float, str, int]] = []
+    latest: dict[str, str] = {}
+    truncated = False
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if len(found) >= MOST_FILES:
+                truncated = True
+                break
+            whole = Path(parent, name)
+            path = whole.relative_to(folder).as_posix()
+            try:
+                status = whole.stat()
+                found.append((status.st_mtime, path, status.st_size))
+                if name in ("latest", "latest_universal") and status.st_size < 4096:
+                    with whole.open(encoding="utf-8", errors="replace") as file:
+                        latest[path] = file.read().strip()
+            except OSError:  # removed meanwhile: trainers keep only some checkpoints
+                continue
+        if truncated:
+            break
+    states = sorted((item for item in found if item[1].endswith(".pt")), reverse=True)[:MOST_OPENED]
+    broken = {path for _when, path, size in states if size and not _ends_well(Path(folder, path), size)}
+    files = [
+        [path, BROKEN if path in broken else size] for _when, path, size in sorted(found, key=lambda item: item[1])
+    ]
+    return {"files": files, "latest": latest, "truncated": truncated}
+
+
+def _ends_well(path: Path, size: int) -> bool:
+    """False when a zip archive, which torch.save writes, has no end. Another format can not be judged."""
+    try:
+        with path.open("rb") as file:
+            if file.read(4) != b"PK\x03\x04":
+                return True
+            file.seek(max(0, size - 1024))
+            return b"PK\x05\x06" in file.read()
+    except OSError:
+        return False
+
+
+class _Tag:
+    """One checkpoint as all nodes see it. ``path``: the folder with the states, relative to the checkpoint folder."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.sizes: dict[str, dict[str, int]] = {}  # node: file name: size
+
+    @property
+    def name(self) -> str:
+        """What a script is given: the Trainer's and Lightning's own folder, else DeepSpeed's."""
+        parent = _parent(self.path)
+        return parent if _TRAINER.fullmatch(parent) or parent.endswith(".ckpt") else self.path
+
+    @property
+    def latest(self) -> str:
+        return _join(_parent(self.path), "latest")
+
+    @property
+    def trainer(self) -> str:
+        """The Trainer's checkpoint folder; empty where it is none of its."""
+        return next((path for path in (self.path, _parent(self.path)) if _TRAINER.fullmatch(path)), "")
+
+    @property
+    def step(self) -> int | None:
+        for text in (_base(self.path), _base(self.name)):
+            found = list(_STEP.finditer(text))
+            if found or text.isdigit():
+                return int(found[-1].group(1)) if found else int(text)
+        return None
+
+    def order(self) -> tuple[Any, ...]:
+        numbers = [int(text) for text in re.findall(r"\d+", _base(self.path))]
+        outer = [int(text) for text in re.findall(r"\d+", _base(_parent(self.path)))]
+        return (self.step if self.step is not None else -1, numbers, outer, self.path)
+
+    def names(self) -> list[str]:
+        return sorted({name for sizes in self.sizes.values() for name in sizes})
+
+    def whole(self, node: str, name: str) -> bool:
+        return self.sizes.get(node, {}).get(name, 0) > 0
+
+
+class _Shape:
+    """How many data-parallel and model-parallel ranks wrote a tag, as its file names say."""
+
+    def __init__(self, names: list[str], stage: int | None = None) -> None:
+        shards = [found for found in map(_SHARD.fullmatch, names) if found]
+        models = [found for found in map(_MODEL.fullmatch, names) if found]
+        layers = [found for found in map(_LAYER.fullmatch, names) if found]
+        self.optim = [found for found in shards if found.group(3) == "optim"]
+        self.stage3 = stage == 3 or any(found.group(3) == "model" for found in shards)
+        self.dp = 1 + max((int(found.group(1)) for found in shards), default=-1)
+        self.mp = 1 + max(
+            [int(found.group(2)) for found in shards] + [int(found.group(1)) for found in models], default=0
+        )
+        self.slices = 1 + max((int(found.group(2) or 0) for found in layers), default=0)
+        self.pipeline = bool(layers)
+        self.prefix = "bf16_" if any(found.group(0).startswith("bf16_") for found in self.optim) else ""
+
+    def place(self, rank: int, world_size: int) -> tuple[int, int]:
+        """Data-parallel and model-parallel rank (topology axes of a pipeline: pipe, data, model; else data, model)."""
+        if not self.pipeline:
+            return rank // self.mp, rank % self.mp
+        dp = max(1, world_size // self.mp)
+        stage, rest = divmod(rank, dp * self.slices)
+        return rest // self.slices, stage * self.slices + rest % self.slices
+
+
+def _tags(listings: dict[str, dict[str, Any]]) -> list[_Tag]:
+    """The checkpoints of all nodes, the newest first."""
+    tags: dict[str, _Tag] = {}
+    for node, listing in listings.items():
+        for path, size in listing.get("files", []):
+            folder, name = _parent(path), _base(path)
+            states = (
+                _SHARD.fullmatch(name) or _MODEL.fullmatch(name) or _EXPERT.fullmatch(name) or _LAYER.fullmatch(name)
+            )
+            if not states and not _TRAINER.fullmatch(folder):
+                continue
+            tags.setdefault(folder, _Tag(folder)).sizes.setdefault(node, {})[name] = int(size)
+    inner = {tag.trainer for tag in tags.values() if tag.trainer and tag.trainer != tag.path}
+    return sorted((tag for tag in tags.values() if tag.path not in inner), key=_Tag.order, reverse=True)
+
+
+def _needs(shape: _Shape, dp: int, mp: int, zero: bool) -> list[str]:
+    """The files that one rank reads."""
+    if shape.stage3:
+        names = [f"zero_pp_rank_{dp}_mp_rank_{mp:02d}_model_states.pt"]
+    else:
+        names = [f"mp_rank_{index:02d}_model_states.pt" for index in range(shape.mp)]
+    return names + ([f"{shape.prefix}zero_pp_rank_{dp}_mp_rank_{mp:02d}_optim_states.pt"] if zero else [])
+
+
+def _missing(
+    tag: _Tag,
+    listings: dict[str, dict[str, Any]],
+    members: list[dict[str, Any]],
+    world_size: int,
+    *,
+    shape: _Shape,
+    zero: bool,
+    older: list[str],
+) -> list[tuple[str, str]]:
+    """(node, path) of what is needed and not there, or not whole. ``older``: names in the checkpoint before."""
+    lacking: list[tuple[str, str]] = []
+    stages: dict[frozenset[int], list[str]] = {}  # stages of a pipeline: the nodes that run them
+    for member in members:
+        node = str(member["name"])
+        needed: dict[str, None] = {}
+        if tag.trainer:
+            needed[f"{tag.trainer}/trainer_state.json"] = None
+        if tag.trainer == tag.path:
+            needed[f"{tag.trainer}/optimizer.pt"] = None
+        places = [shape.place(member["first_rank"] + slot, world_size) for slot in range(len(member["slots"]))]
+        if tag.trainer != tag.path:
+            for dp, mp in places:
+                needed.update(dict.fromkeys(_join(tag.path, name) for name in _needs(shape, dp, mp, zero)))
+        sizes = {path: size for path, size in listings.get(node, {}).get("files", []) if path in needed}
+        lacking += [(node, path) for path in needed if sizes.get(path, 0) <= 0]
+        stages.setdefault(frozenset(mp // shape.slices for _dp, mp in places), []).append(node)
+    for nodes in stages.values() if shape.pipeline else ():
+        names = {name for node in nodes for name in tag.sizes.get(node, {}) if _LAYER.fullmatch(name)}
+        lacking += [
+            (node, _join(tag.path, name)) for node in nodes for name in sorted(names) if not tag.whole(node, name)
+        ]
+    for name in {*tag.names(), *older}:  # each must be somewhere
+        holders = [node for node, sizes in tag.sizes.items() if name in sizes]
+        if _EXPERT.fullmatch(name) or (_LAYER.fullmatch(name) and not holders):
+            bad = [node for node in holders if not tag.whole(node, name)] if holders else [str(members[0]["name"])]
+            lacking += [(node, _join(tag.path, name)) for node in bad]
+    return sorted(set(lacking))
+
+
+def newest(
+    listings: dict[str, dict[str, Any]],
+    members: list[dict[str, Any]],
+    zero_stage: int | None,
+    node_local: bool,
+    world_size: int,
+) -> Verdict:
+    """Judge what nodes found (``list_files``). ``zero_stage`` ``None``: as the files say. Members: as in state.json."""
+    tags = _tags({node: listing for node, listing in listings.items() if any(node == one["name"] for one in members)})
+    if not tags:
+        return Verdict(None, None, False, [], "There is no checkpoint yet: the job starts from the beginning.")
+    named = _named(listings, members, tags)
+    judged: list[tuple[_Tag, list[tuple[str, str]], int | None]] = []
+    chosen: tuple[_Tag, list[tuple[str, str]], int | None] | None = None
+    for place, tag in enumerate(tags):
+        shape = _Shape(tag.names(), zero_stage)
+        zero = bool(shape.optim) or bool(zero_stage)
+        saved = shape.dp * shape.mp if shape.dp and _dense(shape, tag) else None
+        if saved and saved < world_size and _was_whole(tag, saved, tags[place + 1 :]):
+            saved = None  # the last ranks' shards are missing: older tags have them
+        ranks = saved or world_size
+        asked = members if ranks == world_size else _spread(members, ranks)
+        older = next((other.names() for other in tags[place + 1 :] if _same_shape(other, tag)), [])
+        lacking = _missing(tag, listings, asked, ranks, shape=shape, zero=zero, older=older)
+        judged.append((tag, lacking, saved))
+        if not lacking:
+            chosen = judged[-1]
+            break
+    tag, lacking, saved = chosen or judged[0]
+    texts = _disagreement(named, members, tag)
+    if any(listing.get("truncated") for listing in listings.values()):
+        texts.append(f"Only the first {MOST_FILES} files of a node were looked at: remove old checkpoints.")
+    worse = judged[:1] if chosen is None else judged[:-1][:2]
+    texts += [_damage(damaged, what, node_local, listings) for damaged, what, _ranks in worse]
+    if chosen and judged[0] is not chosen:
+        texts.append(f"The newest that is whole is {tag.name}.")
+    wrong = [] if tag.trainer == tag.path else _wrong_latest(listings, members, tag)
+    if chosen and wrong:
+        texts.append(
+            f"{tag.latest} on {', '.join(wrong)} does not name {_base(tag.path)}: give the tag to the script's "
+            "load_checkpoint, or write it into that file, else that node loads another checkpoint or none."
+        )
+    fits = not saved or saved == world_size
+    if chosen and not fits and saved:
+        texts.append(universal(zero_stage if zero_stage is not None else _stage(tag), saved, world_size)[1])
+        if saved < world_size:
+            texts.append("If it was saved by more, the files of the last ranks were never written.")
+    if not texts:
+        texts.append(f"The job can go on from {tag.name}.")
+    return Verdict(tag.name, tag.step, bool(chosen) and fits, lacking, " ".join(texts), saved, tuple(wrong), tag.latest)
+
+
+def _stage(tag: _Tag) -> int:
+    shape = _Shape(tag.names())
+    return 3 if shape.stage3 else 1 if shape.optim else 0
+
+
+def _dense(shape: _Shape, tag: _Tag) -> bool:
+    """Whether a shard of every rank of that shape is somewhere."""
+    held = {(int(found.group(1)), int(found.group(2))) for found in shape.optim}
+    return held == {(dp, mp) for dp in range(shape.dp) for mp in range(shape.mp)} and bool(tag.sizes)
+
+
+def _was_whole(tag: _Tag, saved: int, older: list[_Tag]) -> bool:
+    """Whether the tag before this one had more shards: then the last ranks' are missing here, and it was not shrunk."""
+    before = next((_Shape(other.names()) for other in older if _Shape(other.names()).optim), None)
+    return before is not None and before.dp * before.mp > saved
+
+
+def _same_shape(one: _Tag, two: _Tag) -> bool:
+    first, second = _Shape(one.names()), _Shape(two.names())
+    return (first.dp, first.mp) == (second.dp, second.mp)
+
+
+def _spread(members: list[dict[str, Any]], ranks: int) -> list[dict[str, Any]]:
+    """Members that hold as many ranks as wrote the checkpoint: it must be whole before it can be converted."""
+    first = {**members[0], "first_rank": 0, "slots": list(range(ranks))}
+    return [first]
+
+
+def _named(
+    listings: dict[str, dict[str, Any]], members: list[dict[str, Any]], tags: list[_Tag]
+) -> dict[str, dict[str, str]]:
+    """What each node's ``latest`` beside the newest tags says: path: node: text."""
+    found: dict[str, dict[str, str]] = {}
+    for path in {tag.latest for tag in tags}:
+        for member in members:
+            text = listings.get(str(member["name"]), {}).get("latest", {}).get(path)
+            if text is not None:
+                found.setdefault(path, {})[str(member["name"])] = text
+    return found
+
+
+def _disagreement(named: dict[str, dict[str, str]], members: list[dict[str, Any]], tag: _Tag) -> list[str]:
+    said = named.get(tag.latest, {})
+    if len(set(said.values())) < 2:
+        return []
+    each = ", ".join(f"{text or 'nothing'} on {node}" for node, text in sorted(said.items()))
+    return [f"The nodes disagree about the newest checkpoint: {tag.latest} says {each}."]
+
+
+def _wrong_latest(listings: dict[str, dict[str, Any]], members: list[dict[str, Any]], tag: _Tag) -> list[str]:
+    nodes = [str(member["name"]) for member in members]
+    said = {node: listings.get(node, {}).get("latest", {}).get(tag.latest) for node in nodes}
+    return [node for node in nodes if said[node] != _base(tag.path)]
+
+
+def _damage(tag: _Tag, lacking: list[tuple[str, str]], node_local: bool, listings: dict[str, dict[str, Any]]) -> str:
+    """What is wrong with a tag, and what may mend it."""
+    sizes = {node: dict(map(tuple, listing.get("files", []))) for node, listing in listings.items()}
+    shown = []
+    for node, path in lacking[:3]:
+        size = sizes.get(node, {}).get(path)
+        state = "missing" if size is None else "empty" if size == 0 else "not written to its end"
+        shown.append(f"{path} on {node} is {state}")
+    more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+    text = f"Checkpoint {tag.name} can not be used: {'; '.join(shown)}{more}."
+    absent = [(node, path) for node, path in lacking if path not in sizes.get(node, {})]
+    elsewhere = [(node, path) for node, path in absent if any(files.get(path, 0) > 0 for files in sizes.values())]
+    if elsewhere and len(elsewhere) == len(lacking):
+        node, path = elsewhere[0]
+        holder = next(name for name, files in sizes.items() if files.get(path, 0) > 0)
+        text += f" The nodes do not share that folder: copy what is missing (the first lies on {holder})"
+        text += "." if node_local else ", and set checkpoint.use_node_local_storage: true, or use a shared folder."
+    elif lacking:
+        text += " A rank was ended while it wrote, or its disk was full."
+    return text
+
+
+def universal(zero_stage: int, saved: int, world_size: int) -> tuple[bool, str]:
+    """Whether a checkpoint of ``saved`` ranks can be loaded as it is by ``world_size`` ranks, and how else.
+
+    In all releases read, engine.py refuses another number of data-parallel ranks for every ZeRO stage above 0 before it
+    reads a shard, so zero_optimization.elastic_checkpoint does not help; stage 3 refuses that setting altogether.
+    """
+    if saved == world_size:
+        return True, f"It was saved by {saved} rank(s), as many as there are now."
+    if not zero_stage:
+        return True, f"It was saved by {saved} rank(s); without ZeRO one file has it all, so {world_size} can load it."
+    inject = "" if zero_stage == 3 else " --inject_missing_state"
+    weights = "zero_to_fp32.py" if zero_stage == 3 else "load_module_only=True"
+    return False, (
+        f"It was saved by {saved} rank(s), and now there are to be {world_size}: DeepSpeed does not load ZeRO "
+        f"stage {zero_stage} into another number of ranks, not even with elastic_checkpoint. Convert it to a universal "
+        "checkpoint, with all shards in one folder: python -m deepspeed.checkpoint.ds_to_universal --input_folder TAG "
+        f"--output_folder TAG_universal{inject}; write TAG_universal into the file latest_universal; start with "
+        f"checkpoint.load_universal: true. Or load the weights alone ({weights}) and lose the optimizer's state."
+    )
+
+
+def shrink(config: dict[str, Any], old_world: int, new_world: int) -> tuple[dict[str, Any], str]:
+    """The configuration for fewer (or more) ranks, with train_batch_size and micro batch as before, or ShrinkError."""
+    elastic = config.get("elasticity")
+    if isinstance(elastic, dict) and elastic.get("enabled") is True:
+        raise ShrinkError("elasticity sets the batch sizes itself: shrink by hand, within its min_gpus and max_gpus.")
+    keys = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+    for key in keys:
+        value = config.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise ShrinkError(
+                f"{key} is {value!r}: the script sets it, so the batch for {new_world} ranks is not known here. "
+                "Give the three batch sizes as numbers in ds_config.json, and the same to the script."
+            )
+    total, micro, steps = (config.get(key) for key in keys)
+    if total is None and micro is None:
+        raise ShrinkError("ds_config.json has neither train_batch_size nor train_micro_batch_size_per_gpu: give one.")
+    group, refusal = _group(config, old_world)
+    if refusal:
+        raise ShrinkError(refusal)
+    ranks = old_world // group
+    micro = micro or max(1, (total or 0) // (ranks * (steps or 1)))
+    steps = steps or (total // (micro * ranks) if total and micro else 1)
+    total = total or micro * steps * ranks
+    if total != micro * steps * ranks:
+        raise ShrinkError(
+            f"train_batch_size {total} is not micro batch {micro} * accumulation {steps} * {ranks} data-parallel "
+            "ranks: the configuration does not fit the job as it is."
+        )
+    possible = [
+        world
+        for world in range(1, old_world + 1)
+        if not _group(config, world)[1] and total % (micro * (world // group)) == 0
+    ]
+    below = [world for world in possible if world < new_world][-1:]
+    near = below + [world for world in possible if world > new_world][:1]
+    offers = f"Possible near it: {' or '.join(str(world) for world in near)} ranks." if near else ""
+    refusal = _group(config, new_world)[1]
+    if not refusal and new_world not in possible and total % (micro * (new_world // group)):
+        refusal = (
+            f"train_batch_size {total} can not be kept with {new_world} ranks: it is not a multiple of "
+            f"micro batch {micro} * {new_world // group} data-parallel ranks."
+        )
+    if refusal:
+        raise ShrinkError(f"{refusal} {offers}".strip())
+    after = total // (micro * (new_world // group))
+    changed = {**config, **dict(zip(keys, (total, micro, after)))}
+    if "data_parallel_size" in config:
+        changed["data_parallel_size"] = new_world // group
+    return changed, (
+        f"{new_world} instead of {old_world} ranks: gradient_accumulation_steps {steps} becomes {after}, so "
+        f"train_batch_size stays {total} and the micro batch {micro}; a step takes {after / steps:.3g} times as long."
+    )
+
+
+_TOGETHER = (("pipeline", "stages"), ("tensor_parallel", "autotp_size"), ("sequence_parallel_size",))
+"""Sizes of groups of ranks that work on one batch together."""
+_AMONG = (
+    ("expert_parallel", "autoep_size"),
+    ("zero_optimization", "zero_hpz_partition_size"),
+    ("zero_optimization", "mics_shard_size"),
+)
+"""Sizes of groups into which the data-parallel ranks are split."""
+
+
+def _group(config: dict[str, Any], world_size: int) -> tuple[int, str]:
+    """Ranks that work on one batch together, and why ``world_size`` can not be split into such groups."""
+    group, refusal = 1, ""
+    for path in _TOGETHER:
+        size = _at(config, path)
+        if path[-1] == "autotp_size" and not size:
+            size = _at(config, ("tensor_parallel", "tp", "tp_size"))
+        if path[-1] == "stages" and isinstance(size, str):
+            return 1, f"pipeline.stages is {size!r}: the script sets it, so the ranks it takes are not known here."
+        if isinstance(size, int) and size > 1:
+            group *= size
+            if world_size % group and not refusal:
+                refusal = f"{'.'.join(path)} {size} does not fit {world_size} ranks."
+    ranks = world_size // group
+    for path in _AMONG:
+        size = _at(config, path)
+        if isinstance(size, int) and size > 1 and ranks % size and not refusal:
+            refusal = f"{'.'.join(path)} {size} does not divide the {ranks} data-parallel ranks of {world_size}."
+    return group, refusal
+
+
+def _at(config: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        config = config.get(key) if isinstance(config, dict) else None
+    return config

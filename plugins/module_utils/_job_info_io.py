@@ -1,0 +1,117 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Reads the jobs of one host: their folders, and the engine only for those that may be running."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Callable
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job, _job_summary
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Runtime, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_log import plain
+
+LONGEST_TAIL = 1 << 20
+"""Most bytes at the end of a log that are read for its last lines."""
+
+
+class JobsReader:
+    """Never changes anything, and answers for every job: one that can not be read is ``unreadable``, not a failure."""
+
+    def __init__(self, jobs_dir: str, runtimes: Mapping[str, Runtime], clock: Callable[[], float] = time.time) -> None:
+        self._folder, self._runtimes, self._clock = Path(jobs_dir), runtimes, clock
+        self.engine_error: str | None = None
+        """What the engine said, where it was asked and did not answer."""
+
+    def names(self) -> list[str]:
+        """Folders that hold a job, in order."""
+        try:
+            with os.scandir(self._folder) as entries:
+                found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in found if (self._folder / name / "state.json").exists())
+
+    def look(self, name: str, tail: int) -> dict[str, Any]:
+        """What is known of one job on this host, without secrets."""
+        store = Store(str(self._folder), name)
+        hide = _job_summary.hider(store.read_environment())
+        try:
+            spec, recorded = store.read_spec(), store.read_state()
+            state, reason, recorded = self._now(store, recorded)
+        except _job.JobError as error:
+            spec, recorded, state, reason = {}, {}, "unreadable", str(error)
+        except (TypeError, ValueError) as error:  # a file that is JSON, and yet not what a supervisor writes
+            reason = f"{store.path}/state.json is damaged: {error}. Remove the job with state: absent."
+            spec, recorded, state = {}, {}, "unreadable"
+        active = state in _job.ACTIVE
+        now = {**recorded, "name": name, "state": state, "reason": reason}
+        log = self._tail(store, tail, hide, ended=not active) if tail else []
+        return {
+            **_job.report(name, recorded, state, reason, hide),
+            "leader": self._leads(recorded, name),
+            "since": _job_summary.since(recorded, active),
+            "seconds": _job_summary.seconds_of(recorded),
+            "summary": self._summary(name, spec, now, hide),
+            "log": log,
+            "log_path": str(store.path / "launcher.log"),
+        }
+
+    def _now(self, store: Store, recorded: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+        """State and reason now, and the record they follow from."""
+        found = None
+        if recorded.get("state") in _job.ACTIVE:
+            found = self._container(recorded)
+            recorded = store.read_state()  # again: it may have ended, and then its container gone, since the first look
+        return (*_job.current_state(recorded, found, self._clock()), recorded)
+
+    def _container(self, recorded: dict[str, Any]) -> _job.Container | None:
+        """Where a job runs. The recorded place, where the engine does not answer: then the heartbeat decides alone."""
+        host, name = recorded.get("runtime") == "host", str(recorded.get("container") or "")
+        if not host and not name:
+            return None
+        try:
+            return self._runtimes["host" if host else "container"].container(name)
+        except EngineError as error:
+            self.engine_error = str(error)
+        return _job.Container(
+            str(recorded.get("container_id")), str(recorded.get("container_started_at")), running=True, mounts={}
+        )
+
+    def _request(self, name: str, file: str) -> dict[str, Any]:
+        try:
+            found = json.loads((self._folder / name / file).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _leads(self, recorded: dict[str, Any], name: str) -> bool:
+        """Whether the whole job was judged here. A follower says so in its state once it runs."""
+        if isinstance(recorded.get("leader"), bool):
+            return bool(recorded["leader"])
+        request = self._request(name, "spec.json")
+        node, spec = request.get("node"), request.get("spec")
+        members = spec.get("members") if isinstance(spec, dict) else None
+        return not (node and members) or members[0].get("name") == node
+
+    def _summary(self, name: str, spec: dict[str, Any], now: dict[str, Any], hide: _job_summary.Hide) -> dict[str, Any]:
+        """The one that the leader wrote at the end of this very run, else what is known so far."""
+        written = self._request(name, "summary.json")
+        same = all(written.get(key) == now.get(key) for key in ("run", "state", "started_at"))
+        if written and same:
+            cleaned: dict[str, Any] = _job_summary.clean(written, hide)
+            return cleaned
+        return _job_summary.summary(spec, now)
+
+    @staticmethod
+    def _tail(store: Store, lines: int, hide: _job_summary.Hide, ended: bool) -> list[str]:
+        """The last lines of the log, without control codes."""
+        data = store.read_log(-LONGEST_TAIL, LONGEST_TAIL, ended)[0]
+        text = [plain(line) for line in data.decode("utf-8", "replace").split("\n")]
+        return [hide(line)[:2000] for line in text if line][-lines:]

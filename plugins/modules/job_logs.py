@@ -1,0 +1,148 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The logs of a training job, from a node to the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: job_logs
+short_description: Bring the logs of a training job to the controller
+version_added: 0.1.0
+description:
+  - Copies C(launcher.log), C(node.log), C(ranks/rank-*.log), C(state.json), C(summary.json) and C(supervisor.log) of a
+    job on this node to O(dest)C(/NAME/NODE/) on the controller, folders with mode 0700 and files with mode 0600.
+    C(summary.json) of the node that leads the job is put into O(dest)C(/NAME/) as well.
+  - Only files that the controller does not have yet are sent, whatever their number in one round trip up to 16 MiB.
+  - When the node's files are of another run than the controller's, those go to C(runs/NUMBER) first, as on the node.
+  - C(spec.json) is never copied, as it holds the values of the job's environment. The logs hold what the job printed.
+  - An action plugin does the controller's part.
+options:
+  name:
+    description: Name of the job.
+    type: str
+    required: true
+  jobs_dir:
+    description: Folder of all jobs on the node. It need not exist.
+    type: path
+    required: true
+  dest:
+    description: Folder on the controller, made where it is missing.
+    type: str
+    required: true
+  node:
+    description: Name of the node's folder on the controller. By default its name in the inventory.
+    type: str
+  max_mib:
+    description: Of a file longer than this many MiB only the end is copied, below a line that says so. 1 to 64.
+    type: int
+    default: 8
+  have:
+    description: Size and time of each file that the controller has. Given by the action plugin.
+    type: dict
+    default: {}
+  have_run:
+    description: Which run the controller's files are of. Given by the action plugin.
+    type: dict
+    default: {}
+  skip:
+    description: Files that were sent already. Given by the action plugin.
+    type: list
+    elements: str
+    default: []
+attributes:
+  check_mode:
+    support: full
+    description: Nothing is copied, and the node is not asked.
+    details:
+      - What would be copied is not predicted.
+  diff_mode:
+    support: none
+    description: Logs are not shown as a diff.
+  idempotent:
+    support: full
+    description: A file that did not change since is not copied again.
+notes:
+  - Links in the job's folder are not followed, as the job itself may have made them.
+seealso:
+  - module: swarmspeed.cluster.training_job_info
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Bring the logs of the job here
+  swarmspeed.cluster.job_logs:
+    name: digits
+    jobs_dir: /srv/swarmspeed/lab/jobs
+    dest: "{{ lookup('env', 'PWD') }}/jobs"
+"""
+
+RETURN = r"""
+dest:
+  description: Folder of the job on the controller.
+  returned: success
+  type: str
+gathered:
+  description: Files that were written, relative to the node's folder.
+  returned: success
+  type: list
+  elements: str
+shortened:
+  description: Those of them of which only the end was copied.
+  returned: success
+  type: list
+  elements: str
+problems:
+  description: Files on the node that could not be read, and why.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import JobError, check_name
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs import LogsError, same_run
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import NodeFolder
+
+
+def answer(params: dict[str, Any]) -> dict[str, Any]:
+    """What the action plugin gets."""
+    check_name(params["name"])
+    if not 1 <= params["max_mib"] <= 64:
+        raise LogsError(f"max_mib: {params['max_mib']} is not within 1 and 64.")
+    node = params["node"] or "this node"
+    folder = NodeFolder(params["jobs_dir"], params["name"], node, params["max_mib"] << 20)
+    run = folder.run()
+    have = params["have"] if same_run(run, params["have_run"]) else {}
+    return {"changed": False, "run": run, **folder.reply(have, set(params["skip"]))}
+
+
+def main() -> None:
+    """Read and return."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "jobs_dir": {"type": "path", "required": True},
+            "dest": {"type": "str", "required": True},
+            "node": {"type": "str"},
+            "max_mib": {"type": "int", "default": 8},
+            "have": {"type": "dict", "default": {}},
+            "have_run": {"type": "dict", "default": {}},
+            "skip": {"type": "list", "elements": "str", "default": []},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        module.exit_json(**answer(module.params))
+    except (JobError, LogsError) as error:
+        module.fail_json(msg=f"logs of job {module.params['name']}: {error}")
+    except OSError as error:
+        module.fail_json(msg=f"logs of job {module.params['name']}: {error}. Use become.")
+
+
+if __name__ == "__main__":
+    main()

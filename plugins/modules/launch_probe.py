@@ -1,0 +1,319 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One look at a node of a job, from where its ranks will run."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: launch_probe
+short_description: Look at a node of a job just before it starts
+version_added: 0.1.0
+description:
+  - Looks from inside the container, or from the host, in one process and within seconds. Whether every other node is
+    found by name and reached by ssh, which image and releases are there, shared and locked memory, whether the GPUs and
+    the port of the rendezvous are free, script, data, configuration and space for checkpoints.
+  - Judges nothing. The filter P(swarmspeed.cluster.launch_problems#filter) compares the answers of all nodes.
+  - Removes locks of torch's extension cache that no process holds, for which every rank would wait for ever. A lock is
+    an empty file C(lock) in a folder of the cache; it is dead when it is older than 60 s and no process has it open or
+    is busy in its folder. In a folder that is mounted into the container nothing may have changed for 30 minutes, as
+    its holder could be hidden in another container. On a network file system a lock is reported and never removed.
+  - Fails only where it is asked wrongly. That a container is missing is an answer, in RV(probe).
+options:
+  container:
+    description: Container in which the ranks will run. On the host itself when not given.
+    type: str
+  wrapper:
+    description: Words before O(python) that give it the environment of the ranks.
+    type: list
+    elements: str
+    default: []
+  python:
+    description: Python of the job, 3.8 or later. Releases are those that it has installed; nothing is imported.
+    type: str
+    default: python3
+  node:
+    description: Name of this node among O(members).
+    type: str
+    required: true
+  members:
+    description: All nodes of the job.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      name:
+        description: Its name, as in the inventory and for ssh.
+        type: str
+        required: true
+      host:
+        description: Its name in the training network, which must lead to its address. Not looked up when empty.
+        type: str
+        default: ''
+  subnet:
+    description: The training network. With it only addresses of that network count.
+    type: str
+    default: ''
+  transport:
+    description: With V(pdsh) every node tries to reach every other by ssh.
+    type: str
+    choices: [direct, pdsh]
+    default: direct
+  ssh_config:
+    description: Configuration file for ssh. Its own defaults when empty.
+    type: str
+    default: ''
+  packages:
+    description: Python packages whose releases must be the same on all nodes.
+    type: list
+    elements: str
+    default: [torch, deepspeed, transformers, accelerate]
+  programs:
+    description: Programs that the launch calls.
+    type: list
+    elements: str
+    default: []
+  chdir:
+    description: Working directory of the ranks.
+    type: str
+    default: ''
+  script:
+    description: The script, relative to O(chdir). Not looked for when empty.
+    type: str
+    default: ''
+  data_paths:
+    description: Files and folders that must be there.
+    type: list
+    elements: str
+    default: []
+  checkpoints:
+    description: Folder of the checkpoints, which need not exist yet. Not looked at when empty.
+    type: str
+    default: ''
+  checkpoint_gib:
+    description: GiB that must be free there. Not looked at when 0.
+    type: float
+    default: 0
+  ds_config:
+    description: Configuration of DeepSpeed. Not looked for when empty.
+    type: str
+    default: ''
+  slots:
+    description: Numbers of the slots that the job uses here.
+    type: list
+    elements: int
+    default: [0]
+  accelerator:
+    description: With V(cuda) C(nvidia-smi) is asked whether the GPUs of the slots are free.
+    type: str
+    choices: [cpu, cuda]
+    default: cpu
+  master_port:
+    description: Port of the rendezvous, on the node of rank 0. Not looked at when 0.
+    type: int
+    default: 0
+  torch_extensions:
+    description:
+      - Where torch keeps what it compiles. By default what the environment says, else C(~/.cache/torch_extensions).
+    type: str
+    default: ''
+notes:
+  - Run it with privileges (become); others may not use the engine or see the processes that hold a lock.
+  - What a container shows of other containers' processes on a GPU is little; that memory of the GPU is in use is seen.
+attributes:
+  check_mode:
+    support: full
+    description: Looks in the same way. Dead locks are reported and left.
+  diff_mode:
+    support: full
+    description: The locks that are removed.
+  idempotent:
+    support: full
+    description: A lock that is removed is gone.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Look at every node of a job
+  swarmspeed.cluster.launch_probe:
+    container: "lab-{{ inventory_hostname }}"
+    node: "{{ inventory_hostname }}"
+    members:
+      - {name: lab1, host: lab-lab1}
+      - {name: lab2, host: lab-lab2}
+    chdir: /workspace
+    script: train.py
+    programs: [deepspeed]
+  register: looked
+
+- name: Say what keeps the job from starting
+  ansible.builtin.debug:
+    msg: "{{ (dict(names | zip(answers)) | swarmspeed.cluster.launch_problems).message }}"
+  vars:
+    names: "{{ ansible_play_hosts }}"
+    answers: "{{ names | map('extract', hostvars, ['looked', 'probe']) | list }}"
+  run_once: true
+"""
+
+RETURN = r"""
+probe:
+  description: What P(swarmspeed.cluster.launch_problems#filter) reads.
+  returned: success
+  type: dict
+  contains:
+    asked:
+      description: What was asked for, as far as it is needed to judge the answer.
+      type: dict
+      returned: always
+    image:
+      description:
+        - The image of the container. C(reference), C(id), and C(content), a digest of its layers. Empty on a host.
+      type: dict
+      returned: always
+    answer:
+      description: What was seen. Empty where it could not look.
+      type: dict
+      returned: always
+    trouble:
+      description: Why it could not look, with C(text) and C(remedy). Empty where it could.
+      type: dict
+      returned: always
+removed_locks:
+  description: Dead locks that were removed, or would be.
+  returned: success
+  type: list
+  elements: str
+"""
+
+import ipaddress
+import re
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe_io import (
+    ProbeIO,
+    SystemProbeIO,
+    command_for,
+    read_answer,
+    request_for,
+)
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+UP = "ansible-playbook site.yml --tags training_container"
+
+
+class AskedWrongly(Exception):
+    """The arguments cannot be meant. The text says which and what to do."""
+
+
+def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
+    """What is asked of the look itself."""
+    for member in params["members"]:
+        for text in (member["name"], member["host"]):
+            if text and not NAME.fullmatch(text):
+                raise AskedWrongly(f"members: {text!r} is not a name of a host; use letters, digits, '.', '_' and '-'.")
+    others = [member for member in params["members"] if member["name"] != params["node"]]
+    if len(others) == len(params["members"]):
+        raise AskedWrongly(f"node: {params['node']!r} is not among members; give the name that it has there.")
+    if not 0 <= params["master_port"] <= 65535:
+        raise AskedWrongly(f"master_port: {params['master_port']} is not within 0 and 65535.")
+    try:
+        ipaddress.ip_network(params["subnet"] or "10.0.0.0/8", strict=False)
+    except ValueError as error:
+        raise AskedWrongly(f"subnet: {error}. Write it as in 10.20.0.0/24.") from error
+    copied = ("ssh_config", "packages", "programs", "chdir", "script", "data_paths", "checkpoints", "ds_config")
+    return {
+        **{key: params[key] for key in (*copied, "torch_extensions", "master_port")},
+        "names": {member["name"]: member["host"] for member in others if member["host"]},
+        "ssh": [member["name"] for member in others] if params["transport"] == "pdsh" else [],
+        "smi": params["accelerator"] == "cuda",
+        "remove_locks": not check_mode,
+        "sees_all": not params["container"],
+    }
+
+
+def look(params: dict[str, Any], check_mode: bool, system: ProbeIO) -> dict[str, Any]:
+    """Look, and say what was removed."""
+    asked = request(params, check_mode)
+    container = params["container"]
+    kept = ("subnet", "transport", "accelerator", "slots", "checkpoint_gib", "chdir")
+    probe: dict[str, Any] = {
+        "asked": {**{key: params[key] for key in kept}, "runtime": "container" if container else "host"},
+        "image": {},
+        "answer": {},
+        "trouble": {},
+    }
+    nothing = {"changed": False, "probe": probe, "removed_locks": []}
+    if container:
+        try:
+            found = system.inspect(container)
+        except EngineError as error:
+            probe["trouble"] = {"text": str(error), "remedy": "ansible-playbook site.yml --tags docker"}
+            return nothing
+        if found is None or not found["running"]:
+            words = "does not run" if found else "does not exist"
+            probe["trouble"] = {"text": f"its container {container} {words}", "remedy": UP}
+            return nothing
+        probe["image"] = {key: found[key] for key in ("reference", "id", "content")}
+    done = system.run(command_for(container, params["wrapper"], params["python"]), request_for(asked))
+    answer = read_answer(done.stdout)
+    if done.rc == 0 and answer:
+        probe["answer"] = answer
+    else:
+        words = (done.text.splitlines() or [f"exit code {done.rc}"])[-1][:300]
+        where = f"in its container {container}" if container else "on the host"
+        remedy = f"it needs {params['python']} 3.8 or later {'in the image' if container else 'there'}"
+        probe["trouble"] = {"text": f"its checks could not run {where}: {words}", "remedy": remedy}
+    state = "dead" if check_mode else "removed"
+    gone = [lock["path"] for lock in probe["answer"].get("locks", []) if lock["state"] == state and not lock["error"]]
+    before = "".join(f"{path}\n" for path in gone)
+    diff = {"before": before, "after": "", "before_header": "dead locks", "after_header": "dead locks"}
+    return {"changed": bool(gone), "diff": diff, "probe": probe, "removed_locks": gone}
+
+
+def main() -> None:
+    """Look and return."""
+    text: dict[str, Any] = {"type": "str", "default": ""}
+    names: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
+    module = AnsibleModule(
+        argument_spec={
+            "container": {"type": "str"},
+            "wrapper": names,
+            "python": {"type": "str", "default": "python3"},
+            "node": {"type": "str", "required": True},
+            "members": {
+                "type": "list",
+                "elements": "dict",
+                "required": True,
+                "options": {"name": {"type": "str", "required": True}, "host": text},
+            },
+            "subnet": text,
+            "transport": {"type": "str", "choices": ["direct", "pdsh"], "default": "direct"},
+            "ssh_config": text,
+            "packages": {**names, "default": ["torch", "deepspeed", "transformers", "accelerate"]},
+            "programs": names,
+            "chdir": text,
+            "script": text,
+            "data_paths": names,
+            "checkpoints": text,
+            "checkpoint_gib": {"type": "float", "default": 0},
+            "ds_config": text,
+            "slots": {"type": "list", "elements": "int", "default": [0]},
+            "accelerator": {"type": "str", "choices": ["cpu", "cuda"], "default": "cpu"},
+            "master_port": {"type": "int", "default": 0},
+            "torch_extensions": text,
+        },
+        supports_check_mode=True,
+    )
+    try:
+        result = look(module.params, module.check_mode, SystemProbeIO(SocketEngine()))
+    except AskedWrongly as error:
+        module.fail_json(msg=f"launch_probe: {error}")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The training jobs of a host."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: training_job_info
+short_description: Tell which training jobs a host has and how they are
+version_added: 0.1.0
+description:
+  - Returns every job below a folder, or one of them, with its state now, the summary of its run and the end of its log.
+  - Changes nothing. A job whose container is gone, or whose supervisor has fallen silent, is V(lost); one that can not
+    be read is V(unreadable). Neither is a failure of this module.
+  - The engine is asked only about jobs that may be running. Where it does not answer, the supervisor's last sign of
+    life decides alone, and RV(engine_error) says so.
+  - Each node of a job has a folder of its own for it. The whole job is told by the one with RV(jobs[].leader=true); the
+    others tell of their part.
+options:
+  jobs_dir:
+    description: Folder of all jobs on the host. It need not exist.
+    type: path
+    required: true
+  name:
+    description: Only the job of this name. By default all of them.
+    type: str
+  tail:
+    description: How many of the last lines of each log to return, 0 to 1000.
+    type: int
+    default: 0
+attributes:
+  check_mode:
+    support: full
+    description: Runs the same in check mode, as it only reads.
+  diff_mode:
+    support: N/A
+    description: Nothing is changed.
+  idempotent:
+    support: full
+    description: Nothing is changed.
+seealso:
+  - module: swarmspeed.cluster.training_job
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Look at all jobs
+  swarmspeed.cluster.training_job_info:
+    jobs_dir: /srv/swarmspeed/lab/jobs
+  register: found
+
+- name: Look at one, with the end of its log
+  swarmspeed.cluster.training_job_info:
+    jobs_dir: /srv/swarmspeed/lab/jobs
+    name: digits
+    tail: 20
+"""
+
+RETURN = r"""
+jobs:
+  description:
+    - The jobs, in the order of their names. Empty where there are none.
+    - The value of a variable of a job's environment is hidden everywhere in it, by the rule of
+      M(swarmspeed.cluster.training_job).
+    - Beside the following each has what M(swarmspeed.cluster.training_job) returns as C(job).
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Its name.
+      type: str
+    state:
+      description:
+        - V(starting), V(running), V(succeeded), V(failed), V(stopped), V(lost) or V(unreadable).
+      type: str
+    reason:
+      description: Why it failed, was stopped or was lost, and what to do about it. Empty otherwise.
+      type: str
+    leader:
+      description: Whether this host judges or judged the whole job. The others tell of their part only.
+      type: bool
+    since:
+      description: Since when it is in that state; a lost one, since its last sign of life. Time in UTC, ISO 8601.
+      type: str
+    seconds:
+      description: How long this run took, or has taken by its last sign of life.
+      type: float
+    log:
+      description: The last lines of its log, as many as asked for, without control codes.
+      type: list
+      elements: str
+    log_path:
+      description: The log on the host.
+      type: str
+    summary:
+      description:
+        - What summary.json of the run holds, or will hold. Null or empty where unknown.
+      type: dict
+      contains:
+        name:
+          description: Name of the job.
+          type: str
+        run:
+          description: Number of the run, counted from 1.
+          type: int
+        attempt:
+          description: Number of the attempt within the run; above 1 after a restart.
+          type: int
+        state:
+          description: State of the run.
+          type: str
+        reason:
+          description: Why it did not succeed.
+          type: str
+        exit_code:
+          description: Exit code of the launcher.
+          type: int
+        launcher:
+          description: Which launcher was used.
+          type: str
+        transport:
+          description: How it reached the other nodes.
+          type: str
+        runtime:
+          description: V(container) or V(host).
+          type: str
+        spec:
+          description:
+            - The specification. Of environments the names only. In place of a list or mapping of more than 64 entries
+              stand the number of its C(entries) and its C(sha256).
+          type: dict
+        spec_hash:
+          description: SHA-256 of the specification.
+          type: str
+        versions:
+          description: Releases of C(deepspeed), C(torch) and C(python), and the C(image).
+          type: dict
+        world_size:
+          description: Number of ranks C(expected) and C(seen).
+          type: dict
+        nodes:
+          description: Number of nodes C(expected) and C(seen).
+          type: dict
+        members:
+          description: The nodes, each with its C(name), C(slots) and C(first_rank).
+          type: list
+          elements: dict
+        ranks:
+          description: Of each rank, by its number, its C(node) and C(exit_code).
+          type: dict
+        figures:
+          description:
+            - C(step), C(total), C(loss), C(samples_per_second), C(tokens_per_second), C(seconds_left) and
+              C(slowest_rank), as far as the log has them. A loss that is no number is text.
+          type: dict
+        history:
+          description: Points of the curves, each with C(t), C(step), C(loss) and C(rate).
+          type: list
+          elements: dict
+        first_failure:
+          description:
+            - What failed first, with C(node), C(rank), C(exit_code), C(cause), C(remedy), C(setting), C(kind),
+              C(line) and C(at). Null where nothing did.
+          type: dict
+        started_at:
+          description: Time in UTC, ISO 8601.
+          type: str
+        finished_at:
+          description: Time in UTC, ISO 8601. Null while it runs.
+          type: str
+        seconds:
+          description: How long the run took, or has taken by its last sign of life.
+          type: float
+        restarts:
+          description: Each restart with C(attempt), C(reason), C(at) and C(resumed_from).
+          type: list
+          elements: dict
+engine_error:
+  description: What kept the Docker engine from answering. Null where it answered or was not asked.
+  returned: success
+  type: str
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import JobError, check_name
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_info_io import JobsReader
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import DockerRuntime, HostRuntime, Runtime
+
+
+def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime]) -> dict[str, Any]:
+    """What the module returns."""
+    wanted, tail = params["name"], params["tail"]
+    if wanted is not None:
+        check_name(wanted)
+    if not 0 <= tail <= 1000:
+        raise JobError(f"tail: {tail} is not within 0 and 1000 lines.")
+    reader = JobsReader(params["jobs_dir"], runtimes)
+    jobs = [reader.look(name, tail) for name in reader.names() if wanted in (None, name)]
+    return {"changed": False, "jobs": jobs, "engine_error": reader.engine_error}
+
+
+def main() -> None:
+    """Read and return."""
+    module = AnsibleModule(
+        argument_spec={
+            "jobs_dir": {"type": "path", "required": True},
+            "name": {"type": "str"},
+            "tail": {"type": "int", "default": 0},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        result = gather(module.params, {"container": DockerRuntime(SocketEngine(timeout=10.0)), "host": HostRuntime()})
+    except JobError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"jobs_dir: {module.params['jobs_dir']} can not be read: {error.strerror}. Use become.")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

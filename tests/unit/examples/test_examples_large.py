@@ -1,0 +1,171 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The three large examples, without PyTorch: variables exist, configurations are valid, arguments are known."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Plan, Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import render
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "examples"
+SYSTEMS = ROOT / "tests/unit/plugins/module_utils/fixtures/systems"
+NAMES = ("llama_factory_sft", "gdgpt_pipeline", "deepspeed_chat_sft")
+FILES = [(name, file) for name in NAMES for file in ("vars.yml", "vars.real.yml")]
+THEIR_OWN_SCRIPT = ("gdgpt_pipeline", "vars.real.yml")
+"""Runs gdGPT's script, which is not here."""
+
+every_file = pytest.mark.parametrize(("name", "file"), FILES)
+
+
+def load(path: Path) -> dict[str, Any]:
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def plan(variables: dict[str, Any], ranks: int) -> Plan:
+    """What the role asks the module ds_config for."""
+    own = {key[len("deepspeed_launch_ds_config_") :]: value for key, value in variables.items() if "_ds_config_" in key}
+    return build(
+        Request(
+            preset=own.get("preset", "zero2") or None,
+            config=variables.get("deepspeed_launch_ds_config", {}),
+            precision=own.get("precision", "auto"),
+            integration=own.get("integration", "deepspeed"),
+            script_keys=own.get("script_keys", []),
+            deepspeed_version=variables.get("training_image_deepspeed_version", "0.19.8"),
+            world_size=ranks,
+        )
+    )
+
+
+def flags(script: Path) -> dict[str, Any]:
+    """The arguments that a script's parser takes, by its source; True for those without a value."""
+    found: dict[str, Any] = {}
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+            name, keywords = node.args[0], {word.arg: word.value for word in node.keywords}
+            assert isinstance(name, ast.Constant)
+            found[str(name.value)] = "action" in keywords
+        if isinstance(node, ast.Attribute) and node.attr == "add_config_arguments":
+            found["--deepspeed_config"] = False
+    return found
+
+
+@every_file
+def test_variables_exist(name: str, file: str) -> None:
+    known = {
+        variable
+        for spec in (ROOT / "roles").glob("*/meta/argument_specs.yml")
+        for variable in load(spec)["argument_specs"]["main"]["options"]
+    }
+    assert sorted(set(load(EXAMPLES / name / file)) - known) == []
+
+
+@every_file
+def test_a_folder_is_a_job(name: str, file: str) -> None:
+    variables = load(EXAMPLES / name / file)
+    assert variables["deepspeed_launch_name"] == name
+    if (name, file) != THEIR_OWN_SCRIPT:
+        assert variables["workspace_source"].endswith(f"/../examples/{name}" if "real" in file else f"/examples/{name}")
+        assert (EXAMPLES / name / variables["deepspeed_launch_script"]).is_file()
+
+
+@every_file
+def test_arguments_are_those_of_the_script(name: str, file: str) -> None:
+    variables = load(EXAMPLES / name / file)
+    if (name, file) == THEIR_OWN_SCRIPT:
+        assert variables["deepspeed_launch_config_argument"] == "--config"
+        return
+    known, given = flags(EXAMPLES / name / variables["deepspeed_launch_script"]), variables["deepspeed_launch_args"]
+    assert [word for word in given if not isinstance(word, str)] == [], "arguments are text"
+    assert [word for word in given if word.startswith("--") and word not in known] == []
+    assert variables.get("deepspeed_launch_config_argument", "--deepspeed_config") in known
+    # DeepSpeed's launcher gives it to every rank.
+    assert "--local_rank" in known
+    named = [word for word in given if (EXAMPLES / name / word).suffix in (".yaml", ".yml", ".py")]
+    assert [word for word in named if not (EXAMPLES / name / word).is_file()] == []
+
+
+@every_file
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8, 16])
+def test_the_configuration_is_valid(name: str, file: str, ranks: int) -> None:
+    variables = load(EXAMPLES / name / file)
+    if "train_batch_size" in variables["deepspeed_launch_ds_config"] and ranks == 3:
+        pytest.skip("a fixed batch size for servers with a power of two of GPUs")
+    found = plan(variables, ranks)
+    assert [str(problem) for problem in found.errors] == []
+
+
+@pytest.mark.parametrize(("name", "system", "ranks"), [("llama_factory_sft", "s1", 4), ("gdgpt_pipeline", "s1b", 8)])
+def test_real_values_are_those_of_the_write_up(name: str, system: str, ranks: int) -> None:
+    found = plan(load(EXAMPLES / name / "vars.real.yml"), ranks)
+    config, written = dict(found.config), json.loads((SYSTEMS / f"{system}.json").read_text(encoding="utf-8"))
+    if name == "gdgpt_pipeline":
+        # Where the weights lie in the container.
+        config["model_path"] = written["model_path"]
+        # Without it the module would derive an accumulation for eight replicas, where there is one in eight stages.
+        assert config.pop("pipeline") == {"stages": "auto"}
+        assert "gradient_accumulation_steps" not in config
+    assert render(config) == render(written)
+
+
+def test_real_values_of_deepspeed_chat() -> None:
+    """Every value of the write-up, with LoRA's optimizer in the file instead of in the script."""
+    found = plan(load(EXAMPLES / "deepspeed_chat_sft/vars.real.yml"), 16).config
+    written = json.loads((SYSTEMS / "s4.json").read_text(encoding="utf-8"))
+    for key in (
+        "bf16",
+        "train_batch_size",
+        "train_micro_batch_size_per_gpu",
+        "gradient_accumulation_steps",
+        "prescale_gradients",
+    ):
+        assert found[key] == written[key], key
+    assert written["zero_optimization"].items() <= found["zero_optimization"].items()
+    assert found["zero_optimization"]["stage3_gather_16bit_weights_on_model_save"] is False
+
+
+def test_the_lab_trains_a_pipeline_without_zero_above_1() -> None:
+    config = plan(load(EXAMPLES / "gdgpt_pipeline/vars.yml"), 3).config
+    assert config["zero_optimization"]["stage"] <= 1
+    assert config["model_topo"]["process_topology"]["dims"].count(-1) == 1
+    # the job's keys that DeepSpeed does not know are all read by the script
+    source = (EXAMPLES / "gdgpt_pipeline/train.py").read_text(encoding="utf-8")
+    keys = load(EXAMPLES / "gdgpt_pipeline/vars.yml")["deepspeed_launch_ds_config_script_keys"]
+    assert [key for key in keys if f'"{key}"' not in source] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scripts_compile_for_python_3_9_and_end_without_finalization(name: str) -> None:
+    for script in (EXAMPLES / name).glob("*.py"):
+        source = script.read_text(encoding="utf-8")
+        compile(source, str(script), "exec")
+        ast.parse(source, feature_version=(3, 9))
+    assert "    os._exit(code)\n" in (EXAMPLES / name / "train.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_says_how_to_run_it(name: str) -> None:
+    command = f"ansible-playbook launch.yml -i inventories/lab -e @examples/{name}/vars.yml"
+    readme = (EXAMPLES / name / "README.md").read_text(encoding="utf-8")
+    assert command in readme and f"# {command}" in (EXAMPLES / name / "vars.yml").read_text(encoding="utf-8")
+    assert "tand-in" in readme and "not tried on GPUs" in readme
+
+
+@pytest.mark.parametrize("name", ["llama_factory_sft", "deepspeed_chat_sft"])
+def test_what_the_image_has_more_is_in_the_wheelhouse(name: str) -> None:
+    variables, lines = load(EXAMPLES / name / "vars.yml"), (EXAMPLES / name / "wheels.txt").read_text().splitlines()
+    wheels = [line for line in lines if line and not line.startswith("#")]
+    asked = [word for word in variables["training_image_python_packages"] if not word.startswith("-")]
+    assert [word for word in asked if word not in wheels] == []
+    assert variables["training_image_wheelhouse"].endswith(f"/wheelhouse-{name}")

@@ -1,0 +1,187 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""cifar10, torchrun_single and lightning_ddp: what their variables ask for is there, and their scripts take it.
+
+The scripts themselves need torch and run in the lab; here they are compiled, and their arguments read.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ("cifar10", "torchrun_single", "lightning_ddp")
+FILES = ("vars.yml", "vars.real.yml")
+OF_A_HOST = {"gpu_slots"}
+ASKED_BY_LAUNCHER = {"cifar10": "deepspeed", "torchrun_single": "torchrun", "lightning_ddp": "per_node"}
+
+every_example = pytest.mark.parametrize("example", EXAMPLES)
+every_file = pytest.mark.parametrize("file", FILES)
+
+
+def variables(example: str, file: str) -> dict[str, Any]:
+    found = yaml.safe_load((ROOT / "examples" / example / file).read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def known() -> set[str]:
+    names: set[str] = set()
+    for path in (ROOT / "roles").glob("*/defaults/main.yml"):
+        names.update(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    return names | OF_A_HOST
+
+
+def script(example: str) -> ast.Module:
+    path = ROOT / "examples" / example / "train.py"
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def options(example: str) -> dict[str, dict[str, Any]]:
+    """Return the arguments that a script declares: flag to what add_argument is told as plain values."""
+    found = {}
+    for node in ast.walk(script(example)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
+            flag = ast.literal_eval(node.args[0])
+            found[flag] = {
+                word.arg: ast.unparse(word.value) if word.arg == "type" else ast.literal_eval(word.value)
+                for word in node.keywords
+                if word.arg
+            }
+    return found
+
+
+def flags(example: str, words: list[str]) -> dict[str, str | None]:
+    """Read ``words`` as argparse would; a flag that the script does not have, or a value too many, fails the test."""
+    declared, read, rest = options(example), {}, list(words)
+    while rest:
+        flag = rest.pop(0)
+        assert flag in declared, f"{example}/train.py has no argument {flag}"
+        read[flag] = None if declared[flag].get("action") == "store_true" else rest.pop(0)
+    return read
+
+
+@every_example
+@every_file
+def test_only_variables_that_exist_are_set(example: str, file: str) -> None:
+    assert set(variables(example, file)) - known() == set()
+
+
+@every_example
+@every_file
+def test_the_script_is_there_and_compiles(example: str, file: str) -> None:
+    found = variables(example, file)
+    assert found["workspace_source"].endswith(f"/examples/{example}")
+    path = ROOT / "examples" / example / found["deepspeed_launch_script"]
+    compile(path.read_text(encoding="utf-8"), str(path), "exec")
+
+
+@every_example
+@every_file
+def test_the_script_takes_the_arguments_it_is_given(example: str, file: str) -> None:
+    found = variables(example, file)
+    words = [*found["deepspeed_launch_args"], *found.get("deepspeed_launch_resume_args", [])]
+    assert all(isinstance(word, str) for word in words)
+    declared = options(example)
+    for flag, value in flags(example, words).items():
+        if declared[flag].get("type") == "int":
+            assert value is not None
+            assert value.isdigit()
+
+
+@every_example
+@every_file
+def test_the_launcher_is_the_one_the_script_is_written_for(example: str, file: str) -> None:
+    found = variables(example, file)
+    assert found["deepspeed_launch_launcher"] == ASKED_BY_LAUNCHER[example]
+    reads_configuration = "--deepspeed_config" in options(example)
+    assert reads_configuration == (found.get("deepspeed_launch_config_argument", "--deepspeed_config") != "")
+
+
+@every_example
+@every_file
+def test_every_job_fails_below_an_accuracy(example: str, file: str) -> None:
+    target = flags(example, variables(example, file)["deepspeed_launch_args"])["--target"]
+    assert target is not None
+    assert 0.5 < float(target) < 1
+
+
+@every_example
+def test_no_two_examples_share_a_job_or_a_folder_of_checkpoints(example: str) -> None:
+    names = {other: variables(other, "vars.yml")["deepspeed_launch_name"] for other in EXAMPLES}
+    assert names[example] == example
+    source = (ROOT / "examples" / example / "train.py").read_text(encoding="utf-8")
+    assert f"/workspace/checkpoints/{example}" in source
+
+
+@every_example
+def test_the_process_ends_without_pythons_own_end(example: str) -> None:
+    end = ast.unparse(script(example).body[-1])
+    assert end.splitlines()[-1].strip() == "os._exit(code)"
+    assert "dist.destroy_process_group()" in ast.unparse(script(example))
+
+
+@every_file
+def test_the_configuration_of_cifar10_is_one_that_deepspeed_takes(file: str) -> None:
+    found = variables("cifar10", file)
+    plan = build(
+        Request(
+            preset=found["deepspeed_launch_ds_config_preset"],
+            config=found["deepspeed_launch_ds_config"],
+            precision=found.get("deepspeed_launch_ds_config_precision", "auto"),
+            world_size=3,
+        )
+    )
+    assert plan.errors == []
+    assert plan.batch is not None
+    assert plan.batch["train_batch_size"] == 48
+    assert plan.config["scheduler"]["type"] == "WarmupLR"
+    assert plan.config["tensorboard"]["enabled"] is True
+    assert "tensorboard" in found["training_image_python_packages"]
+
+
+@every_file
+def test_cores_are_bound_by_a_transport_that_hands_the_flag_on(file: str) -> None:
+    found = variables("cifar10", file)
+    assert "--bind_cores_to_rank" in found["deepspeed_launch_launcher_args"]
+    assert found["deepspeed_launch_transport"] == "direct"
+
+
+def test_moe_is_not_asked_for_with_stage_3() -> None:
+    read = flags("cifar10", variables("cifar10", "vars.yml")["deepspeed_launch_args"])
+    assert "--moe" in read
+    assert read["--stage"] in ("0", "1", "2")
+
+
+def test_torchrun_has_as_many_slots_on_its_node_as_it_includes() -> None:
+    found = variables("torchrun_single", "vars.yml")
+    node, slots = found["deepspeed_launch_include"].split(":")
+    assert node == "lab1"
+    assert slots.split(",") == [str(slot) for slot in range(found["gpu_slots"])]
+
+
+def test_the_write_ups_network_is_in_lightnings_real_values() -> None:
+    found = variables("lightning_ddp", "vars.real.yml")
+    assert found["cluster_network_mode"] == "host"
+    assert found["training_container_shm_size"] == "100g"
+    assert found["nccl_env_settings"]["NCCL_SOCKET_IFNAME"] == found["nccl_env_environment"]["GLOO_SOCKET_IFNAME"]
+    assert {"NCCL_PXN_DISABLE", "NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT"} <= set(found["nccl_env_settings"])
+    assert all(isinstance(value, str) for value in found["nccl_env_settings"].values())
+
+
+@every_example
+def test_the_readme_says_how_to_run_it_and_what_is_a_stand_in(example: str) -> None:
+    text = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+    playbook = (
+        "launch" if variables(example, "vars.yml")["training_image_python_packages"] == ["scikit-learn"] else "site"
+    )
+    assert f"ansible-playbook {playbook}.yml -i inventories/lab -e @examples/{example}/vars.yml" in text
+    assert "Stand-in: " in text
+    assert "`vars.real.yml`" in text

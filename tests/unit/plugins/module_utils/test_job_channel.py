@@ -1,0 +1,200 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The channel between supervisors, over real sockets on the loopback interface; time is a counter."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_channel
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import Hub, Link, proof, read_secret
+
+SECRET = b"s" * 32
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Ends:
+    """A hub and its links, polled in turn."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.hub = Hub(SECRET, "digits/1", ["lab2", "lab3"], address="127.0.0.1", clock=self.clock)
+        self.links: list[Link] = []
+        self.to_leader: list[tuple[str, dict[str, Any]]] = []
+        self.to_follower: dict[int, list[dict[str, Any]]] = {}
+
+    def link(self, node: str, secret: bytes = SECRET, run: str = "digits/1", port: int = 0) -> Link:
+        made = Link(secret, run, node, address="127.0.0.1", port=port or self.hub.port, clock=self.clock)
+        self.links.append(made)
+        return made
+
+    def turn(self) -> None:
+        for link in self.links:
+            self.to_follower.setdefault(id(link), []).extend(link.poll())
+        self.to_leader += self.hub.poll()
+
+    def until(self, what: Any) -> None:
+        deadline = time.monotonic() + 10
+        while not what():
+            assert time.monotonic() < deadline, (self.to_leader, self.to_follower)
+            self.turn()
+            time.sleep(0.002)
+
+    def rest(self, turns: int = 30) -> None:
+        for _turn in range(turns):
+            self.turn()
+            time.sleep(0.002)
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    made = Ends()
+    yield made
+    for link in made.links:
+        link.close()
+    made.hub.close()
+
+
+def test_words_go_both_ways_whole_and_in_order(ends: Ends) -> None:
+    two, three = ends.link("lab2"), ends.link("lab3")
+    ends.until(lambda: ends.hub.connected() == ["lab2", "lab3"] and two.welcome and three.welcome)
+    for number in range(50):
+        two.send({"t": "lines", "text": ["x" * 3000], "n": number})
+    ends.hub.send("lab3", {"t": "start", "attempt": 1})
+    ends.until(lambda: len(ends.to_leader) == 50 and ends.to_follower[id(three)])
+    assert [(node, message["n"]) for node, message in ends.to_leader] == [("lab2", n) for n in range(50)]
+    assert ends.to_follower[id(three)] == [{"t": "start", "attempt": 1}]
+    assert ends.to_follower[id(two)] == []
+
+
+@pytest.mark.parametrize(
+    ("node", "secret", "run"),
+    [("lab2", b"o" * 32, "digits/1"), ("lab2", SECRET, "digits/2"), ("lab9", SECRET, "digits/1")],
+)
+def test_who_does_not_belong_to_the_run_is_turned_away(ends: Ends, node: str, secret: bytes, run: str) -> None:
+    stranger = ends.link(node, secret, run)
+    ends.rest()
+    stranger.send({"t": "ended"})
+    ends.rest()
+    assert ends.hub.connected() == []
+    assert ends.to_leader == []
+    assert not stranger.welcome
+
+
+def test_a_leader_without_the_secret_is_not_believed(ends: Ends) -> None:
+    false = Hub(b"f" * 32, "digits/1", ["lab2"], address="127.0.0.1", clock=ends.clock)
+    # it would let anybody in
+    false._greet = lambda wire, _nonce, _message, _now: wire.send({"t": "welcome", "proof": "0" * 64})  # type: ignore[assignment,method-assign]
+    link = ends.link("lab2", port=false.port)
+    try:
+        for _turn in range(50):
+            false.poll()
+            assert link.poll() == []
+            time.sleep(0.002)
+        assert not link.welcome
+        assert link.problem == "the leader does not know the cluster's secret, or leads another run"
+    finally:
+        false.close()
+
+
+def test_an_answer_does_not_serve_the_other_side() -> None:
+    assert proof(SECRET, "n", "r", "lab2", "leader") != proof(SECRET, "n", "r", "lab2", "follower")
+
+
+def test_silence_is_noticed_at_both_ends(ends: Ends) -> None:
+    link = ends.link("lab2")
+    ends.until(lambda: link.welcome)
+    for _beat in range(5):  # beats keep both content
+        ends.clock.now += _job_channel.BEAT
+        ends.rest(10)
+    assert ends.hub.gone() == {}
+    assert link.silent() <= _job_channel.BEAT
+    ends.links.clear()  # the follower is not heard any more, its connection stays
+    ends.clock.now += _job_channel.SILENCE + 1
+    ends.rest(3)
+    assert list(ends.hub.gone()) == ["lab2"]
+    assert link.silent() > _job_channel.SILENCE
+
+
+def test_a_lost_connection_is_made_again(ends: Ends) -> None:
+    link = ends.link("lab2")
+    ends.until(lambda: link.welcome)
+    assert link._wire is not None
+    link._wire.sock.shutdown(socket.SHUT_RDWR)
+    ends.until(lambda: not link.welcome)
+    ends.clock.now += _job_channel.RETRY + 0.1
+    ends.until(lambda: link.welcome and link.greeted == 2)
+    link.send({"t": "ready"})
+    ends.until(lambda: ends.to_leader == [("lab2", {"t": "ready"})])
+
+
+def test_a_second_connection_of_a_node_replaces_the_first(ends: Ends) -> None:
+    first, second = ends.link("lab2"), ends.link("lab2")
+    ends.until(lambda: second.greeted and first.greeted)
+    ends.rest()
+    assert ends.hub.connected() == ["lab2"]
+
+
+@pytest.mark.parametrize(
+    "noise", [b"GET / HTTP/1.1\r\n\r\n", b"[1]\n", b"\xff\xfe\n", b"x" * (_job_channel.LONGEST + 70000)]
+)
+def test_noise_on_the_port_harms_nothing(ends: Ends, noise: bytes) -> None:
+    stranger = socket.create_connection(("127.0.0.1", ends.hub.port))
+    stranger.setblocking(False)
+    try:
+        sent, deadline = 0, time.monotonic() + 10
+        while sent < len(noise) and time.monotonic() < deadline:
+            try:
+                sent += stranger.send(noise[sent:])
+            except BlockingIOError:
+                ends.turn()
+            except OSError:
+                break
+        link = ends.link("lab3")
+        ends.until(lambda: link.welcome)
+    finally:
+        stranger.close()
+    assert ends.hub.connected() == ["lab3"]
+
+
+def test_a_connection_that_says_nothing_is_closed(ends: Ends) -> None:
+    with socket.create_connection(("127.0.0.1", ends.hub.port)):
+        ends.until(lambda: ends.hub._new)
+        ends.clock.now += _job_channel.HANDSHAKE + 1
+        ends.until(lambda: not ends.hub._new)
+
+
+def test_a_leader_that_is_not_there_yet_is_tried_again(ends: Ends) -> None:
+    port = ends.hub.port
+    ends.hub.close()
+    link = ends.link("lab2", port=port)
+    ends.links.clear()
+    for _turn in range(20):
+        link.poll()
+        ends.clock.now += 0.1
+        time.sleep(0.002)
+    assert link.problem == "Connection refused"
+    ends.hub = Hub(SECRET, "digits/1", ["lab2"], address="127.0.0.1", port=port, clock=ends.clock)
+    ends.links.append(link)
+    ends.clock.now += 1
+    ends.until(lambda: link.welcome)
+
+
+def test_the_secret_is_made_from_the_file(tmp_path: Any) -> None:
+    for name, text in (("one", b"key"), ("two", b"key"), ("three", b"other")):
+        (tmp_path / name).write_bytes(text)
+    one, two, three = (read_secret(str(tmp_path / name)) for name in ("one", "two", "three"))
+    assert one == two != three
+    assert b"key" not in one

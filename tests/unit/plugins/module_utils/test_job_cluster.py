@@ -1,0 +1,333 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Supervisors of three nodes, for real, as processes on one host that find each other over the loopback interface.
+
+Stand-ins: each node's launcher is a shell script that prints the lines of DeepSpeed's launch.py and starts one "rank".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import SOURCES
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import survivors
+
+NAMES = ("gpu1", "gpu2", "gpu3")
+LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
+HEAD = f"""
+node=$1 port=$2 logs=$3
+echo "{LAUNCH}nnodes=3, num_local_procs=1, node_rank=$node"
+echo "{LAUNCH}dist_world_size=3"
+rank() {{ RANK=$node bash -c "$1" > $logs/2026_rank$node.log 2>&1 & }}
+ended() {{
+  wait $!; code=$?
+  if [ $code = 0 ]; then echo "{LAUNCH}Process $! exits successfully."; exit 0; fi
+  echo "{LAUNCH.replace("INFO", "ERROR")}['x'] exits with return code = $code"; exit $code
+}}
+"""
+TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 3, "silence": 3}
+
+
+class Cluster:
+    """A job on three nodes, each with a folder of its own."""
+
+    def __init__(self, path: Path, script: str, **change: Any) -> None:
+        self.path = path
+        (path / "secret").write_text("the cluster's key")
+        self.options: dict[str, Any] = change.pop("options", {})
+        self.timing = {**TIMING, **change.pop("timing", {})}
+        self.spec: dict[str, Any] = {
+            "command": ["bash", "-c", HEAD + script, "launcher", "@node_rank@", "@master_port@", "@logs@"],
+            "chdir": None,
+            "environment": {"FROM_SPEC": "yes"},
+            "world_size": 3,
+            "nodes": 3,
+            "ds_config": None,
+            "launcher": "deepspeed",
+            "transport": "direct",
+            "members": [{"name": name, "address": "127.0.0.1", "slots": [0]} for name in NAMES],
+            "secret_file": str(path / "secret"),
+            **change,
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def folder(self, name: str) -> Path:
+        return self.path / name / "digits"
+
+    def start(self, name: str) -> None:
+        folder = self.folder(name)
+        folder.mkdir(parents=True)
+        for file, source in SOURCES.items():
+            shutil.copy(str(source.__file__), folder / file)
+        request: dict[str, Any] = {"spec": self.spec, "node": name, "run_id": "digits/1/now", "options": self.options}
+        if name != NAMES[0]:
+            self.until(lambda: bool(self.state(NAMES[0]).get("channel_port")))
+            request["leader"] = {"address": "127.0.0.1", "port": self.state(NAMES[0])["channel_port"]}
+        (folder / "spec.json").write_text(json.dumps(request))
+        (folder / "state.json").write_text(json.dumps({"state": "starting", "run": 1}))
+        self.restart(name)
+
+    def restart(self, name: str) -> None:
+        """Start the supervisor of a node; once more, as entrypoint.sh does when the container was restarted."""
+        options = [word for key, value in self.timing.items() for word in (f"--{key}", str(value))]
+        again = ["--again"] if name in self.processes else []
+        folder = str(self.folder(name))
+        self.processes[name] = subprocess.Popen(
+            [sys.executable, "-B", f"{folder}/supervisor.py", folder, *again, *options],
+            env={"PATH": os.environ["PATH"]},
+        )
+
+    def run(self) -> Cluster:
+        for name in NAMES:
+            self.start(name)
+        return self
+
+    def state(self, name: str = NAMES[0]) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder(name) / "state.json").read_text())
+        return found
+
+    def log(self, name: str = NAMES[0]) -> str:
+        path = self.folder(name) / "launcher.log"
+        return path.read_text() if path.exists() else ""
+
+    def until(self, what: Callable[[], bool], seconds: float = 30.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not what():
+            assert time.monotonic() < deadline, [self.state(name) for name in self.processes] + [self.log()]
+            time.sleep(0.02)
+
+    def wipe(self, name: str) -> None:
+        """End all that is left on a node, as when its container or the node itself were gone."""
+        while left := survivors(self.folder(name)):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+
+    def end(self) -> dict[str, Any]:
+        """Wait for all supervisors; nothing may be left on any node."""
+        for process in self.processes.values():
+            process.wait(timeout=40)
+        assert {name: survivors(self.folder(name)) for name in NAMES} == {name: [] for name in NAMES}
+        return self.state()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
+    made: list[Cluster] = []
+
+    def make(script: str, **change: Any) -> Cluster:
+        made.append(Cluster(tmp_path, script, **change))
+        return made[-1]
+
+    yield make
+    for item in made:
+        for name, process in item.processes.items():
+            if process.poll() is None:
+                process.kill()
+            item.wipe(name)
+
+
+def test_all_nodes_run_and_succeed(cluster: Callable[..., Cluster]) -> None:
+    job = cluster("rank 'echo hello from $RANK with $FROM_SPEC'; ended").run()
+    state = job.end()
+    assert (state["state"], state["reason"], state["exit_code"]) == ("succeeded", "", 0), job.log()
+    assert (state["world_size_seen"], state["nodes_seen"], state["hosts"]) == (3, 3, list(NAMES))
+    assert state["ranks"] == {str(rank): {"node": name, "exit_code": 0} for rank, name in enumerate(NAMES)}
+    assert "gpu1: rank 0: hello from 0 with yes" in job.log()
+    assert [job.state(name)["state"] for name in NAMES[1:]] == ["succeeded", "succeeded"]
+    for rank, name in enumerate(NAMES):
+        kept = job.folder(name) / "ranks" / f"rank-{rank:05d}.log"
+        assert kept.read_text() == f"hello from {rank} with yes\n"
+        assert kept.stat().st_mode & 0o077 == 0
+    assert 29500 <= state["master_port"] < 29600
+
+
+def test_a_rank_that_fails_ends_the_others_and_is_named(cluster: Callable[..., Cluster]) -> None:
+    trace = 'Traceback (most recent call last):\\n  File \\"t.py\\", line 1\\nKeyError: 7\\n'
+    script = f"if [ $node = 1 ]; then rank 'sleep 1; printf \"{trace}\"; exit 3'; else rank 'sleep 60'; fi; ended"
+    job = cluster(script).run()
+    state = job.end()
+    assert (state["state"], state["failed_node"], state["failed_rank"]) == ("failed", "gpu2", 1), job.log()
+    assert "rank 1 on gpu2 ended with exit code 3: KeyError: 7" in state["reason"]
+    assert state["ranks"]["1"] == {"node": "gpu2", "exit_code": 3}
+    assert job.state("gpu3")["state"] == "failed"
+    assert "KeyError: 7" in job.state("gpu3")["reason"]
+
+
+def test_a_launcher_that_is_killed_is_no_success(cluster: Callable[..., Cluster]) -> None:
+    # DeepSpeed's runner exits 0 when a signal ended launch.py, whose ranks live on.
+    job = cluster("rank 'sleep 60'; [ $node = 2 ] && { sleep 1; exit 0; }; ended").run()
+    state = job.end()
+    assert (state["state"], state["failed_node"]) == ("failed", "gpu3"), job.log()
+    assert "a launcher process was ended by a signal" in state["reason"]
+
+
+def test_a_supervisor_that_is_killed_is_a_node_that_has_gone(cluster: Callable[..., Cluster]) -> None:
+    job = cluster("rank 'echo begun; sleep 60'; ended").run()
+    job.until(lambda: "rank 0: begun" in job.log())
+    job.processes["gpu2"].kill()
+    job.until(lambda: job.state()["state"] == "failed")
+    assert job.state()["failed_node"] == "gpu2"
+    assert "gpu2 has gone: nothing was heard of it for" in job.state()["reason"]
+    job.until(lambda: job.state("gpu3")["state"] == "failed")
+    job.wipe("gpu2")
+    job.end()
+
+
+def test_without_a_leader_the_others_end(cluster: Callable[..., Cluster]) -> None:
+    job = cluster("rank 'echo begun; sleep 60'; ended").run()
+    job.until(lambda: "rank 0: begun" in job.log())
+    job.processes["gpu1"].kill()
+    job.until(lambda: all(job.state(name)["state"] == "failed" for name in NAMES[1:]))
+    assert "the leader of the job, on gpu1, has not been heard for" in job.state("gpu2")["reason"]
+    job.wipe("gpu1")
+    job.end()
+
+
+@pytest.mark.parametrize("where", NAMES)
+def test_a_stop_on_any_node_ends_all(cluster: Callable[..., Cluster], where: str) -> None:
+    job = cluster("rank 'echo begun; sleep 60'; ended").run()
+    job.until(lambda: "rank 0: begun" in job.log())
+    (job.folder(where) / "stop").touch()
+    state = job.end()
+    assert state["state"] == "stopped"
+    assert state["reason"] == ("on request" if where == "gpu1" else f"on request, on {where}")
+    assert [job.state(name)["state"] for name in NAMES] == ["stopped"] * 3
+
+
+def test_a_node_that_never_comes_is_named(cluster: Callable[..., Cluster]) -> None:
+    job = cluster("rank true; ended", timing={"start-timeout": 2})
+    for name in NAMES[:2]:
+        job.start(name)
+    job.until(lambda: job.state()["state"] == "failed")
+    assert job.state()["reason"].startswith("the supervisor on gpu3 did not report within 2 s.")
+    assert job.log() == ""
+    job.end()
+
+
+def test_silence_of_all_ranks_is_a_stall(cluster: Callable[..., Cluster]) -> None:
+    job = cluster("rank 'echo begun; sleep 60'; ended", options={"stall_timeout": 2}).run()
+    state = job.end()
+    assert state["state"] == "failed"
+    assert "(deepspeed_launch_stall_timeout: 2). It hangs, or prints too seldom" in state["reason"]
+
+
+def test_a_taken_port_is_told_before_anything_starts(cluster: Callable[..., Cluster]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        state = cluster("rank true; ended", options={"master_port": port}).run().end()
+    assert state["state"] == "failed"
+    assert f"port {port} of 127.0.0.1, for the rendezvous, is taken on gpu1." in state["reason"]
+
+
+def test_over_ssh_followers_watch_and_clean_up(cluster: Callable[..., Cluster]) -> None:
+    # The one launcher starts "ranks" in the folders of all nodes, as pdsh does over ssh, and is then killed.
+    script = """
+    for n in 1 2; do
+      other=$(dirname $(dirname $SWARMSPEED_JOB))/gpu$((n + 1))/digits
+      mkdir -p $other/ranks/attempt-1
+      SWARMSPEED_JOB=$other RANK=$n setsid bash -c 'echo ERROR from $RANK; sleep 60' \\
+        > $other/ranks/attempt-1/x_rank$n.log 2>&1 &
+    done
+    rank 'sleep 60'; sleep 2; kill -9 $$
+    """
+    job = cluster(script, transport="pdsh").run()
+    state = job.end()
+    assert state["state"] == "failed"
+    assert state["exit_code"] == -9
+    assert "gpu2: rank 1: ERROR from 1" in job.log()
+
+
+def test_torchrun_is_judged_by_its_exit_codes(cluster: Callable[..., Cluster]) -> None:
+    script = "at=$logs/run/attempt_0/0; mkdir -p $at; echo out > $at/stdout.log; echo err > $at/stderr.log"
+    job = cluster(script, launcher="torchrun").run()
+    state = job.end()
+    assert (state["state"], state["world_size_seen"]) == ("succeeded", 3)
+    assert (job.folder("gpu3") / "ranks" / "rank-00002.log").read_text() == "out\n"
+    assert (job.folder("gpu3") / "ranks" / "rank-00002.err.log").read_text() == "err\n"
+
+
+def test_per_node_gets_its_place_in_the_environment(cluster: Callable[..., Cluster]) -> None:
+    job = cluster('echo "$MASTER_ADDR $WORLD_SIZE $NODE_RANK $NNODES $NPROC_PER_NODE"', launcher="per_node").run()
+    assert job.end()["state"] == "succeeded"
+    assert "gpu1: 127.0.0.1 3 0 3 1" in job.log()
+    assert "127.0.0.1 3 2 3 1" in (job.folder("gpu3") / "launcher.log").read_text()
+
+
+RESUMING = {"resume": "auto", "restarts": 2, "resume_args": ["--from", "@tag@"], "backoff": 0.5, "node_wait": 20}
+
+
+def test_a_rank_that_is_killed_is_started_again_from_the_checkpoint(cluster: Callable[..., Cluster]) -> None:
+    # The checkpoint is written by rank 0 alone, as without ZeRO; the second attempt gets --from and ends well.
+    write = "mkdir -p C/step7; echo x > C/step7/mp_rank_00_model_states.pt; echo step7 > C/latest"
+    script = f"""
+    if [ "$4" = --from ]; then rank "echo going on from $5"; ended; fi
+    if [ $node = 0 ]; then {write}; fi
+    if [ $node = 1 ]; then rank 'sleep 1; kill -9 $$'; else rank 'sleep 60'; fi; ended
+    """
+    job = cluster("true")
+    job.spec["command"][2] = HEAD + script.replace("C/", f"{job.path}/checkpoints/")
+    job.options = {**RESUMING, "checkpoints": str(job.path / "checkpoints")}
+    state = job.run().end()
+    assert (state["state"], state["attempt"]) == ("succeeded", 2), job.log()
+    assert "gpu1: rank 0: going on from step7" in job.log()
+    (restart,) = state["restarts"]
+    assert (restart["attempt"], restart["resumed_from"]) == (1, "step7")
+    assert "rank 1 on gpu2" in restart["reason"]
+    assert "SIGKILL" in restart["reason"]
+    assert "swarmspeed: attempt 2 begins, from checkpoint step7" in job.log()
+
+
+def test_restarts_are_limited(cluster: Callable[..., Cluster]) -> None:
+    job = cluster("rank 'kill -9 $$'; ended", options={**RESUMING, "restarts": 1}).run()
+    state = job.end()
+    assert (state["state"], state["attempt"], len(state["restarts"])) == ("failed", 2, 1), job.log()
+
+
+def test_a_bug_of_the_script_is_not_started_again(cluster: Callable[..., Cluster]) -> None:
+    trace = 'Traceback (most recent call last):\\n  File \\"t.py\\", line 1\\nKeyError: 7\\n'
+    job = cluster(f"rank 'printf \"{trace}\"; exit 1'; ended", options=RESUMING).run()
+    state = job.end()
+    assert (state["state"], state["attempt"], state["first_failure"]["kind"]) == ("failed", 1, "script"), job.log()
+
+
+def test_a_leader_that_comes_back_goes_on(cluster: Callable[..., Cluster]) -> None:
+    script = "if [ -e BEEN$node ]; then rank 'echo well'; else touch BEEN$node; rank 'echo begun; sleep 60'; fi; ended"
+    job = cluster("true", options=RESUMING)
+    job.spec["command"][2] = HEAD + script.replace("BEEN", str(job.path / "been"))
+    job.run()
+    job.until(lambda: "rank 0: begun" in job.log())
+    folder = job.folder("gpu1")
+    assert (folder / "resumes").exists()
+    job.processes["gpu1"].kill()  # as a reboot does, with all that runs on the node
+    job.processes["gpu1"].wait()
+    job.wipe("gpu1")
+    job.restart("gpu1")
+    state = job.end()
+    assert (state["state"], state["attempt"]) == ("succeeded", 2), job.log()
+    assert "gpu1, the node of rank 0, was restarted while the job ran." in state["restarts"][0]["reason"]
+    assert not (folder / "resumes").exists()
+
+
+def test_a_node_that_stays_away_ends_the_job_with_advice(cluster: Callable[..., Cluster]) -> None:
+    job = cluster("rank 'echo begun; sleep 60'; ended", options={**RESUMING, "node_wait": 2}).run()
+    job.until(lambda: "rank 0: begun" in job.log())
+    job.processes["gpu3"].kill()
+    job.until(lambda: job.state()["state"] == "failed")
+    assert "The job can not go on: gpu3 did not come back within 2 s." in job.state()["reason"]
+    job.wipe("gpu3")
+    job.end()

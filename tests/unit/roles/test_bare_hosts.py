@@ -1,0 +1,250 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Roles on servers without Docker: which do nothing there, what others write, and when an environment is made anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ansible_collections.swarmspeed.cluster.plugins.filter.cluster import FilterModule
+
+ROLES = Path(__file__).parents[3] / "roles"
+OF_DOCKER = (
+    "docker",
+    "nvidia_container_toolkit",
+    "swarm",
+    "overlay_network",
+    "training_image",
+    "training_container",
+    "ssh_trust",
+)
+NODES = ("gpu1", "gpu2", "gpu3")
+RECORD = "/opt/train/.swarmspeed"
+
+
+def load(path: str) -> Any:
+    """Return a role's file with its templates as Ansible would evaluate them."""
+    return DataLoader().load_from_file(str(ROLES / path), trusted_as_template=True)
+
+
+def variables(*roles: str, **changed: Any) -> dict[str, Any]:
+    """Return defaults and variables of these roles and those they read, with what is known of three invented nodes."""
+    found: dict[str, Any] = {}
+    for role in ("preflight", "deepspeed_launch", "training_image", *roles):
+        for room in ("defaults", "vars"):
+            found.update(load(f"{role}/{room}/main.yml") or {})
+    cluster = {
+        "accelerator": "cpu",
+        "first": "gpu1",
+        "hosts": list(NODES),
+        "slots": dict.fromkeys(NODES, 1),
+        "underlay": {
+            "subnet": "10.1.0.0/24",
+            "interfaces": dict.fromkeys(NODES, "bond0"),
+            "addresses": {name: f"10.1.0.1{number}" for number, name in enumerate(NODES, 1)},
+        },
+    }
+    facts: dict[str, Any] = {"files": {}, "packages": {}, "jobs": {}, "trees": {}}
+    return {
+        **found,
+        "inventory_hostname": "gpu2",
+        "swarmspeed_cluster": cluster,
+        "ansible_facts": {"swarmspeed": facts},
+        "role_path": str(ROLES / (roles[0] if roles else "preflight")),
+        **changed,
+    }
+
+
+def templar_of(given: dict[str, Any]) -> Any:
+    """Return what evaluates templates, with the collection's own filters but without a search for plugins."""
+    found: Any = Templar(loader=DataLoader(), variables=given)
+    for name, function in FilterModule().filters().items():
+        found.environment.filters[f"swarmspeed.cluster.{name}"] = function
+    return found
+
+
+def value(name: str, given: dict[str, Any]) -> Any:
+    return templar_of(given).template(given[name])
+
+
+def acts(task: dict[str, Any], given: dict[str, Any]) -> bool:
+    conditions = task.get("when", True)
+    templar = templar_of(given)
+    each = conditions if isinstance(conditions, list) else [conditions]
+    return all(condition is True or templar.evaluate_conditional(condition) for condition in each)
+
+
+def done(file: str, **changed: Any) -> list[str]:
+    """Return the tasks of a file, as far as a look at their own conditions tells, that would run."""
+    given = variables(file.split("/", maxsplit=1)[0], ansible_check_mode=False, **changed)
+    return [next(key for key in task if "." in key or key == "block") for task in load(file) if acts(task, given)]
+
+
+@pytest.mark.parametrize("accelerator", ["cpu", "cuda"])
+@pytest.mark.parametrize("role", OF_DOCKER)
+def test_a_role_that_needs_docker_says_one_line_and_does_nothing(role: str, accelerator: str) -> None:
+    cluster = {**variables()["swarmspeed_cluster"], "accelerator": accelerator}
+    bare = {"deepspeed_launch_runtime": "host", "swarmspeed_cluster": cluster}
+    assert done(f"{role}/tasks/main.yml", **bare) == ["ansible.builtin.debug"]
+    assert done(f"{role}/tasks/verify.yml", **bare) == []
+    (line,) = [task for task in load(f"{role}/tasks/main.yml") if acts(task, variables(role, **bare))]
+    assert line["ansible.builtin.debug"]["msg"].startswith(f"{role}: ")
+    assert line["run_once"] is True  # one line, not one for each of 64 nodes
+
+
+@pytest.mark.parametrize("role", [role for role in OF_DOCKER if role != "overlay_network"])
+def test_with_containers_it_does_what_it_did(role: str) -> None:
+    cluster = {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}
+    for file in ("main", "verify"):
+        found = done(f"{role}/tasks/{file}.yml", swarmspeed_cluster=cluster)
+        assert found and "ansible.builtin.debug" not in found
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"),
+    [
+        ({}, "overlay"),
+        ({"deepspeed_launch_runtime": "container"}, "overlay"),
+        ({"deepspeed_launch_runtime": "host"}, "host"),
+        # preflight refuses this; the roles must not decide it in silence
+        ({"deepspeed_launch_runtime": "host", "cluster_network_mode": "overlay"}, "overlay"),
+        ({"cluster_network_mode": "host"}, "host"),
+    ],
+)
+def test_without_docker_the_network_is_the_hosts(given: dict[str, str], mode: str) -> None:
+    assert value("cluster_network_mode", variables(**given)) == mode
+
+
+def files_of(name: str, **changed: Any) -> dict[str, Any]:
+    found = value(name, variables("nccl_env", deepspeed_launch_runtime="host", **changed))
+    return {entry["path"]: entry for entry in found}
+
+
+def test_ranks_find_their_settings_in_files_of_the_cluster_alone() -> None:
+    root = "/srv/swarmspeed/swarmspeed"
+    files = files_of(
+        "_nccl_env_files_bare",
+        nccl_env_settings={"NCCL_IB_TIMEOUT": 22},
+        nccl_env_environment={"HF_TOKEN": "hf_invented", "WANDB_DIR": "/data/@IFNAME@"},
+    )
+    places = [root, f"{root}/etc", f"{root}/jobs"]
+    assert list(files) == [*places, f"{root}/etc/nccl.conf.host", f"{root}/etc/env"]
+    assert {files[place]["mode"] for place in places} == {"0700"}
+    # No NCCL_IB_DISABLE: it is the overlay that carries no RDMA.
+    assert files[f"{root}/etc/nccl.conf.host"]["content"].splitlines()[1:] == [
+        "NCCL_IB_TIMEOUT=22",
+        "NCCL_SOCKET_IFNAME==bond0",
+    ]
+    env = files[f"{root}/etc/env"]
+    assert (env["mode"], env["secret"]) == ("0600", True)
+    assert env["content"].splitlines() == [
+        "DS_ACCELERATOR=cpu",
+        "GLOO_SOCKET_IFNAME=bond0",
+        "HF_TOKEN=hf_invented",
+        f"NCCL_CONF_FILE={root}/etc/nccl.conf.host",
+        "WANDB_DIR=/data/bond0",
+    ]
+
+
+def test_every_file_of_the_settings_is_looked_at_and_undone() -> None:
+    looked = {entry["path"] for entry in value("_nccl_env_looks", variables("nccl_env"))}
+    bare = {path for path, entry in files_of("_nccl_env_files_bare").items() if "content" in entry}
+    assert bare <= looked
+    assert "/etc/nccl.conf" not in looked  # the host's own
+    assert "/srv/swarmspeed/swarmspeed/jobs" not in looked  # teardown removes what is looked at
+
+
+def workspace(record: str | None = None, *, folder: bool = True, **changed: Any) -> dict[str, Any]:
+    there = {"exists": record is not None, "content": record} if record is not None else {"exists": False}
+    facts = {
+        "files": {"/opt/train": {"exists": folder}, RECORD: there},
+        "packages": {"python3": "3.11.2-1", "g++": None},
+        "jobs": {"a": "running", "b": "failed", "c": "starting"},
+        "trees": {},
+    }
+    asked = {"workspace_python_environment": "/opt/train", "ansible_facts": {"swarmspeed": facts}}
+    return variables("workspace", **{**asked, **changed})
+
+
+def fingerprint(**changed: Any) -> str:
+    return str(value("_workspace_python_hash", workspace(**changed)))
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"workspace_python": "python3.12"},
+    {"workspace_python_torch": "torch==2.12.1"},
+    {"training_image_torch": "torch==2.12.1"},
+    {"workspace_python_torch_index": "https://mirror.example/cpu"},
+    {"workspace_python_deepspeed_version": "0.18.9"},
+    {"workspace_python_deepspeed_ops": ["CPU_ADAM"]},
+    {"workspace_python_packages": ["scikit-learn"]},
+    {"training_image_python_packages": ["scikit-learn"]},
+    {"swarmspeed_cluster": {"accelerator": "cuda"}},
+]
+
+
+@pytest.mark.parametrize("changed", CHANGES, ids=lambda changed: next(iter(changed)))
+def test_a_change_of_what_goes_in_makes_another_environment(changed: dict[str, Any]) -> None:
+    assert fingerprint(**changed) != fingerprint()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"inventory_hostname": "gpu3"}, {"workspace_apt_packages": ["git"]}, {"deepspeed_launch_args": ["--x"]}],
+)
+def test_other_changes_leave_it_alone(changed: dict[str, Any]) -> None:
+    assert fingerprint(**changed) == fingerprint()
+
+
+def test_the_wheels_count_by_name() -> None:
+    # How they are listed is the controller's affair (fileglob); here only what follows from the names.
+    first, second = (fingerprint(_workspace_python_wheels=[name]) for name in ("a-1.whl", "a-2.whl"))
+    assert len({first, second, fingerprint(_workspace_python_wheels=[])}) == 3
+    # With wheels no index is asked, so another index makes no other environment.
+    other = {"workspace_python_torch_index": "https://mirror.example/cpu"}
+    assert fingerprint(_workspace_python_wheels=["a-1.whl"], **other) == first
+
+
+@pytest.mark.parametrize(
+    ("record", "folder", "found", "foreign"),
+    [
+        (None, False, None, False),
+        (None, True, None, True),  # somebody else's: it would be emptied
+        ("incomplete\n", True, "incomplete", False),
+        ("0123\n", True, "0123", False),
+    ],
+)
+def test_what_lies_there_is_known_by_its_record(
+    record: str | None, folder: bool, found: str | None, foreign: bool
+) -> None:
+    given = workspace(record, folder=folder)
+    assert value("_workspace_python_found", given) == found
+    assert value("_workspace_python_foreign", given) is foreign
+
+
+def test_it_is_made_where_the_job_runs() -> None:
+    assert value("_workspace_python_here", workspace()) is True
+    assert value("_workspace_python_here", workspace(deepspeed_launch_exclude="gpu2")) is False
+    assert value("_workspace_python_here", workspace(deepspeed_launch_include="gpu1@gpu2")) is True
+    assert value("_workspace_python_here", workspace(workspace_python_environment="")) is False
+
+
+def test_nothing_is_asked_of_a_node_without_an_environment() -> None:
+    given = workspace(workspace_python_environment="")
+    assert value("_workspace_looks", given) == []
+    assert value("_workspace_python_apt", given) == []
+    assert value("_preflight_place", workspace(workspace_python_environment="", deepspeed_launch_runtime="host")) == ""
+    assert value("_preflight_place", workspace(deepspeed_launch_runtime="host")) == "/opt/train"
+    assert value("_preflight_place", workspace()) == "/var/lib/docker"
+
+
+def test_what_is_missing_and_what_runs() -> None:
+    given = workspace(workspace_apt_packages=["git"])
+    missing = ["python3-venv", "python3-dev", "g++", "make", "numactl", "git"]
+    assert value("_workspace_python_apt_missing", given) == missing
+    assert value("_workspace_jobs_running", given) == ["a", "c"]
