@@ -87,7 +87,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         """Show the log of a job until it has ended; return the last reply."""
         name, run, host = reply["job"]["name"], reply["job"]["run"], self._host(task_vars)
         stop = f"touch {reply['log_path'].rpartition('/')[0]}/stop"
-        stays = f"It keeps running: launch.yml attaches to it again; state: stopped, or `{stop}` on {host}, ends it."
+        stays = f"It keeps running: launch.yml attaches to it again; stop.yml, or `{stop}` on {host}, ends it."
         verb = "started" if fresh else f"is running since {reply['job']['started_at']}"
         display.display(f"Job {name} {verb}. Its log follows; Ctrl-C ends only this view. {stays}")
         if reply.get("changed"):  # our own: from its first line

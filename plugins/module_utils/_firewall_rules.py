@@ -54,6 +54,12 @@ class Opening:
         return comma.join(str(low) if low == high else f"{low}{between}{high}" for low, high in self.ports)
 
 
+CHANNEL_PORTS = (29480, 29499)
+"""Where the supervisors of a job talk (_job_leader.py)."""
+RENDEZVOUS_PORTS = (29500, 29599)
+"""Where the ranks of a job meet when no port is given (_job_leader.py)."""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What is asked of a host. ``peers`` are the addresses of the other nodes."""
@@ -89,13 +95,17 @@ def openings(request: Mapping[str, Any], ephemeral: Sequence[int]) -> tuple[Open
     With the host's own network the ranks meet on ports that the kernel gives them (NCCL and Gloo ask for any), so
     these are let in too; in an overlay all that is inside the encapsulated packets.
     """
-    ports = [("tcp", GOSSIP_PORT, GOSSIP_PORT), ("udp", GOSSIP_PORT, GOSSIP_PORT)]
-    if request.get("manager"):
-        ports.append(("tcp", MANAGEMENT_PORT, MANAGEMENT_PORT))
+    ports: list[tuple[str, int, int]] = []
+    if not request.get("bare"):  # without containers there is no swarm, and no sshd of theirs
+        ports += [("tcp", GOSSIP_PORT, GOSSIP_PORT), ("udp", GOSSIP_PORT, GOSSIP_PORT)]
+        if request.get("manager"):
+            ports.append(("tcp", MANAGEMENT_PORT, MANAGEMENT_PORT))
+        if request.get("network_mode") == "host":
+            ports.append(("tcp", int(request["ssh_port"]), int(request["ssh_port"])))
     if request.get("network_mode") == "host":
-        for name in ("ssh_port", "rendezvous_port"):
-            number = int(request[name])
-            ports.append(("tcp", number, number))
+        number = int(request["rendezvous_port"])
+        ports.append(("tcp", *(CHANNEL_PORTS)))
+        ports.append(("tcp", *((number, number) if number else RENDEZVOUS_PORTS)))
         low, high = ephemeral if len(ephemeral) == 2 else EPHEMERAL
         ports.append(("tcp", int(low), int(high)))
     else:

@@ -220,7 +220,7 @@ def refusal(recorded: dict[str, Any], differs: list[str], folder: str) -> str:
         f"it is {recorded['state']} in container {recorded.get('container')} since "
         f"{recorded.get('started_at')} with another specification (differs: {', '.join(differs) or 'unknown'}). "
         "Nothing was changed. Stop it first "
-        f"(state: stopped, or on that host: touch {folder}/stop), or give the new job another name."
+        f"(stop.yml, or on that host: touch {folder}/stop), or give the new job another name."
     )
 
 

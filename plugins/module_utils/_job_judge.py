@@ -108,8 +108,16 @@ class Judge:
             return self._because(codes, ranks)
         if self._launcher != "deepspeed":
             return None
+        node = self._short(codes)
+        if node:
+            return Failure(
+                f"the launcher on {node} ended with exit code 0 before its ranks did: a signal ended launch.py, which "
+                "DeepSpeed reports as 0. Look for the out-of-memory killer in that node's kernel log, or for somebody "
+                "who killed it.",
+                node=node,
+            )
         reason = self.watch.incomplete(self._world_size, self._nodes)
-        return Failure(reason, node=self._short(codes)) if reason else None
+        return Failure(reason) if reason else None
 
     def _because(self, codes: dict[str, int | None], ranks: dict[int, int]) -> Failure:
         """Who failed first, how it ended, what it said, and what to do."""
@@ -134,7 +142,8 @@ class Judge:
         if finding is None or finding.id == "unknown":
             last = finding.cause if finding else "The log says nothing more."
             return Failure(f"{said}. {last}", node=node, rank=rank, code=code, finding=finding)
-        line = f": {finding.line}" if finding.line and finding.line not in finding.cause else ""
+        said_already = finding.line in finding.cause or said in finding.line
+        line = "" if said_already else f": {finding.line}"
         stop = "" if finding.cause.endswith((".", "!", "?")) else "."
         link = ":" if finding.kind == "script" else f"{line}."
         reason = f"{said}{link} {finding.cause}{stop} Remedy: {finding.remedy}"

@@ -47,6 +47,8 @@ except ImportError:  # in a job's folder, where the files lie side by side
 
 CHECK_TIMEOUT = 300.0
 """Seconds that DeepSpeed may take to read its configuration: importing it from a cold disk is the slow part."""
+CHANNEL = range(29480, 29500)
+"""Where the followers find their leader."""
 PORTS = range(29500, 29600)
 """Where a free port for the rendezvous is looked for when none is given."""
 RECONNECT = 5.0
@@ -85,6 +87,7 @@ class Leader(Supervisor):
         self.part = Part(self.folder, "node.log", self._hear)
         if place.followers:
             address = place.members[0]["address"]
+            port = port or free_port(address, CHANNEL)
             self.hub = Hub(read_secret(spec["secret_file"]), place.run, place.followers, address=address, port=port)
             self.state["channel_port"] = self.hub.port
         self.write()
@@ -166,8 +169,9 @@ class Leader(Supervisor):
         hub = self.hub
 
         def clean() -> bool:
-            others = all(self._ended.get(node, {}).get("clean") for node in hub.connected()) if hub else True
-            return self.part.clean() and others
+            silent = hub.gone(self.timing.silence) if hub else {}
+            near = [node for node in hub.connected() if node not in silent] if hub else []
+            return self.part.clean() and all(self._ended.get(node, {}).get("clean") for node in near)
 
         rest(2 * grace + 5, self._tick, clean, 0.1)
 
@@ -179,9 +183,7 @@ class Leader(Supervisor):
         checker = str(self.folder / "_job_ds_config.py")
         command = ["python3", "-B", checker, path, str(spec["world_size"])]
         try:
-            process = self.part.launch(
-                [*spec.get("prefix", []), *command], spec["environment"], spec["chdir"], stdout=subprocess.PIPE
-            )
+            process = self.part.launch(command, self.place.environment(0), spec["chdir"], stdout=subprocess.PIPE)
         except OSError as error:
             return Failure(f"{path} could not be checked: {error}. The image needs python3 on its PATH.")
         ended = rest(CHECK_TIMEOUT, self._tick, lambda: process.poll() is not None or bool(self.requested()), 0.1)
@@ -387,7 +389,7 @@ class Leader(Supervisor):
         if self.hub:
             self.hub.broadcast({"t": "bye", "state": state, "reason": reason})
             self.hub.poll()
-            rest(2.0, self._tick, lambda: not hub or not hub.connected(), 0.05)
+            rest(2.0, self._tick, lambda: not hub or set(hub.connected()) <= set(hub.gone(self.timing.silence)), 0.05)
             self.hub.close()
         self.part.poll()  # the last words
         self.judge.finish()

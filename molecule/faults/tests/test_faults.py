@@ -56,6 +56,11 @@ def state(name: str = "lab1") -> dict[str, Any]:
     return found
 
 
+def log() -> str:
+    """The merged log; empty while nobody has printed anything."""
+    return on("lab1", f"cat {FOLDER}/launcher.log 2>/dev/null; true")
+
+
 def alive(name: str) -> list[str]:
     """Processes of the job on a node, in its container or not."""
     command = "grep -lsz '^SWARMSPEED_JOB=/jobs/fault$' /proc/[0-9]*/environ; true"
@@ -74,7 +79,7 @@ def wait(what: Callable[[], bool], seconds: float) -> float:
 def training(**values: Any) -> None:
     """Start the job and wait until it trains."""
     launch(**{"deepspeed_launch_follow": False, **values}).done(change=True)
-    wait(lambda: "rank 0: step " in on("lab1", f"cat {FOLDER}/launcher.log"), 120)
+    wait(lambda: "rank 0: step " in log(), 120)
 
 
 def ended(fault: str, transport: str, nodes: tuple[str, ...] = NODES) -> dict[str, Any]:
@@ -99,6 +104,13 @@ def ended(fault: str, transport: str, nodes: tuple[str, ...] = NODES) -> dict[st
         if node(name).run(f"docker inspect -f '{{{{.State.Running}}}}' {container(name)}").stdout.strip() == "true":
             assert inside(name, f"ss -Hlnt 'sport = :{port}'") == ""
     return found
+
+
+@pytest.fixture(autouse=True)
+def no_job_of_an_earlier_test() -> None:
+    playbook("stop", *variables(**STEPS)).done()
+    for name in NODES:
+        on(name, f"rm -rf {FOLDER}")
 
 
 def pid_of(name: str, pattern: str) -> str:
@@ -269,12 +281,11 @@ def test_a_container_that_is_restarted_while_it_trains_and_the_job_goes_on(where
     playbook("launch", *variables(**DIGITS, deepspeed_launch_follow=False, deepspeed_launch_rerun=True)).done(
         change=True
     )
-    wait(lambda: "rank 0: digits: epoch 2/8" in on("lab1", f"cat {FOLDER}/launcher.log"), 120)
+    wait(lambda: "rank 0: digits: epoch 2/8" in log(), 120)
     on(where, f"docker restart -t 1 {container(where)}")
     wait(lambda: state()["state"] == "succeeded" and state()["heartbeat"] > time.time() - 600, 300)
-    log = on("lab1", f"cat {FOLDER}/launcher.log")
-    assert "digits: going on after epoch" in log
-    assert "digits: epoch 8/8" in log
+    assert "digits: going on after epoch" in log()
+    assert "digits: epoch 8/8" in log()
     assert state()["restarts"][0]["resumed_from"].startswith("epoch")
     assert not any(alive(name) for name in NODES)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.journey import ETC, JOBS, Run, job, on, playbook, site, start, variables, whole
+from tests.journey import ETC, JOBS, NODES, ROOT, Run, job, on, playbook, site, start, variables, whole
 
 # A job of its own name beside the lab's, so that the lab's stays as it is and the cluster stays whole.
 SHORT: dict[str, Any] = {
@@ -60,11 +60,15 @@ def test_a_target_that_is_missed_fails_the_playbook() -> None:
         "deepspeed_launch_name": "missed",
         "deepspeed_launch_args": ["--epochs", "1", "--target", "1.01", "--checkpoints="],
     }
-    run = launch(**missed).refused(
+    launch(**missed).refused(
         "Training job missed failed", f"Log: lab1:{JOBS}/missed/launcher.log", "target 1.01 MISSED"
     )
-    assert run.changed["lab2"] == run.changed["lab3"] == 0
     assert job("missed")["state"] == "failed"
+    # All logs are on the controller, those of the other nodes too.
+    gathered = ROOT / "jobs" / "missed"
+    assert "MISSED" in (gathered / "lab1" / "launcher.log").read_text()
+    assert (gathered / "lab3" / "ranks" / "rank-00002.log").is_file()
+    assert json.loads((gathered / "summary.json").read_text())["state"] == "failed"
 
 
 def test_a_hostfile_that_the_launcher_does_not_find_is_no_success_on_one_node() -> None:
@@ -113,8 +117,11 @@ def test_a_job_on_some_hosts_alone() -> None:
 @pytest.fixture
 def stopped_afterwards() -> Any:
     yield
-    on("lab1", f"test ! -d {JOBS}/long || touch {JOBS}/long/stop")
-    assert wait_for("long", "stopped")["reason"] == "on request"
+    playbook("stop", *variables(**LONG)).done(change=True)
+    assert job("long")["state"] == "stopped"
+    for name in NODES:
+        assert on(name, "grep -lsz '^SWARMSPEED_JOB=/jobs/long$' /proc/[0-9]*/environ; true") == ""
+    playbook("stop", *variables(**LONG)).done(change=False)
 
 
 @pytest.mark.usefixtures("stopped_afterwards")
@@ -137,6 +144,8 @@ def test_a_job_outlives_the_playbook_that_started_it() -> None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     time.sleep(3)  # longer than a heartbeat
+    shown = playbook("status").done(change=False)
+    assert re.search(r"long\s+running\s+1", shown.output), shown.output
     now = job("long")
     assert (now["state"], now["started_at"], now["pid"]) == ("running", started["started_at"], started["pid"])
 

@@ -248,3 +248,15 @@ def test_what_is_missing_and_what_runs() -> None:
     missing = ["python3-venv", "python3-dev", "g++", "make", "numactl", "git"]
     assert value("_workspace_python_apt_missing", given) == missing
     assert value("_workspace_jobs_running", given) == ["a", "c"]
+
+
+@pytest.mark.parametrize("consent", [True, "true"])  # the command line (-e workspace_remove=true) gives text
+def test_teardown_removes_by_consent_alone(consent: bool | str) -> None:
+    given = workspace("0123\n")["ansible_facts"]
+    asked = {"workspace_python_environment": "/opt/train", "ansible_facts": given}
+    assert done("workspace/tasks/teardown.yml", **asked) == []
+    removed = done("workspace/tasks/teardown.yml", **asked, workspace_remove=consent, workspace_python_remove=consent)
+    assert removed == ["ansible.builtin.file", "ansible.builtin.file"]
+    # Never a folder that this role did not make.
+    foreign = {**asked, "ansible_facts": workspace(None)["ansible_facts"]}
+    assert done("workspace/tasks/teardown.yml", **foreign, workspace_python_remove=consent) == []

@@ -126,7 +126,7 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
     entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else journey(name)
     assert entries
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
-    lenders.update(dict.fromkeys(LOOKS, {"preflight"}))
+    lenders.update({look: {"preflight"} for look in LOOKS})
     for role, arguments, task in entries:
         assert "ansible.builtin.import_role" in task, role  # static, so that tags reach the tasks
         assert arguments["name"] == PREFIX + role

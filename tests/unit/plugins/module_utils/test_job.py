@@ -86,7 +86,7 @@ def test_bad_specifications(change: dict[str, Any], says: str) -> None:
 
 
 def test_specification() -> None:
-    usual = {"launcher": "deepspeed", "transport": "pdsh", "runtime": "container", "members": []}
+    usual: dict[str, Any] = {"launcher": "deepspeed", "transport": "pdsh", "runtime": "container", "members": []}
     usual.update(dict.fromkeys(("secret_file", "visible_devices", "env_file")))
     assert _job.build_spec(**GOOD) == {**usual, **GOOD, "environment": {"A": "1"}}
     made = _job.build_spec(

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is said of a job that failed: recorded launcher logs (fixtures/job) and, where a line stands here, invented ones."""
+"""What is said of a job that failed, by recorded launcher logs (fixtures/job) and made-up lines."""
 
 from __future__ import annotations
 
