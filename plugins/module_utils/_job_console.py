@@ -186,8 +186,8 @@ class Console:
 
     def _too_soon(self, node: str, rank: int | None, text: str, now: float) -> bool:
         """A bar that stands in the log line by line is as quiet as one that redraws itself; its end is shown."""
-        bar = _BAR.search(text)
-        if not bar or bar.group(1) == bar.group(2):
+        drawn = _BAR.search(text)
+        if not drawn or drawn.group(1) == drawn.group(2):
             return False
         last = self._bar_at.get((node, rank))
         if last is not None and now - last < BAR_INTERVAL:

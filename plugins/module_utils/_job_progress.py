@@ -209,11 +209,11 @@ class Progress:
         found = _LEFT.search(line)
         if found:
             state.left = (_seconds(found.group(1)) or 0.0, now)
-        rich, bar = _RICH.search(line), _BAR.search(line)
+        rich, drawn = _RICH.search(line), _BAR.search(line)
         if rich:
             epoch, last, at, of = (int(text) for text in rich.groups()[:4])
             return state.note("epoch_bar", epoch * of + at, (last + 1) * of, now)
-        return self._bar(state, line[: bar.start()], bar, now) if bar else self._plain(state, line, now)
+        return self._bar(state, line[: drawn.start()], drawn, now) if drawn else self._plain(state, line, now)
 
     @staticmethod
     def _loss(state: _Rank, line: str) -> None:
@@ -225,11 +225,11 @@ class Progress:
             state.bad_loss = "" if math.isfinite(value) else str(value)
 
     @staticmethod
-    def _bar(state: _Rank, title: str, bar: re.Match[str], now: float) -> bool:
+    def _bar(state: _Rank, title: str, drawn: re.Match[str], now: float) -> bool:
         title = re.sub(r"^\{[^}]*\}\s*", "", title).strip()
         if state.ended or not _TITLE.fullmatch(title) or _NOT_TRAINING.search(title):
             return False
-        at, of, left = int(bar.group(1)), int(bar.group(2)), _seconds(bar.group(3))
+        at, of, left = int(drawn.group(1)), int(drawn.group(2)), _seconds(drawn.group(3))
         if not of or at > of:
             return False
         epoch = _EPOCH_OF.search(title) or _EPOCH_AT.search(title)

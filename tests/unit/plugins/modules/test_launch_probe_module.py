@@ -27,8 +27,8 @@ RUNS = {"running": True, "reference": "train:1", "id": "sha256:1", "content": "s
 class FakeHost:
     """A host whose look ends as given."""
 
-    def __init__(self, found: Any = RUNS, done: CommandResult | None = None, **answer: Any) -> None:
-        self.found = found
+    def __init__(self, found: Any = "runs", done: CommandResult | None = None, **answer: Any) -> None:
+        self.found = RUNS if found == "runs" else found
         self.done = done or CommandResult(0, f"{MARK}{json.dumps({'locks': [], **answer})}\n")
         self.commands: list[list[str]] = []
         self.asked: dict[str, Any] = {}
