@@ -147,7 +147,8 @@ def pipeline(config: dict[str, Any], ranks: int, seed: int) -> PipelineModule:
     width, length = int(shape["width"]), int(config["max_seq_len"])
     layers = [LayerSpec(Embedding, width, length)]
     layers += [
-        LayerSpec(Block, width, int(shape["heads"]), bool(config.get("use_grad_ckpt"))) for dummy in range(shape["layers"])
+        LayerSpec(Block, width, int(shape["heads"]), bool(config.get("use_grad_ckpt")))
+        for dummy in range(shape["layers"])
     ]
     layers.append(LayerSpec(Head, width))
     return PipelineModule(
