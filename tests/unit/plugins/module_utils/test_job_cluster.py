@@ -38,7 +38,7 @@ ended() {{
   echo "{LAUNCH.replace("INFO", "ERROR")}['x'] exits with return code = $code"; exit $code
 }}
 """
-TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 3, "silence": 3}
+TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 8, "silence": 6}
 
 
 class Cluster:
