@@ -272,10 +272,10 @@ class Leader(Supervisor):
             if self.judge.failed(codes, self._rank_codes()):
                 failed_at = failed_at or time.monotonic()
                 if time.monotonic() - failed_at >= self.timing.after_failure:
-                    return self.judge.why(codes, self._rank_codes())
+                    return self._blame(self.judge.why(codes, self._rank_codes()))
             if all(code is not None for code in codes.values()):
                 self._drain()
-                return self.judge.why(self._codes(), self._rank_codes())
+                return self._blame(self.judge.why(self._codes(), self._rank_codes()))
             time.sleep(self.timing.poll)
 
     def _codes(self) -> dict[str, int | None]:
@@ -294,6 +294,21 @@ class Leader(Supervisor):
         rest(1.0 if self.hub else 0.0, self._tick, lambda: False, 0.1)
         self.part.poll()
 
+    def _blame(self, failure: Failure | None) -> Failure | None:
+        """Where ranks only say that they lost another one, a node whose supervisor is away is the cause."""
+        away = [node for node in self.hub.nodes if node not in self.hub.connected()] if self.hub else []
+        if failure is None or not away or (failure.finding is not None and failure.finding.kind != "symptom"):
+            return failure
+        return self._has_gone(away[0], time.monotonic() - self._lost_at.get(away[0], time.monotonic()))
+
+    @staticmethod
+    def _has_gone(node: str, seconds: float) -> Failure:
+        return Failure(
+            f"{node} has gone: nothing was heard of it for {seconds:.0f} s. Its container was stopped or restarted, "
+            "the node is down, or its network is cut. Look at that node (verify.yml), then launch again.",
+            node=node,
+        )
+
     def _gone(self) -> Failure | None:
         """A node that does not answer any more, or whose supervisor has gone and not come back."""
         if self.hub is None:
@@ -307,13 +322,7 @@ class Leader(Supervisor):
                 self._lost_at.setdefault(node, now)
             lost = now - self._lost_at.get(node, now)
             if node in silent or lost > min(RECONNECT, self.timing.silence):
-                seconds = max(silent.get(node, 0.0), lost)
-                return Failure(
-                    f"{node} has gone: nothing was heard of it for {seconds:.0f} s. Its container was stopped or "
-                    "restarted, the node is down, or its network is cut. Look at that node (verify.yml), then launch "
-                    "again.",
-                    node=node,
-                )
+                return self._has_gone(node, max(silent.get(node, 0.0), lost))
         return None
 
     def _stalled(self, limit: float) -> Failure | None:
