@@ -188,7 +188,8 @@ class Judge:
         """The first failure as the state file has it."""
         node, _rank, trace = self.watch.culprit()
         finding = failure.finding
-        mine = trace if not failure.node or failure.node == node else []
+        # Where no rank is to blame, a traceback is that of somebody who met the same.
+        mine = trace if finding is not None and failure.node in {"", node} else []
         return {
             "node": failure.node or None,
             "rank": failure.rank,
