@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hjson import HjsonError, loads
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import hider
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import hider
 
 PLACEHOLDER = re.compile("@[a-z_]+@")
 """What the filter launch_command leaves open."""

@@ -12,14 +12,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Callable
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import SECRET_NAME
+
 ACTIVE = ("starting", "running")
 LOST_AFTER = 30.0
 """Seconds without a heartbeat after which a job counts as lost; the supervisor writes one every 2 s."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:KEY|TOKEN|SECRET|PASS|PASSWD|PASSWORD|CREDENTIALS?|AUTH)(?:_|$)", re.IGNORECASE
-)  # as a whole word: TOKENIZERS_PARALLELISM=false is none
 
 
 class JobError(Exception):
@@ -121,7 +120,7 @@ def build_spec(
 
 def _check_forwarded(key: str, value: str) -> None:
     """pdsh hands variables over as ``export KEY=VALUE;`` on its command line, through a shell."""
-    if _SECRET_NAME.search(key):
+    if SECRET_NAME.search(key):
         raise JobError(
             f"environment: {key} looks like a secret, and transport pdsh would show it in the process list of every "
             "node. Use transport direct, or give it in nccl_env_environment, which travels by file."
@@ -254,19 +253,6 @@ def report(name: str, recorded: dict[str, Any], state: str, reason: str, hide: C
     for key in ("hosts", "traceback", "tail"):
         job[key] = [hide(line) for line in recorded.get(key) or []]
     return job
-
-
-def hider(environment: dict[str, str]) -> Callable[[str], str]:
-    """A function that hides the values of variables whose name says secret, as launchers print their exports."""
-    secrets = [value for key, value in environment.items() if _SECRET_NAME.search(key) and len(value) >= 6]
-    secrets.sort(key=len, reverse=True)
-
-    def hide(text: str) -> str:
-        for secret in secrets:
-            text = text.replace(secret, "********")
-        return text
-
-    return hide
 
 
 def whole_lines(data: bytes, ended: bool, limit: int) -> bytes:

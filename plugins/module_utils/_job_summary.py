@@ -24,7 +24,7 @@ LONGEST = 64
 """Entries of a mapping or list of the specification above which only their number and digest are told: the workspace of
 a job can have thousands of files."""
 
-_SECRET_NAME = re.compile(
+SECRET_NAME = re.compile(
     r"(?:^|_)(?:KEY|TOKEN|SECRET|PASS|PASSWD|PASSWORD|CREDENTIALS?|AUTH)(?:_|$)", re.IGNORECASE
 )  # as a whole word: TOKENIZERS_PARALLELISM=false is none
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
@@ -32,7 +32,7 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 def hider(environment: dict[str, str]) -> Hide:
     """A function that hides the values of variables whose name says secret, as launchers print their exports."""
-    secrets = [value for key, value in environment.items() if _SECRET_NAME.search(key) and len(value) >= 6]
+    secrets = [value for key, value in environment.items() if SECRET_NAME.search(key) and len(value) >= 6]
     secrets.sort(key=len, reverse=True)
 
     def hide(text: str) -> str:

@@ -400,6 +400,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import 
     Runtime,
     Store,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import hider
 
 
 class Call:
@@ -542,7 +543,7 @@ class Call:
 
     def _report(self, state: str, reason: str) -> dict[str, Any]:
         environment = {**self.store.read_environment(), **self.spec.get("environment", {})}
-        hide = _job.hider(environment)
+        hide = hider(environment)
         ended = state not in _job.ACTIVE
         data, offset, size = self.store.read_log(self.params["log_offset"], self.params["log_limit"], ended)
         return {

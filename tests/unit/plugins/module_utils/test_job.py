@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import hider
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -188,7 +189,7 @@ def test_plan(wanted: str, state: str, same: bool, rerun: bool, todo: str) -> No
 
 
 def test_secrets_are_hidden_and_nothing_else() -> None:
-    hide = _job.hider(
+    hide = hider(
         {"HF_TOKEN": "hf_abcdef", "WANDB_API_KEY": "hf_abcdefghi", "TOKENIZERS_PARALLELISM": "false", "X_KEY": "1"}
     )
     assert hide("a hf_abcdefghi b hf_abcdef false 1") == "a ******** b ******** false 1"
