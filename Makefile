@@ -6,9 +6,10 @@ SHELL := /bin/bash
 LAB_NAME ?= swarmspeed
 LAB_NODES ?= 3
 LAB_PURGE ?= 0
+ROUNDS ?= 5
 # The scenarios of `make test`, in an order that works: site must meet nodes that have nothing yet. `make test-all` adds the others.
 CI_SCENARIOS ?= smoke site galaxy
-MORE_SCENARIOS ?= host_network gpu_host driver_packages
+MORE_SCENARIOS ?= host_network examples faults fabric gpu_host driver_packages
 # The releases of DeepSpeed that hostfile and ds_config are compared with.
 ORACLE_RELEASES ?= 0.15.4 0.16.9 0.17.6 0.18.9 0.19.8
 export LAB_NAME LAB_NODES LAB_PURGE ORACLE_RELEASES
@@ -20,10 +21,10 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab lab-down bench test test-all lint unit oracle differential molecule venv
+.PHONY: help demo lab example-wheels lab-down bench test test-all lint unit oracle differential molecule venv
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 demo: lab ## from nothing to a finished training job on three local nodes
 	ansible-playbook site.yml -i inventories/lab
@@ -32,12 +33,15 @@ lab: venv ## local nodes to try things on [LAB_NODES=3] [LAB_NAME=swarmspeed]
 	@$(playbook) molecule/default/create.yml
 	@echo "Lab $(LAB_NAME) is up: $(if $(filter-out swarmspeed,$(LAB_NAME)),LAB_NAME=$(LAB_NAME) )ansible-playbook site.yml -i inventories/lab"
 
+example-wheels: venv ## what the images of some examples need beyond that of digits (a minute)
+	@molecule/default/example_wheels .lab/cache .venv/bin/pip
+
 lab-down: venv ## removes every trace of a lab [LAB_NAME=swarmspeed]; LAB_PURGE=1 also images, cache, engine
 	@$(playbook) molecule/default/destroy.yml
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"
 
-bench: lab ## seconds of a second site.yml against ansible -m setup, on the lab
-	@python tests/bench.py
+bench: lab ## what things take, side by side on the lab [BENCH="launch site"; all without] [ROUNDS=5]
+	@python -m tests.bench --rounds $(ROUNDS) $(BENCH)
 
 test: ## everything CI runs, in a lab of its own
 	@tests/steps lint unit differential lab-down lab "molecule SCENARIO=$(CI_SCENARIOS)" lab-down

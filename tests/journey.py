@@ -12,6 +12,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,9 @@ from testinfra.host import Host
 
 ROOT = Path(__file__).parents[1]
 INVENTORY = ROOT / "inventories" / "lab"
+ONE = "Preflight found 1 problem. Nothing was changed. 1. "
+"""How a run begins its message when one thing is wrong."""
+
 NODES = ("lab1", "lab2", "lab3")
 CLUSTER_ROOT = "/srv/swarmspeed/swarmspeed"
 ETC = f"{CLUSTER_ROOT}/etc"
@@ -127,6 +132,15 @@ def start(name: str, *arguments: str | Path) -> subprocess.Popen[str]:
     )
 
 
+def as_the_readme_says(example: str) -> Run:
+    """Run the playbook by the line in an example's README; it must end well. Those that build an image take long."""
+    readme = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+    ((journey, given),) = re.findall(r"^ansible-playbook (\w+)\.yml -i inventories/lab -e (@\S+)$", readme, re.M)
+    process = start(journey, "-e", given)
+    output = process.communicate(timeout=2400)[0]
+    return Run(process.returncode, output).done()
+
+
 def whole() -> None:
     """Assert that nothing is left to repair anywhere."""
     site().done(change=False)
@@ -144,9 +158,27 @@ def node(name: str) -> Host:
     )
 
 
+def ssh(name: str, command: str) -> list[str]:
+    """Return the words that run a shell command on a node, as its inventory says, over a connection of its own."""
+    values = lab_inventory()["_meta"]["hostvars"][name]
+    options = shlex.split(values["ansible_ssh_common_args"])
+    where = f"{values['ansible_user']}@{values['ansible_host']}"
+    return ["ssh", "-i", values["ansible_ssh_private_key_file"], *options, where, command]
+
+
 def on(name: str, command: str) -> str:
     """Run a shell command on a node that must succeed; return what it printed."""
     return str(node(name).check_output(command))
+
+
+@contextmanager
+def condition(name: str, begin: str, end: str) -> Iterator[None]:
+    """Make something true on a node for a while."""
+    on(name, begin)
+    try:
+        yield
+    finally:
+        on(name, end)
 
 
 def leave_swarm(name: str) -> None:
@@ -175,16 +207,20 @@ def image_archive() -> Path:
     return ROOT / ".cache" / f"{os.environ.get('LAB_NAME', 'swarmspeed')}-training-image.tar"
 
 
+def send(folder: Path, name: str, place: str) -> None:
+    """Copy a folder of the controller's to a node, as ``place``."""
+    packed = subprocess.run(["tar", "-c", "-C", str(folder), "."], stdout=subprocess.PIPE, check=True).stdout
+    command = ssh(name, f"mkdir -p {place} && tar -x --no-same-owner -C {place}")
+    subprocess.run(command, input=packed, check=True, timeout=60)
+
+
 def keep_image() -> None:
     """Save lab1's training image on the controller."""
-    values = lab_inventory()["_meta"]["hostvars"]["lab1"]
     image = on("lab1", "docker images --format '{{.Repository}}:{{.Tag}}' swarmspeed/swarmspeed").split()[0]
-    ssh = ["ssh", "-i", values["ansible_ssh_private_key_file"], *shlex.split(values["ansible_ssh_common_args"])]
     archive = image_archive()
     archive.parent.mkdir(exist_ok=True)
     with archive.open("wb") as file:
-        command = [*ssh, f"{values['ansible_user']}@{values['ansible_host']}", "docker", "save", image]
-        subprocess.run(command, stdout=file, check=True, timeout=300)
+        subprocess.run(ssh("lab1", f"docker save {image}"), stdout=file, check=True, timeout=300)
 
 
 def snapshot() -> dict[str, list[str]]:

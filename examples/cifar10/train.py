@@ -169,10 +169,25 @@ def accuracy(engine: deepspeed.DeepSpeedEngine, data: TensorDataset) -> float:
     return float(right) / (len(mine) * world)
 
 
+def curve(engine: deepspeed.DeepSpeedEngine, name: str, value: float) -> None:
+    """Add a point to a curve, where ds_config asks for curves; DeepSpeed itself writes the learning rate only."""
+    if engine.monitor.enabled:
+        engine.monitor.write_events([(f"Train/Samples/{name}", value, engine.global_samples)])
+
+
+def binding() -> str:
+    """Return the cores that this process may run on and where its memory comes from, as the kernel tells it."""
+    cores = ",".join(str(core) for core in sorted(os.sched_getaffinity(0)))
+    maps = Path("/proc/self/numa_maps")  # not there where the kernel was built without NUMA
+    policies = {line.split()[1] for line in maps.read_text(encoding="utf-8").splitlines()} if maps.exists() else set()
+    return f"cores {cores} of {os.cpu_count()}, memory {','.join(sorted(policies)) or 'unknown'}"
+
+
 def main() -> int:
     args = arguments()
     config = configuration(args)
     deepspeed.init_distributed(dist_backend=get_accelerator().communication_backend_name())
+    print(f"cifar10: rank {dist.get_rank()} on {binding()}", flush=True)
     torch.manual_seed(args.seed)
     train, held_out = datasets(args)
     model = Network(args)
@@ -198,10 +213,12 @@ def main() -> int:
             engine.backward(loss)
             engine.step()
             step += 1
+            curve(engine, "train_loss", loss.item())
             if first and step % 10 == 0:
                 rate = step * micro * dist.get_world_size() / (time.monotonic() - began)
                 print(f"cifar10: step {step}/{total} loss={loss.item():.4f} {rate:.0f} samples/s", flush=True)
         seen = accuracy(engine, held_out)
+        curve(engine, "accuracy", seen)
         if args.checkpoints:
             engine.save_checkpoint(args.checkpoints, tag=f"epoch{epoch:02d}")
         if first:

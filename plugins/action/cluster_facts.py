@@ -10,7 +10,8 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import ClusterError, cluster_view
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import UnderlayError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import OverlayAsked, OverlayError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -26,7 +27,18 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "hosts": {"type": "list", "elements": "str", "required": True},
                 "accelerator": {"type": "str", "default": "auto", "choices": ["auto", "cuda", "cpu"]},
                 "underlay_subnet": {"type": "str"},
-                "network": {"type": "str", "default": ""},
+                "overlay": {
+                    "type": "dict",
+                    "options": {
+                        "name": {"type": "str", "required": True},
+                        "subnet": {"type": "str", "default": ""},
+                        "pool": {"type": "str", "default": "10.64.0.0/12"},
+                        "mtu": {"type": "int", "default": 0},
+                        "recreate": {"type": "bool", "default": False},
+                        "swarm_pools": {"type": "list", "elements": "str", "default": []},
+                        "containers": {"type": "dict", "default": {}},
+                    },
+                },
                 "host_key_file": {"type": "str", "no_log": False},
             }
         )
@@ -40,6 +52,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             # Preflight, which runs next, names them with cause and remedy.
             result.update(changed=False, skipped=True, msg=f"no facts of {', '.join(missing)}")
             return result
+        overlay = None
+        if arguments["overlay"]:
+            addresses = {name: str(hostvars[name].get("training_container_address") or "") for name in hosts}
+            overlay = OverlayAsked(**arguments["overlay"], addresses=addresses)
         try:
             view = cluster_view(
                 hosts,
@@ -48,9 +64,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 slots={name: hostvars[name].get("gpu_slots") for name in hosts},
                 underlay_subnet=arguments["underlay_subnet"],
                 ssh_addresses={name: str(hostvars[name].get("ansible_host", name)) for name in hosts},
-                network=arguments["network"],
+                overlay=overlay,
             )
-        except (ClusterError, UnderlayError) as error:
+        except (ClusterError, UnderlayError, OverlayError) as error:
             raise AnsibleActionFail(str(error)) from error
         view["host_keys"] = {
             name: (facts[name]["files"].get(arguments["host_key_file"]) or {}).get("content") for name in hosts

@@ -24,6 +24,7 @@ FILE_SPEC: dict[str, Any] = {
     "group": {"type": "int", "default": 0},
     "secret": {"type": "bool", "default": False},
     "block": {"type": "str"},
+    "mark": {"type": "str"},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
 }
 
@@ -60,9 +61,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         for entry in entries:
             try:
                 item = OwnedFile(**entry)
+                right = file_is_right(item, known.get(item.path))
             except OwnedFileError as error:
                 raise AnsibleActionFail(str(error)) from error
-            right = file_is_right(item, known.get(item.path))
             if right is None:
                 raise AnsibleActionFail(
                     f"{item.path}: node_facts was not asked about this file. Add it to files: of the node_facts task."

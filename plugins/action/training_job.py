@@ -16,6 +16,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, explain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
 
 MODULE = "swarmspeed.cluster.training_job"
 POLL_FIRST, POLL_LAST = 1.0, 2.0
@@ -59,7 +60,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             reply = {**reply, **self._follow(args, task_vars, reply, timeout=timeout, fresh=fresh)}
             if reply["job"]["state"] == "succeeded":
                 ranks, nodes = reply["job"]["world_size_seen"], reply["job"]["nodes_seen"]
-                display.display(f"Job {reply['job']['name']} succeeded: {ranks} rank(s) on {nodes} node(s).")
+                without = ", ".join((reply["job"].get("shrunk_from") or {}).get("left_out") or [])
+                without = f", without {without}, which stayed away" if without else ""
+                display.display(f"Job {reply['job']['name']} succeeded: {ranks} rank(s) on {nodes} node(s){without}.")
         elif started and not observing and reply["job"]["state"] == "succeeded" and not changed:
             display.display(
                 f"Job {reply['job']['name']} succeeded at {reply['job']['finished_at']}: not started again."
@@ -148,10 +151,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return reply
 
     def _console(self, job: dict[str, Any]) -> Console:
-        members, first = [], 0
-        for member in job.get("members") or []:
-            members.append({**member, "first_rank": first})
-            first += len(member["slots"])
+        members = placed(job.get("members") or [])
         return Console(job["hosts"], self._clock, terminal=sys.stdout.isatty(), name=job["name"], members=members)
 
     def _show(self, console: Console, reply: dict[str, Any], last: bool = False) -> bool:

@@ -13,13 +13,8 @@ from dataclasses import asdict
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import (
-    SubnetError,
-    UnderlayError,
-    collisions,
-    common_underlay,
-    pick_subnet,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import SubnetError, collisions, pick_subnet
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError, common_underlay
 
 
 def underlay(

@@ -57,7 +57,7 @@ def configuration(
         },
         "console": "integratedTerminal",
         "justMyCode": False,
-        # DeepSpeed's launcher starts the ranks as children: those of this node are debugged too.
+        # A job on one node has its ranks as children, which are debugged too; on more nodes they are started over ssh.
         "subProcess": True,
     }
     if env_file:

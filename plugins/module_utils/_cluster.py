@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._nccl import common_rdma
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import file_digest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import common_underlay
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import OverlayAsked, plan_overlay
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import common_underlay
 
 
 class ClusterError(Exception):
@@ -95,28 +96,6 @@ def weakest(facts: dict[str, Any], slots: dict[str, int], *, on_gpus: bool = Tru
     return {"gpus": found, "host_memory": min(shares, default=0)}
 
 
-def taken_networks(facts: dict[str, Any], but_network: str) -> list[str]:
-    """Return every network that some node routes to, has an address in, or gives to a Docker network but this one."""
-    taken: set[str] = set()
-    for node in facts.values():
-        for interface in node["fabric"]["interfaces"]:
-            taken.update(str(address["subnet"]) for address in interface["addresses"])
-        for route in node["fabric"]["routes"]:
-            if route.get("dst") not in (None, "default", "0.0.0.0/0"):
-                taken.add(str(route["dst"]))
-        for name, network in node["docker"]["networks"].items():
-            if name != but_network:
-                taken.update(network["subnets"])
-    return sorted({str(network) for network in map(_ipv4, taken) if network})
-
-
-def _ipv4(text: str) -> ipaddress.IPv4Network | None:
-    try:
-        return ipaddress.IPv4Network(text, strict=False)
-    except ValueError:
-        return None
-
-
 def cluster_view(  # one call gathers all that concerns more than one node
     hosts: list[str],
     facts: dict[str, Any],
@@ -125,9 +104,12 @@ def cluster_view(  # one call gathers all that concerns more than one node
     slots: dict[str, Any] | None = None,
     underlay_subnet: str | None = None,
     ssh_addresses: dict[str, str] | None = None,
-    network: str = "",
+    overlay: OverlayAsked | None = None,
 ) -> dict[str, Any]:
-    """Return what every role needs to know of the other nodes. Raises ClusterError or UnderlayError."""
+    """Return what every role needs to know of the other nodes. Raises ClusterError, UnderlayError or OverlayError.
+
+    ``overlay`` is None where the containers use the hosts' network.
+    """
     if not hosts:
         raise ClusterError("The cluster has no hosts. Remedy: list some in the groups managers and workers.")
     gpus = {name: expected_gpus(facts[name]["gpu"]) for name in hosts}
@@ -149,8 +131,13 @@ def cluster_view(  # one call gathers all that concerns more than one node
             "mtu": underlay.mtu,
             "interfaces": underlay.interfaces,
             "addresses": underlay.addresses,
+            "speed_mbps": underlay.speed_mbps,
+            "reason": underlay.reason,
         },
-        "taken_networks": taken_networks({name: facts[name] for name in hosts}, network),
+        "rdma": common_rdma({name: facts[name]["fabric"] for name in hosts}),
+        "overlay": plan_overlay(overlay, {name: facts[name] for name in hosts}, hosts[0], underlay.mtu)
+        if overlay
+        else None,
     }
 
 

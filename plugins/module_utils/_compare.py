@@ -56,7 +56,10 @@ class OwnedFileError(Exception):
 
 @dataclass(frozen=True)
 class OwnedFile:
-    """A file, directory or managed block that a role owns. ``content`` None means a directory; mode is octal text."""
+    """A file, directory or managed block that a role owns. ``content`` None means a directory; mode is octal text.
+
+    With ``mark``, only a file with that text in its first line is the role's: another one there is somebody else's.
+    """
 
     path: str
     content: str | None
@@ -65,6 +68,7 @@ class OwnedFile:
     group: int = 0
     secret: bool = False
     block: str | None = None
+    mark: str | None = None
     state: str = "present"
 
     def __post_init__(self) -> None:
@@ -94,9 +98,19 @@ class OwnedFile:
 
 
 def file_is_right(item: OwnedFile, found: dict[str, Any] | None) -> bool | None:
-    """Tell whether a file is as wanted, by what node_facts found; None when node_facts was not asked for it."""
+    """Tell whether a file is as wanted, by what node_facts found; None when node_facts was not asked for it.
+
+    Somebody else's file is right where none of ours is wanted, and OwnedFileError where one is.
+    """
     if found is None:
         return None
+    if item.mark is not None and found.get("exists") and not found.get("marked"):
+        if item.wanted:
+            raise OwnedFileError(
+                f"{item.path} exists and is not ours: its first line does not say '{item.mark}'. It was left alone. "
+                "Write what is wanted into it yourself and unset the variables for it, or move it away."
+            )
+        return True
     if not item.wanted:
         return not found.get("exists")
     # A directory has no SHA-256, so a file where a directory should be differs too.

@@ -5,14 +5,15 @@
 
 ``train_batch_size == train_micro_batch_size_per_gpu * gradient_accumulation_steps * data-parallel ranks``
 (DeepSpeed 0.19.8, runtime/config.py, ``_set_batch_related_parameters`` and ``_batch_assertion``). DeepSpeed derives
-with integer division and asserts at start-up, on every rank; here the same happens before anything is written.
+with integer division and asserts at start-up, on every rank; here the same happens before anything is written. Which
+ranks count is in _job_batch.py: the check in the container (_job_ds_config.py) goes by the same.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import AUTO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_batch import batch_ranks, positive
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import Problem
 
 TOTAL = "train_batch_size"
@@ -31,12 +32,13 @@ def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int
     if isinstance(elastic, dict) and elastic.get("enabled") is True:
         return None, _elastic(config, elastic)
     total, micro, steps = config.get(TOTAL), config.get(MICRO), config.get(STEPS)
-    if any(value is not None and not _positive(value) for value in (total, micro, steps)):
+    if any(value is not None and not positive(value) for value in (total, micro, steps)):
         return None, []  # "auto", or wrong, which the schema has said
     if total is None and micro is None:
         text = f"is missing: give {TOTAL} or {MICRO}; DeepSpeed does not start without one of them"
         return None, [Problem(TOTAL, text)]
-    ranks, errors = _ranks(config, world_size)
+    ranks, (path, words) = batch_ranks(config, world_size) if world_size is not None else (None, ("", ""))
+    errors = [Problem(path, words)] if path else []
     known = ranks or 1
     unit = (micro or 1) * (steps or 1) * known
     if not errors and total and (total % unit or (micro and steps and ranks and total != unit)):
@@ -47,35 +49,6 @@ def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int
     micro = micro or (total or unit) // (steps * known)
     total = total or unit
     return {TOTAL: total, MICRO: micro, STEPS: steps, "data_parallel_size": ranks}, []
-
-
-def _positive(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def _ranks(config: dict[str, Any], world_size: int | None) -> tuple[int | None, list[Problem]]:
-    """Ranks among which a batch is split: all, less those that sequence or pipeline parallelism groups together."""
-    if world_size is None:
-        return None, []
-    pipeline = config.get("pipeline")
-    stages = pipeline.get("stages", AUTO) if isinstance(pipeline, dict) else 1
-    if stages == AUTO and world_size > 1:
-        return None, []
-    stages = 1 if stages == AUTO else stages
-    ranks = world_size
-    for path, divisor in (
-        ("pipeline.stages", stages),
-        ("sequence_parallel_size", config.get("sequence_parallel_size", 1)),
-    ):
-        if not _positive(divisor):
-            return None, []
-        if ranks % divisor:
-            return None, [Problem(path, f"{divisor} does not divide the {ranks} ranks of world_size {world_size}")]
-        ranks //= divisor
-    wanted = config.get("data_parallel_size")
-    if _positive(wanted) and wanted != ranks:
-        return None, [Problem("data_parallel_size", f"is {wanted}, but world_size {world_size} leaves {ranks}")]
-    return ranks, []
 
 
 def _elastic(config: dict[str, Any], elastic: dict[str, Any]) -> list[Problem]:

@@ -11,10 +11,17 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_io import FabricIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_rdma import (
+    gpu_distances,
+    numa_node,
+    parse_infiniband,
+    pci_address,
+)
 
 NOT_DESTINATIONS = frozenset({"local", "broadcast", "multicast", "anycast"})
 """Types of route that repeat the host's own addresses and so say nothing about where packets go."""
@@ -58,8 +65,12 @@ def parse_interfaces(links: list[dict[str, Any]], sysfs: dict[str, dict[str, Any
             "kind": _kind(link, sysfs.get(link["ifname"], {})),
             "parent": _parent(link),
             "master": link.get("master"),
+            "members": [other["ifname"] for other in links if other.get("master") == link["ifname"]],
             "speed_mbps": parse_speed(str(sysfs.get(link["ifname"], {}).get("speed", ""))),
             "driver": sysfs.get(link["ifname"], {}).get("driver") or None,
+            "pci_address": pci_address(sysfs.get(link["ifname"], {}).get("pci_path", "")),
+            "numa_node": numa_node(sysfs.get(link["ifname"], {}).get("numa_node", "")),
+            "offloads": sysfs.get(link["ifname"], {}).get("offloads"),
             "addresses": _addresses(link.get("addr_info", [])),
         }
         for link in links
@@ -147,38 +158,20 @@ def default_interface(routes: list[dict[str, Any]]) -> str | None:
     return str(min(usable, key=lambda route: route["metric"])["dev"]) if usable else None
 
 
-def parse_infiniband(devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return RDMA devices. sysfs gives ``4: ACTIVE`` and ``400 Gb/sec (4X NDR)``; here ``active`` and 400.0."""
-    return [
-        {
-            "name": device["name"],
-            "interfaces": device["interfaces"],
-            "numa_node": int(device["numa_node"]) if device["numa_node"].isdigit() else None,
-            "ports": [
-                {
-                    "port": int(port["port"]),
-                    "state": _after_colon(port["state"]),
-                    "physical_state": _after_colon(port["phys_state"]),
-                    "rate_gbps": _rate(port["rate"]),
-                    "link_layer": port["link_layer"].lower(),
-                }
-                for port in device["ports"]
-                if port["port"].isdigit()
-            ],
-        }
-        for device in devices
-    ]
-
-
-def _after_colon(text: str) -> str:
-    return text.split(":", 1)[-1].strip().lower()
-
-
-def _rate(text: str) -> float | None:
-    try:
-        return float(text.split(maxsplit=1)[0])
-    except (IndexError, ValueError):
-        return None
+def borrow_speeds(interfaces: list[dict[str, Any]], infiniband: list[dict[str, Any]]) -> None:
+    """Give interfaces that tell no speed that of what carries them: the RDMA port (IPoIB), or the interface below."""
+    by_name = {interface["name"]: interface for interface in interfaces}
+    for device in infiniband:
+        rates = [port["rate_gbps"] for port in device["ports"] if port["rate_gbps"] and port["state"] == "active"]
+        for name in device["interfaces"] if rates else []:
+            if name in by_name and by_name[name]["speed_mbps"] is None:
+                by_name[name]["speed_mbps"] = int(max(rates) * 1000)
+    for interface in interfaces:
+        below, seen = interface, set()
+        while below["speed_mbps"] is None and below["parent"] in by_name and below["name"] not in seen:
+            seen.add(below["name"])
+            below = by_name[below["parent"]]
+        interface["speed_mbps"] = below["speed_mbps"]
 
 
 def interface_of(interfaces: list[dict[str, Any]], subnet: str) -> str | None:
@@ -191,8 +184,11 @@ def interface_of(interfaces: list[dict[str, Any]], subnet: str) -> str | None:
     return None
 
 
-def gather_fabric(io: FabricIO) -> dict[str, Any]:
-    """Return what ``fabric_info`` promises. What cannot be read is named in ``problems``; the rest is still there."""
+def gather_fabric(io: FabricIO, gpu: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what ``fabric_info`` promises. What cannot be read is named in ``problems``; the rest is still there.
+
+    ``gpu`` is what ``gpu_info`` found; without it no distances to GPUs are told.
+    """
     problems: list[str] = []
     links: list[dict[str, Any]] = []
     routes: list[dict[str, Any]] = []
@@ -205,10 +201,17 @@ def gather_fabric(io: FabricIO) -> dict[str, Any]:
         links, {link["ifname"]: io.interface(link["ifname"]) for link in links if "ifname" in link}
     )
     parsed_routes = parse_routes(routes)
+    raw = io.infiniband()
+    infiniband = parse_infiniband(raw)
+    borrow_speeds(interfaces, infiniband)
+    gpus = gpu or {}
+    paths = {entry["address"]: io.pci_path(entry["address"]) for entry in gpus.get("pci_devices") or []} if raw else {}
+    for device, told in zip(infiniband, raw):
+        device["gpu_distances"] = gpu_distances(device, told["pci_path"], gpus, paths)
     return {
         "interfaces": interfaces,
         "routes": parsed_routes,
         "default_interface": default_interface(parsed_routes),
-        "infiniband": parse_infiniband(io.infiniband()),
+        "infiniband": infiniband,
         "problems": problems,
     }

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os.path
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -116,6 +117,23 @@ def build_spec(
         "visible_devices": visible_devices,
         "env_file": env_file,
     }
+
+
+def check_shrink(params: Mapping[str, Any]) -> None:
+    """A job that may go on with fewer nodes is started again, with a command that does not fix their number."""
+    if not params.get("shrink"):
+        return
+    if params["resume"] != "auto":
+        raise JobError("shrink: true is for a job that is started again. Set resume: auto, or shrink: false.")
+    wanted = {"deepspeed": "@hostfile@", "torchrun": "@nodes@"}.get(params["launcher"])
+    needed = [word for word in (wanted, "@ds_config@" if params["ds_config"] else None) if word]
+    lacking = [word for word in needed if word not in params["command"]]
+    if lacking or not params["members"]:
+        raise JobError(
+            f"shrink: true needs {' and '.join(lacking) if lacking else 'members'}"
+            + (" as an argument of the command" if lacking else "")
+            + ", as nodes and batch change when a node is left out. Add that, or set shrink: false."
+        )
 
 
 def _check_forwarded(key: str, value: str) -> None:
@@ -240,7 +258,7 @@ REPORTED = (
     ),
     *("world_size_expected", "world_size_seen", "nodes_expected", "nodes_seen", "hosts"),
     "deepspeed_version",
-    *("members", "channel_port", "master_port", "ranks", "figures", "first_failure"),
+    *("members", "shrunk_from", "channel_port", "master_port", "ranks", "figures", "first_failure"),
     *("failed_node", "failed_rank", "traceback", "tail"),
 )
 

@@ -13,13 +13,16 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import ranks_by_node, world_size
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import Part, rest, survivors
 except ImportError:  # in a job's folder, where the files lie side by side
+    from _job_members import ranks_by_node, world_size  # type: ignore[import-not-found,no-redef]
     from _job_part import Part, rest, survivors  # type: ignore[import-not-found,no-redef]
 
 POLL = 0.25
@@ -43,11 +46,15 @@ LEADER_GONE = 15.0
 """Seconds without a word of the leader after which a follower ends its part."""
 
 
-def write_json(path: Path, data: dict[str, Any]) -> None:
+def write_text(path: Path, text: str) -> None:
     """Replace ``path`` at once, so that nobody reads half of it."""
     beside = path.with_name(path.name + ".new")
-    beside.write_text(json.dumps(data), encoding="utf-8")
+    beside.write_text(text, encoding="utf-8")
     beside.replace(path)
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    write_text(path, json.dumps(data))
 
 
 def now_text() -> str:
@@ -74,10 +81,10 @@ class Place:
         request = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
         self.spec: dict[str, Any] = request["spec"]
         self.options: dict[str, Any] = request.get("options") or {}
+        self.folder = folder
         self.members: list[dict[str, Any]] = self.spec.get("members") or []
-        names = [member["name"] for member in self.members]
-        self.node: str = request.get("node") or (names[0] if names else "")
-        self.rank = names.index(self.node) if names else 0
+        """Those that take part now, rank 0's first; at the beginning those of the specification."""
+        self.node: str = request.get("node") or (self.members[0]["name"] if self.members else "")
         self.leader: dict[str, Any] = request.get("leader") or {}
         self.run = str(request.get("run_id", folder.name))
         self.direct = self.spec.get("transport", "pdsh") == "direct"
@@ -86,9 +93,42 @@ class Place:
     def followers(self) -> list[str]:
         return [member["name"] for member in self.members[1:]]
 
-    def first_rank(self, number: int | None = None) -> int:
-        """The lowest rank on a node; by default on this one."""
-        return sum(len(member["slots"]) for member in self.members[: self.rank if number is None else number])
+    @property
+    def rank(self) -> int:
+        """The place of this node among the members."""
+        return [member["name"] for member in self.members].index(self.node) if self.members else 0
+
+    @property
+    def world_size(self) -> int:
+        return world_size(self.members) or int(self.spec["world_size"])
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the job may go on without a node that stays away."""
+        return bool(self.options.get("shrink"))
+
+    @property
+    def own_config(self) -> Path:
+        """The job's own ds_config.json, where it may shrink."""
+        return self.folder / "ds_config.json"
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Go on with these members only."""
+        kept = set(names)
+        self.members = [member for member in self.members if member["name"] in kept]
+
+    def lay_out(self, config: dict[str, Any] | None) -> None:
+        """Write hostfile and ds_config.json of the job's own, as they change when it shrinks; the cluster's stay."""
+        if not self.shrinks:
+            return
+        lines = [f"{member['name']} slots={max(member['slots']) + 1}\n" for member in self.members]
+        write_text(self.folder / "hostfile", "".join(lines))
+        if config is not None:
+            write_text(self.own_config, json.dumps(config, indent=2) + "\n")
+
+    def first_rank(self) -> int:
+        """The lowest rank on this node."""
+        return ranks_by_node(self.members)[self.node].start if self.members else 0
 
     def slots(self) -> list[int]:
         return list(self.members[self.rank]["slots"]) if self.members else []
@@ -103,7 +143,7 @@ class Place:
             found.update(
                 MASTER_ADDR=self.members[0]["address"],
                 MASTER_PORT=str(master_port),
-                WORLD_SIZE=str(self.spec["world_size"]),
+                WORLD_SIZE=str(self.world_size),
                 NODE_RANK=str(self.rank),
                 NNODES=str(len(self.members)),
                 NPROC_PER_NODE=str(len(self.slots())),
@@ -116,6 +156,12 @@ class Place:
             {
                 "@node_rank@": self.rank,
                 "@slots@": len(self.slots()) or 1,
+                "@nodes@": len(self.members) or 1,
+                "@include@": "@".join(
+                    f"{member['name']}:{','.join(map(str, member['slots']))}" for member in self.members
+                ),
+                "@hostfile@": self.folder / "hostfile",
+                "@ds_config@": self.own_config,
                 "@master_port@": values["master_port"],
                 "@logs@": values["logs"],
             },

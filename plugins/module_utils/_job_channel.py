@@ -20,7 +20,7 @@ import os
 import selectors
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Callable
 
@@ -129,16 +129,39 @@ class Hub:
         self.nodes = list(nodes)
         self._wires: dict[str, Wire] = {}
         self._new: list[tuple[Wire, str]] = []
+        self._left: dict[str, dict[str, Any]] = {}
+        self._parting: list[Wire] = []
         self.heard: dict[str, float] = {}
         self._beat_at = clock()
         self._server = socket.create_server((address, port), backlog=256)
         self._server.setblocking(False)
         self.port = int(self._server.getsockname()[1])
 
+    def leave_out(self, nodes: Iterable[str], farewell: dict[str, Any]) -> None:
+        """Go on without these followers. Whichever of them comes back is told so, and heard no more."""
+        for node in nodes:
+            self.nodes.remove(node)
+            self.heard.pop(node, None)
+            self._left[node] = farewell
+            wire = self._wires.pop(node, None)
+            if wire is not None:
+                self._part_with(wire, farewell)
+
+    def _part_with(self, wire: Wire, farewell: dict[str, Any]) -> None:
+        # Not closed at once: with unread data on its way to us, the other end would lose what it is told.
+        wire.send(farewell)
+        wire.since = self._clock()
+        self._parting.append(wire)
+
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
         """What the followers have said since the last call; sends beats."""
         now = self._clock()
         self._accept(now)
+        for wire in list(self._parting):
+            list(wire.receive(now))
+            if not wire.alive or now - wire.since > HANDSHAKE:
+                wire.close()
+                self._parting.remove(wire)
         found: list[tuple[str, dict[str, Any]]] = []
         for wire, nonce in list(self._new):
             for message in wire.receive(now):
@@ -175,13 +198,16 @@ class Hub:
 
     def _greet(self, wire: Wire, nonce: str, message: dict[str, Any], now: float) -> None:
         node, theirs = str(message.get("node")), str(message.get("nonce"))
-        known = node in self.nodes and hmac.compare_digest(
+        known = (node in self.nodes or node in self._left) and hmac.compare_digest(
             str(message.get("proof")), proof(self._secret, nonce, self._run, node, "follower")
         )
         if not known:
             wire.close()
             return
         wire.send({"t": "welcome", "proof": proof(self._secret, theirs, self._run, node, "leader")})
+        if node in self._left:
+            self._part_with(wire, self._left[node])
+            return
         old = self._wires.pop(node, None)
         if old is not None:
             old.close()
@@ -206,7 +232,7 @@ class Hub:
         return {node: now - at for node, at in self.heard.items() if now - at > silence}
 
     def close(self) -> None:
-        for wire in [*self._wires.values(), *(item[0] for item in self._new)]:
+        for wire in [*self._wires.values(), *self._parting, *(item[0] for item in self._new)]:
             wire.flush()
             wire.close()
         self._server.close()

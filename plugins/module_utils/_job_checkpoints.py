@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Which checkpoint a job can go on from, what is missing of it and on which node, and with how many ranks.
+"""Which checkpoint a job can go on from, what is missing of it and on which node.
 
 Also copied into containers: one file, standard library, Python 3.8 or later. What DeepSpeed writes and reads is that of
 deepspeed/runtime/engine.py in 0.15.4, 0.16.9, 0.17.6, 0.18.9 and 0.19.8:
@@ -56,10 +56,6 @@ class Verdict(NamedTuple):
     saved_world_size: int | None = None
     wrong_latest: tuple[str, ...] = ()
     latest: str | None = None
-
-
-class ShrinkError(Exception):
-    """The configuration does not allow that number of ranks. The text says which it does."""
 
 
 def _join(folder: str, name: str) -> str:
@@ -382,6 +378,34 @@ def _damage(tag: _Tag, lacking: list[tuple[str, str]], node_local: bool, listing
     return text
 
 
+def universal_tag(listings: dict[str, dict[str, Any]], members: list[dict[str, Any]]) -> Verdict:
+    """The checkpoint that ``latest_universal`` names, the only one that is loaded with ``load_universal``.
+
+    ds_to_universal has made a folder ``zero`` in it, of which every rank reads its part.
+    """
+    nodes = [str(member["name"]) for member in members]
+    latest = "latest_universal"
+    said = {node: str(listings.get(node, {}).get("latest", {}).get(latest) or "") for node in nodes}
+    tag = next((text for text in said.values() if text), None)
+    if tag is None:
+        return Verdict(None, None, False, [], f"There is no {latest} yet: the job starts from the beginning.")
+    missing = [(node, latest) for node in nodes if said[node] != tag]
+    for node in nodes:
+        files = listings.get(node, {}).get("files", [])
+        if not any(path.startswith(f"{tag}/zero/") and size > 0 for path, size in files):
+            missing.append((node, f"{tag}/zero"))
+    step = _Tag(tag.replace("_universal", "")).step
+    if missing:
+        node, path = missing[0]
+        advice = (
+            f"Universal checkpoint {tag} can not be used: {path} on {node} is missing or another one. Use a folder "
+            "that all nodes share, or copy it."
+        )
+        return Verdict(tag, step, False, missing, advice, latest=latest)
+    advice = f"The job can go on from universal checkpoint {tag}; what was saved later was not converted."
+    return Verdict(tag, step, True, [], advice, latest=latest)
+
+
 def universal(zero_stage: int, saved: int, world_size: int) -> tuple[bool, str]:
     """Whether a checkpoint of ``saved`` ranks can be loaded as it is by ``world_size`` ranks, and how else.
 
@@ -401,94 +425,3 @@ def universal(zero_stage: int, saved: int, world_size: int) -> tuple[bool, str]:
         f"--output_folder TAG_universal{inject}; write TAG_universal into the file latest_universal; start with "
         f"checkpoint.load_universal: true. Or load the weights alone ({weights}) and lose the optimizer's state."
     )
-
-
-def shrink(config: dict[str, Any], old_world: int, new_world: int) -> tuple[dict[str, Any], str]:
-    """The configuration for fewer (or more) ranks, with train_batch_size and micro batch as before, or ShrinkError."""
-    elastic = config.get("elasticity")
-    if isinstance(elastic, dict) and elastic.get("enabled") is True:
-        raise ShrinkError("elasticity sets the batch sizes itself: shrink by hand, within its min_gpus and max_gpus.")
-    keys = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
-    for key in keys:
-        value = config.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise ShrinkError(
-                f"{key} is {value!r}: the script sets it, so the batch for {new_world} ranks is not known here. "
-                "Give the three batch sizes as numbers in ds_config.json, and the same to the script."
-            )
-    total, micro, steps = (config.get(key) for key in keys)
-    if total is None and micro is None:
-        raise ShrinkError("ds_config.json has neither train_batch_size nor train_micro_batch_size_per_gpu: give one.")
-    group, refusal = _group(config, old_world)
-    if refusal:
-        raise ShrinkError(refusal)
-    ranks = old_world // group
-    micro = micro or max(1, (total or 0) // (ranks * (steps or 1)))
-    steps = steps or (total // (micro * ranks) if total and micro else 1)
-    total = total or micro * steps * ranks
-    if total != micro * steps * ranks:
-        raise ShrinkError(
-            f"train_batch_size {total} is not micro batch {micro} * accumulation {steps} * {ranks} data-parallel "
-            "ranks: the configuration does not fit the job as it is."
-        )
-    possible = [
-        world
-        for world in range(1, old_world + 1)
-        if not _group(config, world)[1] and total % (micro * (world // group)) == 0
-    ]
-    below = [world for world in possible if world < new_world][-1:]
-    near = below + [world for world in possible if world > new_world][:1]
-    offers = f"Possible near it: {' or '.join(str(world) for world in near)} ranks." if near else ""
-    refusal = _group(config, new_world)[1]
-    if not refusal and new_world not in possible and total % (micro * (new_world // group)):
-        refusal = (
-            f"train_batch_size {total} can not be kept with {new_world} ranks: it is not a multiple of "
-            f"micro batch {micro} * {new_world // group} data-parallel ranks."
-        )
-    if refusal:
-        raise ShrinkError(f"{refusal} {offers}".strip())
-    after = total // (micro * (new_world // group))
-    changed = {**config, **dict(zip(keys, (total, micro, after)))}
-    if "data_parallel_size" in config:
-        changed["data_parallel_size"] = new_world // group
-    return changed, (
-        f"{new_world} instead of {old_world} ranks: gradient_accumulation_steps {steps} becomes {after}, so "
-        f"train_batch_size stays {total} and the micro batch {micro}; a step takes {after / steps:.3g} times as long."
-    )
-
-
-_TOGETHER = (("pipeline", "stages"), ("tensor_parallel", "autotp_size"), ("sequence_parallel_size",))
-"""Sizes of groups of ranks that work on one batch together."""
-_AMONG = (
-    ("expert_parallel", "autoep_size"),
-    ("zero_optimization", "zero_hpz_partition_size"),
-    ("zero_optimization", "mics_shard_size"),
-)
-"""Sizes of groups into which the data-parallel ranks are split."""
-
-
-def _group(config: dict[str, Any], world_size: int) -> tuple[int, str]:
-    """Ranks that work on one batch together, and why ``world_size`` can not be split into such groups."""
-    group, refusal = 1, ""
-    for path in _TOGETHER:
-        size = _at(config, path)
-        if path[-1] == "autotp_size" and not size:
-            size = _at(config, ("tensor_parallel", "tp", "tp_size"))
-        if path[-1] == "stages" and isinstance(size, str):
-            return 1, f"pipeline.stages is {size!r}: the script sets it, so the ranks it takes are not known here."
-        if isinstance(size, int) and size > 1:
-            group *= size
-            if world_size % group and not refusal:
-                refusal = f"{'.'.join(path)} {size} does not fit {world_size} ranks."
-    ranks = world_size // group
-    for path in _AMONG:
-        size = _at(config, path)
-        if isinstance(size, int) and size > 1 and ranks % size and not refusal:
-            refusal = f"{'.'.join(path)} {size} does not divide the {ranks} data-parallel ranks of {world_size}."
-    return group, refusal
-
-
-def _at(config: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        config = config.get(key) if isinstance(config, dict) else None
-    return config

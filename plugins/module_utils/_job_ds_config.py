@@ -17,7 +17,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_batch import batch_ranks
+except ImportError:  # in a job's folder, where the files lie side by side
+    from _job_batch import batch_ranks  # type: ignore[import-not-found,no-redef]
+
 AUTO = "auto"
+BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+MESH = ("sequence_parallel_size", "data_parallel_size")
 LONGEST = 2000
 """Characters of a refusal: pydantic quotes the input, which may be large."""
 
@@ -40,6 +47,21 @@ def filled_in(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
+def for_ranks(config: dict[str, Any], world_size: int) -> tuple[dict[str, Any], int]:
+    """The configuration and the number of ranks for which DeepSpeed would read it, once the script has its model.
+
+    Where only the script knows the ranks, a batch that is given in full can not be judged.
+    """
+    ranks, (path, words) = batch_ranks(config, world_size)
+    if path:
+        raise ValueError(f"{path} {words}")
+    # The mesh is DeepSpeed's way to these ranks; without it, newer releases would divide once more.
+    config = {key: value for key, value in config.items() if key not in MESH}
+    if ranks is None and all(key in config for key in BATCH):
+        config.pop(BATCH[0])
+    return config, ranks or 1
+
+
 def verdict(path: str, world_size: int) -> dict[str, str]:
     """What DeepSpeed says of the file."""
     try:
@@ -49,14 +71,17 @@ def verdict(path: str, world_size: int) -> dict[str, str]:
             return {"release": "", "refusal": ""}
         raise
     read = importlib.import_module("deepspeed.runtime.config").DeepSpeedConfig
-    # DeepSpeed asks torch.distributed, which is not initialized here, and would take 1.
     comm = importlib.import_module("deepspeed.comm")
-    vars(comm).update(get_rank=lambda *args, **kwargs: 0, get_world_size=lambda *args, **kwargs: world_size)
     refusal = ""
     try:
-        config = json.loads(Path(path).read_text(encoding="utf-8"))
-        autos = isinstance(config, dict) and without_auto(config) != config
-        read(filled_in(config) if autos else path)
+        config: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        given, ranks = config, world_size
+        if isinstance(config, dict):
+            autos = without_auto(config) != config
+            given, ranks = for_ranks(filled_in(config) if autos else config, world_size)
+        # DeepSpeed asks torch.distributed, which is not initialized here, and would take 1.
+        vars(comm).update(get_rank=lambda *args, **kwargs: 0, get_world_size=lambda *args, **kwargs: ranks)
+        read(path if given == config else given)
     except Exception as error:  # DeepSpeed raises ValueError, AssertionError, TypeError and pydantic's own
         refusal = f"{type(error).__name__}: {error}"[:LONGEST]
     return {"release": str(deepspeed.__version__), "refusal": refusal}

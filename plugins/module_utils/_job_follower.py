@@ -55,7 +55,6 @@ class Follower(Supervisor):
         self._steps: list[tuple[int, str]] = []
         self._voices = Voices()
         self._told: dict[str, Any] = {}
-        self._mourned: set[int] = set()
         self._active_at = 0.0
         self._greeted = 0
         if self.restarts.wanted:
@@ -111,21 +110,27 @@ class Follower(Supervisor):
 
     def _leader_gone(self, place: Place) -> dict[str, Any]:
         why = f" ({self.link.problem})" if self.link.problem else ""
+        # Its supervisor keeps the job's state and log: nobody else could say how it went on.
+        advice = " Without the node of rank 0 a job can not go on with fewer." if place.shrinks else ""
         return {
             "t": "bye",
             "state": "failed",
             "reason": f"the leader of the job, on {place.members[0]['name']}, has not been heard for "
-            f"{self.link.silent():.0f} s{why}: this node's part was ended. Look at that node.",
+            f"{self.link.silent():.0f} s{why}: this node's part was ended.{advice} Look at that node, or launch again "
+            "and leave it out with deepspeed_launch_exclude.",
         }
 
     def _start(self, place: Place, message: dict[str, Any]) -> None:
+        place.keep(message["members"])
+        self._voices = Voices()
         logs = self.part.begin(int(message["attempt"]), place.first_rank())
         self._told = {}
         self.state["attempt"] = message["attempt"]
-        if not place.direct:  # the leader's launcher comes over ssh; here its ranks are watched
-            return
         values = {**message, "logs": str(logs)}
         try:
+            place.lay_out(message["config"])
+            if not place.direct:  # the leader's launcher comes over ssh; here its ranks are watched
+                return
             self.part.start(place.command(values), place.environment(message["master_port"]), place.spec["chdir"])
         except OSError as error:
             self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": str(error)})
@@ -138,10 +143,7 @@ class Follower(Supervisor):
 
     def _report(self) -> None:
         """Tell the leader what is new."""
-        for rank, code in self.part.exits.items():
-            if code and rank not in self._mourned:
-                self._mourned.add(rank)
-                self._lines = [(rank, line) for line in self._voices.before(rank)] + self._lines
+        self._lines = [*self._voices.last_words(self.part.exits), *self._lines]
         if self._lines:
             self.link.send({"t": "lines", "lines": self._lines})
         if self._steps or self.part.active_at > self._active_at:

@@ -21,8 +21,10 @@ from urllib.parse import quote
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _job_base,
+    _job_batch,
     _job_channel,
     _job_checkpoints,
+    _job_comeback,
     _job_diagnose,
     _job_ds_config,
     _job_exits,
@@ -31,9 +33,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _job_judge,
     _job_leader,
     _job_log,
+    _job_members,
+    _job_nodes,
     _job_part,
     _job_progress,
+    _job_ready,
     _job_restarts,
+    _job_shrink,
     _job_summary,
     _job_supervisor,
     _job_voices,
@@ -41,6 +47,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Container, JobError, whole_lines
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import GRACE, now_text, write_json
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
 
 START_TIMEOUT = 15.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
@@ -49,8 +56,10 @@ STOP_TIMEOUT = 3 * GRACE + 10
 SOURCES = {
     "supervisor.py": _job_supervisor,
     "_job_base.py": _job_base,
+    "_job_batch.py": _job_batch,
     "_job_channel.py": _job_channel,
     "_job_checkpoints.py": _job_checkpoints,
+    "_job_comeback.py": _job_comeback,
     "_job_diagnose.py": _job_diagnose,
     "_job_ds_config.py": _job_ds_config,
     "_job_exits.py": _job_exits,
@@ -59,15 +68,20 @@ SOURCES = {
     "_job_judge.py": _job_judge,
     "_job_leader.py": _job_leader,
     "_job_log.py": _job_log,
+    "_job_members.py": _job_members,
+    "_job_nodes.py": _job_nodes,
     "_job_part.py": _job_part,
     "_job_progress.py": _job_progress,
+    "_job_ready.py": _job_ready,
     "_job_restarts.py": _job_restarts,
+    "_job_shrink.py": _job_shrink,
     "_job_summary.py": _job_summary,
     "_job_voices.py": _job_voices,
 }
 """What runs inside the container."""
 RUN_FILES = (
     *("launcher.log", "node.log", "ranks", "supervisor.log", "summary.json", "environment", "resumes", "stop"),
+    *("hostfile", "ds_config.json"),
     *(*SOURCES, "spec.json", "state.json"),
 )
 """What belongs to one run. state.json comes last: until it is moved, a rotation that was interrupted is done again."""
@@ -265,10 +279,12 @@ class JobRunner:
         inside: str,
         *,
         place: Mapping[str, Any] = MappingProxyType({}),
+        versions: Mapping[str, Any] = MappingProxyType({}),
     ) -> dict[str, Any]:
         """Start a run in the container ``found`` and wait until its supervisor has reported.
 
         ``place``: this node's part of it: ``node``, ``leader``, ``options``, and ``run`` where the leader has counted.
+        ``versions``: releases that were seen before the start, for the summary.
         """
         state = self._store.prepare(
             spec,
@@ -279,11 +295,13 @@ class JobRunner:
                 "started_at": now_text(),
                 "heartbeat": self._clock(),
                 "container": container or None,
-                **{key: spec.get(key) for key in ("launcher", "transport", "runtime", "members")},
+                **{key: spec.get(key) for key in ("launcher", "transport", "runtime")},
+                "members": placed(spec.get("members") or []),
                 "container_id": found.id,
                 "container_started_at": found.started_at,
                 "world_size_expected": spec["world_size"],
                 "nodes_expected": spec["nodes"],
+                "versions": dict(versions),
                 **({"run_id": place["run_id"]} if "run_id" in place else {}),
             },
             place,

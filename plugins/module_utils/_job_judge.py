@@ -20,6 +20,7 @@ try:
     )
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_exits import exit_meaning
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_log import LogWatch
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import ranks_by_node
 except ImportError:  # in a job's folder, where the files lie side by side
     from _job_diagnose import (  # type: ignore[import-not-found,no-redef]
         Diagnosis,
@@ -28,6 +29,7 @@ except ImportError:  # in a job's folder, where the files lie side by side
     )
     from _job_exits import exit_meaning  # type: ignore[import-not-found,no-redef]
     from _job_log import LogWatch  # type: ignore[import-not-found,no-redef]
+    from _job_members import ranks_by_node  # type: ignore[import-not-found,no-redef]
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Judge:
 
     def __init__(self, spec: dict[str, Any], members: list[dict[str, Any]], world_size: int) -> None:
         self._launcher = spec.get("launcher", "deepspeed")
-        self._members = members
+        self._ranks = ranks_by_node(members)
         self._world_size, self._nodes = world_size, len(members) or int(spec["nodes"])
         self._pdsh = spec.get("transport", "pdsh") != "direct"
         self.watch = LogWatch()
@@ -94,9 +96,9 @@ class Judge:
         """A node whose launcher ended with 0 before its ranks: a signal ended launch.py, and its ranks live on."""
         if self._pdsh or self._launcher != "deepspeed":
             return ""
-        slots = {str(member["name"]): len(member["slots"]) for member in self._members}
         done = self.watch.successes_of
-        return next((node for node, code in codes.items() if code == 0 and done.get(node, 0) < slots[node]), "")
+        short = [node for node, ranks in self._ranks.items() if done.get(node, 0) < len(ranks)]
+        return next((node for node, code in codes.items() if code == 0 and node in short), "")
 
     def why(self, codes: dict[str, int | None], ranks: dict[int, int]) -> Failure | None:
         """Why the job, whose launchers have ended or must be ended, did not succeed; ``None`` when it did."""
@@ -167,21 +169,10 @@ class Judge:
         return next(iter(told), own or next((code for code in codes.values() if code), 0))
 
     def _node_of(self, rank: int) -> str:
-        for member in self._members:
-            if rank in self._ranks_of(member["name"]):
-                return str(member["name"])
-        return ""
-
-    def _ranks_of(self, node: str) -> list[int]:
-        first = 0
-        for member in self._members:
-            if member["name"] == node:
-                return list(range(first, first + len(member["slots"])))
-            first += len(member["slots"])
-        return []
+        return next((node for node, ranks in self._ranks.items() if rank in ranks), "")
 
     def _only_rank(self, node: str) -> int | None:
-        ranks = self._ranks_of(node)
+        ranks = self._ranks.get(node, range(0))
         return ranks[0] if len(ranks) == 1 else None
 
     def describe(self, failure: Failure) -> dict[str, Any]:

@@ -13,11 +13,19 @@ from pathlib import Path
 from typing import Any
 
 try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_checkpoints import Verdict, newest
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_checkpoints import (
+        Verdict,
+        newest,
+        universal_tag,
+    )
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_judge import Failure
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_shrink import is_universal, zero_stage
 except ImportError:  # in a job's folder, where the files lie side by side
-    from _job_checkpoints import Verdict, newest  # type: ignore[import-not-found,no-redef]
+    from _job_checkpoints import Verdict, newest, universal_tag  # type: ignore[import-not-found,no-redef]
     from _job_judge import Failure  # type: ignore[import-not-found,no-redef]
+    from _job_members import placed  # type: ignore[import-not-found,no-redef]
+    from _job_shrink import is_universal, zero_stage  # type: ignore[import-not-found,no-redef]
 
 HOPELESS = ("script", "configuration", "environment")
 """Kinds of failure that another start would only repeat."""
@@ -68,10 +76,9 @@ def judge(
             config = json.loads(Path(ds_config).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             config = {}
-    checkpoint = config.get("checkpoint") if isinstance(config, dict) else {}
+    config = config if isinstance(config, dict) else {}
+    checkpoint = config.get("checkpoint")
     local = isinstance(checkpoint, dict) and checkpoint.get("use_node_local_storage") is True
-    first, placed = 0, []
-    for member in members:
-        placed.append({**member, "first_rank": first})
-        first += len(member["slots"])
-    return newest(listings, placed, None, local, world_size)
+    if is_universal(config) and zero_stage(config):
+        return universal_tag(listings, members)
+    return newest(listings, placed(members), None, local, world_size)

@@ -110,13 +110,14 @@ def summary(
     """What summary.json holds. ``spec`` and ``state`` as in spec.json (its ``spec``) and state.json.
 
     Curve points come from ``history``, else from ``state["figures"]["history"]``. A key of ``versions`` that is not
-    given is filled in where spec or state know it, else null.
+    given is filled in where spec or state know it (``state["versions"]``: as seen before the start), else null.
     """
     hide = hider({str(name): str(value) for name, value in _mapping(spec.get("environment")).items()})
     figures = dict(_mapping(state.get("figures")))
     points = figures.pop("history", None) or []
     fingerprint = _mapping(spec.get("fingerprint"))
-    known = {"deepspeed": state.get("deepspeed_version"), "image": fingerprint.get("image")}
+    known = {**_mapping(state.get("versions")), "image": fingerprint.get("image")}
+    known["deepspeed"] = state.get("deepspeed_version") or known.get("deepspeed")
     ranks = _mapping(state.get("ranks"))
     content = {
         "name": state.get("name"),
@@ -132,10 +133,12 @@ def summary(
         "spec_hash": state.get("spec_hash"),
         "versions": {
             **{name: known.get(name) for name in VERSIONS},
+            **{name: value for name, value in known.items() if value is not None},
             **{name: value for name, value in (versions or {}).items() if value is not None},
         },
         "world_size": {"expected": state.get("world_size_expected"), "seen": state.get("world_size_seen")},
         "nodes": {"expected": state.get("nodes_expected"), "seen": state.get("nodes_seen")},
+        "shrunk_from": state.get("shrunk_from"),
         "members": state.get("members") or [],
         "ranks": {
             rank: {"node": _mapping(ranks[rank]).get("node"), "exit_code": _mapping(ranks[rank]).get("exit_code")}

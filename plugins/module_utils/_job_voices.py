@@ -8,6 +8,8 @@ Copied into containers beside the supervisor: standard library, Python 3.8 or la
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 try:
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_progress import Loud, counts
 except ImportError:  # in a job's folder, where the files lie side by side
@@ -18,11 +20,12 @@ STEP_INTERVAL = 2.0
 
 
 class Voices:
-    """The ranks of one node."""
+    """The ranks of one node, in one attempt."""
 
     def __init__(self) -> None:
         self._loud: dict[int, Loud] = {}
         self._told: dict[int, float] = {}
+        self._mourned: set[int] = set()
 
     def hear(self, rank: int | None, line: str, now: float) -> tuple[list[str], str]:
         """The lines to pass on for the log, and a line to pass on for its figures, or an empty one."""
@@ -35,6 +38,8 @@ class Voices:
             step = line
         return loud, step
 
-    def before(self, rank: int) -> list[str]:
-        """What a rank that has failed said last and was not passed on."""
-        return self._loud[rank].before() if rank in self._loud else []
+    def last_words(self, exits: Mapping[int, int]) -> list[tuple[int, str]]:
+        """What each rank that has failed by now said last and was not passed on; once for each rank."""
+        failed = [rank for rank, code in exits.items() if code and rank in self._loud and rank not in self._mourned]
+        self._mourned.update(failed)
+        return [(rank, line) for rank in failed for line in self._loud[rank].before()]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_node import (
@@ -20,7 +21,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_node im
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, listing
 
-_SSH_REMEDIES = (
+SSH_REMEDIES = (
     (r"not resolve|Name or service|name resolution", f"{SITE} overlay_network,training_container"),
     (r"Permission denied|Host key|identification|Too many auth", f"{SITE} ssh_trust"),
     (r"refused", f"{SITE} training_container starts its sshd again"),
@@ -57,9 +58,13 @@ def check_versions(nodes: Sequence[Node]) -> Iterator[Problem]:
     elif len(whole) > 1:
         yield Problem("python", f"its version differs a little between the nodes: {shown(whole)}", "", fatal=False)
     for package in dict.fromkeys(name for node in nodes for name in node.answer["versions"]):
-        found = by(nodes, lambda node, name=package: node.answer["versions"].get(name) or "none")  # type: ignore[misc]
+        found = by(nodes, partial(_version, package))
         if len(found) > 1:
             yield Problem(package, f"its version differs between the nodes: {shown(found)}", _same_releases(nodes))
+
+
+def _version(package: str, node: Node) -> str:
+    return str(node.answer["versions"].get(package) or "none")
 
 
 def _same_releases(nodes: Sequence[Node]) -> str:
@@ -109,7 +114,7 @@ def check_ssh(nodes: Sequence[Node]) -> Iterator[Problem]:
     """Every node reaches every other by ssh."""
     failures = {(node.name, target): words for node in nodes for target, words in node.answer["ssh"].items() if words}
     for sources, targets, words in group(failures):
-        remedy = next((text for pattern, text in _SSH_REMEDIES if re.search(pattern, words)), f"{SITE} ssh_trust")
+        remedy = next((text for pattern, text in SSH_REMEDIES if re.search(pattern, words)), f"{SITE} ssh_trust")
         yield Problem(listing(sources), f"cannot reach {listing(targets)} by ssh ({words})", remedy)
 
 

@@ -34,6 +34,8 @@ class Launch:
     prefix: list[str] = field(default_factory=list)
     include: str = ""
     config_argument: str = ""
+    shrink: bool = False
+    """Whether nodes may be left out later: then their number and files are filled in, too."""
 
 
 class LaunchError(Exception):
@@ -57,25 +59,28 @@ def command(launch: Launch) -> list[str]:
         )
     script = [launch.script, *launch.args]
     if launch.config_argument:
-        script += [launch.config_argument, f"{launch.etc}/ds_config.json"]
+        script += [launch.config_argument, "@ds_config@" if launch.shrink else f"{launch.etc}/ds_config.json"]
     start = {"deepspeed": _deepspeed, "torchrun": _torchrun, "per_node": _per_node}[launch.launcher]
     return [*launch.prefix, *start(launch), *script]
 
 
 def _deepspeed(launch: Launch) -> list[str]:
     how = ["--no_ssh", "--node_rank", "@node_rank@"] if launch.transport == "direct" else ["--launcher", "pdsh"]
+    hostfile = "@hostfile@" if launch.shrink else f"{launch.etc}/hostfile"
+    include = "@include@" if launch.shrink else launch.include
     return [
-        *("deepspeed", "--hostfile", f"{launch.etc}/hostfile", *how),
+        *("deepspeed", "--hostfile", hostfile, *how),
         # Always given: DeepSpeed would take the first word of `hostname -I`, which can be the gateway bridge.
         *("--master_addr", launch.master, "--master_port", "@master_port@", "--enable_each_rank_log", "@logs@"),
-        *(["--include", launch.include] if launch.include else []),
+        *(["--include", include] if include else []),
         *launch.launcher_args,
     ]
 
 
 def _torchrun(launch: Launch) -> list[str]:
+    nodes = "@nodes@" if launch.shrink else str(launch.nodes)
     return [
-        *("torchrun", "--nnodes", str(launch.nodes), "--node-rank", "@node_rank@", "--nproc-per-node", "@slots@"),
+        *("torchrun", "--nnodes", nodes, "--node-rank", "@node_rank@", "--nproc-per-node", "@slots@"),
         *("--master-addr", launch.master, "--master-port", "@master_port@", "--log-dir", "@logs@", "--redirects", "3"),
         *launch.launcher_args,
     ]

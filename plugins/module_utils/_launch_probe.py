@@ -25,6 +25,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable
@@ -250,16 +251,16 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
     until = began + asked.get("patience", PATIENCE)
     waiting = Parallel()
     for name in asked["ssh"]:
-        waiting.add("ssh", name, lambda name=name: try_ssh(name, asked["ssh_config"], until - began))  # type: ignore[misc]
+        waiting.add("ssh", name, partial(try_ssh, name, asked["ssh_config"], until - began))
     for name, host in asked["names"].items():
-        waiting.add("name", name, lambda host=host: resolve(host, until))  # type: ignore[misc]
+        waiting.add("name", name, partial(resolve, host, until))
     smi = {
         "list": ["-L"],
         "gpus": ["--query-gpu=index,uuid,memory.used,memory.total,compute_mode", "--format=csv,noheader,nounits"],
         "apps": ["--query-compute-apps=gpu_uuid,pid,used_memory,process_name", "--format=csv,noheader,nounits"],
     }
     for name, words in smi.items() if asked["smi"] else ():
-        waiting.add("smi", name, lambda words=words: run(["nvidia-smi", *words], SMI_PATIENCE))  # type: ignore[misc]
+        waiting.add("smi", name, partial(run, ["nvidia-smi", *words], SMI_PATIENCE))
 
     chdir = Path(asked["chdir"] or Path.cwd())
 
@@ -280,6 +281,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "chdir": look_at_path(str(chdir)),
         "script": look_at_file(inside(asked["script"])) if asked["script"] else None,
         "ds_config": look_at_file(inside(asked["ds_config"])) if asked["ds_config"] else None,
+        "hostfile": look_at_file(inside(asked["hostfile"])) if asked["hostfile"] else None,
         "paths": {path: look_at_path(inside(path)) for path in asked["data_paths"]},
         "checkpoints": look_at_space(inside(asked["checkpoints"])) if asked["checkpoints"] else None,
         "port": look_at_port(asked["master_port"]) if asked["master_port"] else None,

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import os
 import subprocess
@@ -14,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _launch_locks, _launch_probe
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _handed_source, _launch_locks, _launch_probe
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import (
     NOT_STARTED,
     TIMED_OUT,
@@ -23,18 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io imp
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
 
-BOOT = """\
-import sys
-sys.path[:] = [path for path in sys.path if path]
-import json, types
-given = json.load(sys.stdin)
-for name, source in given["sources"]:
-    sys.modules[name] = types.ModuleType(name)
-    exec(compile(source, name, "exec"), sys.modules[name].__dict__)
-sys.modules["_launch_probe"].main(given["asked"])
-"""
-"""The whole command line: what is asked, and the program, come over standard input. Nothing is written to any disk."""
-SOURCES = {"_launch_locks": _launch_locks, "_launch_probe": _launch_probe}
+SOURCES = (_launch_locks, _launch_probe)
 """What runs there, in the order in which one needs the other."""
 TIMEOUT = _launch_probe.SMI_PATIENCE + 30
 """Seconds for a look. It ends itself much earlier; this is for an engine that hangs."""
@@ -102,15 +90,9 @@ def image_content(image: Mapping[str, Any]) -> str:
     return f"sha256:{hashlib.sha256(json.dumps(layers).encode()).hexdigest()}" if layers else ""
 
 
-def command_for(container: str | None, wrapper: Sequence[str], python: str) -> list[str]:
-    prefix = ["docker", "exec", "-i", container] if container else []
-    return [*prefix, *wrapper, python, "-B", "-c", BOOT]
-
-
 def request_for(asked: Mapping[str, Any]) -> str:
-    # The source, not the file: on a target this module runs out of a zip archive.
-    sources = [(name, inspect.getsource(source)) for name, source in SOURCES.items()]
-    return json.dumps({"sources": sources, "asked": dict(asked)})
+    """Return what the look takes on its standard input."""
+    return _handed_source.request_for(SOURCES, asked)
 
 
 def read_answer(text: str) -> dict[str, Any] | None:

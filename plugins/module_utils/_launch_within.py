@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _launch_gpus
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_node import (
@@ -99,13 +100,14 @@ def check_port(nodes: Sequence[Node]) -> Iterator[Problem]:
 
 
 def check_files(nodes: Sequence[Node]) -> Iterator[Problem]:
-    """Script, configuration and data are there, and the first two are the same everywhere."""
+    """Script, configuration, hostfile and data are there, and the first three are the same everywhere."""
     again = f"{SITE} workspace"
+    files = (("script", again), ("ds_config", f"{SITE} ds_config"), ("hostfile", f"{SITE} hostfile"))
     for node in nodes:
         answer = node.answer
         if answer["chdir"]:
             yield Problem(node.name, f"the working directory {node.asked['chdir']} {answer['chdir']}", again)
-        for what, remedy in (("script", again), ("ds_config", f"{SITE} ds_config")):
+        for what, remedy in files:
             if answer[what] and answer[what]["error"]:
                 yield Problem(node.name, f"{what} {answer[what]['path']} {answer[what]['error']}", remedy)
         for path, error in answer["paths"].items():
@@ -114,11 +116,15 @@ def check_files(nodes: Sequence[Node]) -> Iterator[Problem]:
                     "bring it there, or mount it (training_container_volumes)" if node.contained else "bring it there"
                 )
                 yield Problem(node.name, f"{path} of deepspeed_launch_data_paths {error}", remedy)
-    for what, remedy in (("script", again), ("ds_config", f"{SITE} ds_config")):
-        found = by(nodes, lambda node, key=what: (node.answer[key] or {}).get("sha256"))  # type: ignore[misc]
+    for what, remedy in files:
+        found = by(nodes, partial(_digest, what))
         if len(found) > 1:
             shown = "; ".join(f"one on {names(where)}" for where in found.values())
             yield Problem(what, f"its content differs between the nodes: {shown}", remedy)
+
+
+def _digest(what: str, node: Node) -> str:
+    return str((node.answer[what] or {}).get("sha256") or "")
 
 
 def check_space(nodes: Sequence[Node]) -> Iterator[Problem]:

@@ -103,6 +103,7 @@ def swarm_facts(
         "cluster_id": (swarm or {}).get("ID"),
         "labels": spec.get("Labels") or {},
         "data_path_port": (swarm or {}).get("DataPathPort") or None,
+        "default_addr_pool": (swarm or {}).get("DefaultAddrPool") or [],
         "nodes": [_swarm_node(node) for node in nodes or []],
     }
 
@@ -117,6 +118,7 @@ def _swarm_node(node: dict[str, Any]) -> dict[str, Any]:
         "state": status.get("State"),
         "addr": status.get("Addr"),
         "leader": bool(manager.get("Leader")),
+        "reachability": manager.get("Reachability"),
     }
 
 

@@ -93,8 +93,11 @@ def package_facts(names: list[str]) -> dict[str, str | None]:
     return parse_dpkg(answer.stdout, names)
 
 
-def file_facts(path: str, *, content: bool, block: str | None) -> dict[str, Any]:
-    """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file."""
+def file_facts(path: str, *, content: bool, block: str | None, mark: str | None = None) -> dict[str, Any]:
+    """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file.
+
+    With ``mark``, ``marked`` says whether the file's first line holds that text.
+    """
     absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     try:
         status = Path(path).stat()
@@ -109,6 +112,9 @@ def file_facts(path: str, *, content: bool, block: str | None) -> dict[str, Any]
     }
     if not stat.S_ISREG(status.st_mode):
         return facts
+    if mark is not None:
+        with Path(path).open("rb") as file:
+            facts["marked"] = mark.encode() in file.readline(_CHUNK)
     if block is None and not content:
         facts["sha256"] = file_digest(path)
         return facts

@@ -73,6 +73,15 @@ def collect(
     return Report(tuple(problem for problem in merged.values() if problem.fatal), tuple(warnings), checked)
 
 
+def missing(host: str, what: str) -> Problem:
+    """Return the problem that a host's facts do not tell ``what``."""
+    return Problem(
+        host,
+        f"what was found there does not say {what}",
+        "run the playbook again; if it stays so, look at the output of swarmspeed.cluster.node_facts for this host",
+    )
+
+
 def mapping(value: Any) -> Mapping[str, Any]:
     """Return the value where it is a mapping, else an empty one."""
     return value if isinstance(value, Mapping) else {}

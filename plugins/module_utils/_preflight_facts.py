@@ -15,8 +15,8 @@ from typing import Any, Callable
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
     Problem,
     mapping,
+    missing,
     number,
-    texts,
     whole,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_docker import check_docker, check_toolkit
@@ -24,10 +24,24 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driv
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_launch import (
     check_ds_config,
     check_hostfile,
+    check_shrink,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_members import (
+    check_host_names,
+    check_swarm_fixed,
+    check_swarm_managers,
+    check_swarm_ports,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_nccl import check_interfaces
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_overlay import (
+    check_overlay_encryption,
+    check_overlay_mtu,
+    check_overlay_names,
+    check_overlay_network,
+    check_overlay_subnet,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_swarm import check_foreign_swarm
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import Wanted
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import SubnetError, collisions
 
 PYTHON = (3, 9)
 """The lowest Python on a host: Debian 12 and Ubuntu 22.04 have 3.11 and 3.10."""
@@ -56,14 +70,6 @@ class Facts:
         return {host: mapping(facts.get(name)) for host, facts in self.present().items()}
 
 
-def _missing(host: str, what: str) -> Problem:
-    return Problem(
-        host,
-        f"what was found there does not say {what}",
-        "run the playbook again; if it stays so, look at the output of swarmspeed.cluster.node_facts for this host",
-    )
-
-
 def check_reachable(facts: Facts) -> Iterator[Problem]:
     """Every host answered and could be looked at."""
     for host in dict.fromkeys([*facts.unreachable, *facts.hosts]):
@@ -88,7 +94,7 @@ def check_distribution(facts: Facts) -> Iterator[Problem]:
     for host, system in facts.sections("system").items():
         name, release = system.get("distribution"), str(system.get("release") or "")
         if not isinstance(name, str):
-            yield _missing(host, "which distribution it runs")
+            yield missing(host, "which distribution it runs")
         elif release not in supported.get(name, ()):
             yield Problem(
                 host,
@@ -102,7 +108,7 @@ def check_systemd(facts: Facts) -> Iterator[Problem]:
     needed = "brings back what was opened in the firewall" if facts.bare else "starts and watches Docker"
     for host, system in facts.sections("system").items():
         if not isinstance(system.get("systemd"), bool):
-            yield _missing(host, "whether systemd runs")
+            yield missing(host, "whether systemd runs")
         elif not system["systemd"]:
             yield Problem(
                 host,
@@ -118,7 +124,7 @@ def check_python(facts: Facts) -> Iterator[Problem]:
         version = system.get("python")
         parts = [whole(part) for part in str(version).split(".")[:2]]
         if not isinstance(version, str) or len(parts) < 2 or None in parts:
-            yield _missing(host, "which Python it has")
+            yield missing(host, "which Python it has")
         elif tuple(part or 0 for part in parts) < PYTHON:
             yield Problem(
                 host,
@@ -138,7 +144,7 @@ def check_clock(facts: Facts) -> Iterator[Problem]:
     for host, clock in facts.sections("clock").items():
         offset, uncertainty = number(clock.get("offset")), number(clock.get("uncertainty"))
         if offset is None or uncertainty is None:
-            yield _missing(host, "how its clock stands")
+            yield missing(host, "how its clock stands")
         elif abs(offset) - abs(uncertainty) > limit:
             yield Problem(
                 host,
@@ -175,7 +181,7 @@ def check_disk(facts: Facts) -> Iterator[Problem]:
                 continue
             free = whole(mapping(disk.get(path)).get("free_bytes"))
             if free is None:
-                yield _missing(host, f"how much space is free at {path}")
+                yield missing(host, f"how much space is free at {path}")
             elif free < need.size:
                 yield Problem(
                     host,
@@ -198,66 +204,6 @@ def check_image(facts: Facts) -> Iterator[Problem]:
             )
 
 
-def check_overlay_subnet(facts: Facts) -> Iterator[Problem]:
-    """The wanted subnet of the overlay overlaps no interface, route or other Docker network of any host.
-
-    Docker keeps an overlay's interfaces in network namespaces of their own, so that an overlay which is up already does
-    not appear among a host's routes: whatever overlaps is something else.
-    """
-    subnet = facts.wanted.overlay_subnet
-    if not subnet or facts.wanted.network_mode == "host" or facts.bare:
-        return
-    remedy = "choose another overlay_network_subnet, or remove the variable to have a free one chosen"
-    try:
-        collisions(subnet, {})
-    except SubnetError as error:
-        yield Problem("overlay_network_subnet", str(error).rstrip("."), remedy)
-        return
-    for host, fabric in facts.sections("fabric").items():
-        if not isinstance(fabric.get("interfaces"), list) or not isinstance(fabric.get("routes"), list):
-            yield _missing(host, "which routes and interfaces it has")
-            continue
-        networks = mapping(mapping(facts.present()[host].get("docker")).get("networks"))
-        others = {name: networks[name] for name in networks if name != facts.wanted.overlay_network}
-        for words in _collisions(subnet, fabric, others):
-            yield Problem(host, f"{words} overlaps the overlay's subnet {subnet}", remedy)
-
-
-def _collisions(subnet: str, fabric: Mapping[str, Any], networks: Mapping[str, Any]) -> Iterator[str]:
-    """Yield one phrase for each thing in the way.
-
-    That is a device's own network, else the first route by that device, and a Docker network that is not among them.
-    """
-    devices: set[str] = set()
-    told: set[str] = set()
-    for interface in map(mapping, fabric["interfaces"]):
-        name = str(interface.get("name"))
-        addresses = interface.get("addresses")
-        for address in map(mapping, addresses if isinstance(addresses, list) else []):
-            if name not in devices and _overlaps(subnet, address.get("subnet")):
-                devices.add(name)
-                told.add(str(address["subnet"]))
-                yield f"network {address['subnet']} of device {name}"
-    for route in map(mapping, fabric["routes"]):
-        name = str(route.get("dev") or "none")
-        if name not in devices and _overlaps(subnet, route.get("dst")):
-            devices.add(name)
-            told.add(str(route["dst"]))
-            yield f"route {route['dst']} via device {name}"
-    for name, network in networks.items():
-        for other in texts(mapping(network).get("subnets")):
-            if other not in told and _overlaps(subnet, other):
-                told.add(other)
-                yield f"network {other} of Docker's {name}"
-
-
-def _overlaps(subnet: str, network: Any) -> bool:
-    try:
-        return bool(collisions(subnet, {"": str(network)}))
-    except SubnetError:
-        return False  # not an IPv4 network, so nothing that an IPv4 overlay could collide with
-
-
 def check_port(facts: Facts) -> Iterator[Problem]:
     """With the host's own network, nobody else listens on the port of the containers' sshd."""
     port = facts.wanted.ssh_port
@@ -266,7 +212,7 @@ def check_port(facts: Facts) -> Iterator[Problem]:
     for host, listening in facts.sections("listening").items():
         tcp = listening.get("tcp")
         if not isinstance(tcp, list):
-            yield _missing(host, "on which ports something listens")
+            yield missing(host, "on which ports something listens")
             continue
         name = facts.wanted.containers.get(host, f"{facts.wanted.cluster_name}-{host}")
         containers = mapping(mapping(facts.present()[host].get("docker")).get("containers"))
@@ -289,7 +235,7 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
         if section:
             docker[host] = section
         else:
-            yield _missing(host, "whether it has Docker")
+            yield missing(host, "whether it has Docker")
     wanted = facts.wanted
     yield from check_foreign_swarm(
         docker,
@@ -298,6 +244,12 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
         leave_foreign=wanted.swarm_leave_foreign,
         adopt=wanted.swarm_adopt,
     )
+
+
+def _of_hosts(
+    check: Callable[[Mapping[str, Mapping[str, Any]], Wanted], Iterator[Problem]],
+) -> Callable[[Facts], Iterator[Problem]]:
+    return lambda facts: check(facts.present(), facts.wanted)
 
 
 FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
@@ -309,8 +261,17 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "disk": check_disk,
     "image": check_image,
     "foreign_swarm": _check_foreign_swarm,
-    "overlay_subnet": check_overlay_subnet,
+    "host_names": _of_hosts(check_host_names),
+    "swarm_fixed": _of_hosts(check_swarm_fixed),
+    "swarm_managers": _of_hosts(check_swarm_managers),
+    "swarm_ports": _of_hosts(check_swarm_ports),
+    "overlay_subnet": _of_hosts(check_overlay_subnet),
+    "overlay_network": _of_hosts(check_overlay_network),
+    "overlay_mtu": _of_hosts(check_overlay_mtu),
+    "overlay_encryption": _of_hosts(check_overlay_encryption),
+    "overlay_names": _of_hosts(check_overlay_names),
     "port_2222": check_port,
+    "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
     "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
     "nvidia_container_toolkit": lambda facts: check_toolkit(
         facts.present(), {} if facts.bare else facts.wanted.toolkit
@@ -318,4 +279,5 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "nvidia_driver": lambda facts: check_driver(facts.present(), facts.wanted.driver),
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
+    "shrink": lambda facts: check_shrink(facts.wanted.launch),
 }

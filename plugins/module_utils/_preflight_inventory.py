@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
@@ -19,6 +19,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight impo
     mapping,
     texts,
     whole,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_nccl import VARIABLES, check_settings
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_network_values import (
+    check_overlay_values,
+    check_swarm_values,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecs, Unknown
 
@@ -29,6 +34,9 @@ RUNTIME = "deepspeed_launch_runtime"
 TRANSPORT = "deepspeed_launch_transport"
 BARE = "host"
 """The runtime of servers without Docker: ranks are processes of the host itself."""
+
+MOST_MANAGERS = 7
+"""More make a swarm slower and no safer (the source at ``check_managers``)."""
 
 LABEL_LENGTH = 63
 """Letters in one DNS label (RFC 1035, section 2.3.4); a container's name is one label of the overlay's DNS."""
@@ -126,6 +134,13 @@ def check_managers(inventory: Inventory) -> Iterator[Problem]:
             f"has {count} hosts ({listing(inventory.members('managers'))}); managers decide by majority, "
             f"so an even number survives no more failures than {count - 1}",
             "use 1, 3 or 5 managers and put the others into group workers",
+        )
+    elif count > MOST_MANAGERS and not bare:
+        yield Problem(
+            "group managers",
+            f"has {count} hosts; every decision of the swarm waits for more than half of them",
+            "use 1, 3 or 5 managers and put the others into group workers",
+            fatal=False,
         )
 
 
@@ -279,6 +294,19 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
             yield Problem(name, f"{path} on the controller is a {kind}, not a {wanted}", "correct the path")
 
 
+def check_nccl(inventory: Inventory) -> Iterator[Problem]:
+    """Settings of NCCL and Gloo are such as these take: what is out of range they would change, or ignore."""
+    by_name = {name: inventory.values(name) for name in VARIABLES}
+    modes = inventory.values("cluster_network_mode")
+    hosts: dict[Problem, list[str]] = {}
+    for host in inventory.members("cluster"):
+        given = {name: values[host] for name, values in by_name.items() if host in values}
+        for problem in check_settings(given, modes.get(host)):
+            hosts.setdefault(problem, []).append(host)
+    for problem, said_for in hosts.items():
+        yield replace(problem, text=problem.text + _where(inventory, said_for))
+
+
 def _bare(inventory: Inventory) -> bool:
     runtimes = set(map(str, inventory.values(RUNTIME).values()))
     return runtimes == {BARE}
@@ -324,11 +352,14 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "groups": check_groups,
     "managers": check_managers,
     "names": check_names,
+    "swarm_values": check_swarm_values,
+    "overlay_values": check_overlay_values,
     "network_mode": check_network_mode,
     "runtime": check_runtime,
     "accelerator": check_accelerator,
     "gpu_slots": check_gpu_slots,
     "variable_names": check_variable_names,
     "variable_values": check_variable_values,
+    "nccl_env": check_nccl,
     "files": check_files,
 }

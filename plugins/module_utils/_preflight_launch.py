@@ -17,6 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import _hostfil
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import AUTO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_shrink import refusal
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, mapping
 
 _PREFIX = "deepspeed_launch_ds_config"
@@ -65,6 +66,30 @@ def check_ds_config(launch: Mapping[str, Any]) -> Iterator[Problem]:
     for problem in build(Request(**given)).errors:
         variable = _variable(problem.path, _PREFIX)
         yield Problem(variable, _words(problem.path, problem.message, variable), f"correct {variable}")
+
+
+def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
+    """A job that may go on with fewer nodes is resumed, and its configuration allows it."""
+    asked, name = mapping(launch.get("shrink")), "deepspeed_launch_shrink"
+    if asked.get("wanted") is not True:
+        return
+    if asked.get("resume") != "auto":
+        text = "is true, and a job is only started again with deepspeed_launch_resume: auto"
+        yield Problem(name, text, f"set deepspeed_launch_resume: auto, or {name}: false")
+    request = mapping(launch.get("ds_config"))
+    given = {key: request[key] for key in _REQUEST if key in request}
+    try:
+        plan = _hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
+    except HostsError:
+        return  # said by check_hostfile
+    made = build(Request(**{**given, "world_size": plan.world_size})) if request else None
+    if made is not None and made.errors:
+        return  # said by check_ds_config
+    slots = [len(host.slots) for host in plan.chosen]
+    text = refusal(made.config if made else None, slots, str(given.get("deepspeed_version") or ""))
+    if text:
+        words = f"is true, and the job could not go on with fewer nodes: {text.rstrip('.')}"
+        yield Problem(name, words, f"correct {_PREFIX}, or set {name}: false")
 
 
 def _variable(path: str, otherwise: str) -> str:

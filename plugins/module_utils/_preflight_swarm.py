@@ -53,7 +53,8 @@ def check_foreign_swarm(
             yield Problem(
                 host,
                 f"is in a swarm that does not work: {error}",
-                "bring back that swarm's other managers, or run `docker swarm leave --force` there to give it up",
+                "bring back that swarm's other managers; where they are lost, `docker swarm init --force-new-cluster` "
+                "there keeps the swarm with this one, and `docker swarm leave --force` gives it up",
             )
         elif isinstance(state, str) and state in _STUCK:
             detail = _sentence(swarm.get("error"))

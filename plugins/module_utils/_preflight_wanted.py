@@ -61,7 +61,11 @@ class Wanted:
     distributions: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: DISTRIBUTIONS)
     launch: Mapping[str, Any] = field(default_factory=dict)
     driver: Mapping[str, Any] = field(default_factory=dict)
+    overlay: Mapping[str, Any] = field(default_factory=dict)
+    underlay: Mapping[str, Any] = field(default_factory=dict)
+    swarm: Mapping[str, Any] = field(default_factory=dict)
     docker: Mapping[str, Any] = field(default_factory=dict)
+    socket_interfaces: Mapping[str, Any] = field(default_factory=dict)
     toolkit: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -155,9 +159,13 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "ssh_port": ("ssh_port", "a port number", whole),
     "max_clock_offset": ("max_clock_offset", "a number of seconds above 0", _seconds),
     "containers": ("containers", "a mapping of host to container name", _containers),
-    "launch": ("launch", "a mapping of hosts, include, exclude and ds_config", _mapping),
+    "launch": ("launch", "a mapping of hosts, include, exclude, ds_config and shrink", _mapping),
+    "socket_interfaces": ("socket_interfaces", "a mapping of setting to a mapping of host to interfaces", _mapping),
     "docker": ("docker", "a mapping of host to what is asked of its engine", _mapping),
     "toolkit": ("toolkit", "a mapping of host to what is asked of its container toolkit", _mapping),
     "driver": ("driver", "a mapping of host to what is asked of its driver", _mapping),
+    "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),
+    "underlay": ("underlay", "a mapping of mtu and interfaces", _mapping),
+    "swarm": ("swarm", "a mapping of data_path_port, default_address_pool, addresses and departed", _mapping),
     "distributions": ("distributions", "a mapping of distribution to releases", _distributions),
 }

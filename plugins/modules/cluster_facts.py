@@ -13,7 +13,8 @@ version_added: 0.1.0
 description:
   - From the facts that M(swarmspeed.cluster.node_facts) gathered on every host, works out rank order, slots,
     accelerator, the
-    underlay (the subnet that all hosts share, its addresses and smallest MTU) and the networks already in use.
+    underlay (the subnet that all hosts share, its addresses, smallest MTU and why it was chosen), the RDMA that all
+    hosts have, and the overlay upon it.
   - Implemented as an action plugin that touches no host. Meant for C(run_once); its facts are set on every host.
 options:
   hosts:
@@ -30,10 +31,44 @@ options:
   underlay_subnet:
     description: The subnet that carries the cluster's traffic. Chosen among those all hosts share when empty.
     type: str
-  network:
-    description: Name of the cluster's own overlay network, whose subnet does not count as taken.
-    type: str
-    default: ""
+  overlay:
+    description:
+      - What the roles' variables ask of the overlay network. Left out where the containers use the hosts' network.
+      - The variable C(training_container_address) of each host, which is read beside it, is empty, V(auto) or an
+        address of the overlay.
+    type: dict
+    suboptions:
+      name:
+        description: Name of the network.
+        type: str
+        required: true
+      subnet:
+        description: Its subnet. That of the network that exists, else the first free one of the pool, when empty.
+        type: str
+        default: ""
+      pool:
+        description: Where a free subnet is looked for. One is free that overlaps no device, route, Docker network or
+          address pool, name server, proxy or mirror of any host.
+        type: str
+        default: 10.64.0.0/12
+      mtu:
+        description: MTU of the underlay in bytes; V(0) takes the smallest of all hosts, or keeps a smaller one that the
+          network has.
+        type: int
+        default: 0
+      recreate:
+        description: Whether the network may be made anew, so that nothing of it need be kept that does not suit.
+        type: bool
+        default: false
+      swarm_pools:
+        description: Address pools that the swarm was asked to have.
+        type: list
+        elements: str
+        default: []
+      containers:
+        description: Name of the training container by host.
+        type: dict
+        default: {}
   host_key_file:
     description: The public ssh host key of each container, as M(swarmspeed.cluster.node_facts) read it (with its
       content).
@@ -69,7 +104,9 @@ ansible_facts:
       description: C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(gpus) and C(host_memory) (the least
           that every host with slots has, in the form of M(swarmspeed.cluster.ds_config)), C(gpus_known) (false while a
           driver is still to be installed; C(slots) then counts the GPUs that are plugged in), C(underlay),
-          C(taken_networks) and C(host_keys).
+          C(rdma) (C(link_layer), null where not all hosts have one kind, and C(reason)), C(overlay) (C(subnet),
+          C(mtu) and C(addresses), those of the containers that have a fixed one; null without an overlay) and
+          C(host_keys).
       type: dict
       returned: success
 """

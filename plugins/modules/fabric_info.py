@@ -11,7 +11,8 @@ module: fabric_info
 short_description: Tell which interfaces, routes and RDMA devices a host has
 version_added: 0.1.0
 description:
-  - Reads interfaces and IPv4 routes with two calls of C(ip) (iproute2), speed, driver and RDMA devices from sysfs.
+  - Reads interfaces and IPv4 routes with two calls of C(ip) (iproute2), speed, driver and RDMA devices from sysfs, and
+    the offload features of interfaces from the kernel, without ethtool.
   - Never changes anything. What cannot be read, as where C(ip) is missing, stands in RV(problems) with what to do.
   - Filter P(swarmspeed.cluster.underlay#filter) finds from the answers of all hosts the subnet that they share.
 options:
@@ -90,8 +91,16 @@ interfaces:
       description: The bond or bridge it is a member of, or null.
       type: str
       returned: always
+    members:
+      description: The interfaces that are members of it, as of a bond.
+      type: list
+      elements: str
+      returned: always
+      sample: [ens1f0, ens1f1]
     speed_mbps:
-      description: Speed in Mbit/s as the driver tells it, or null where it tells none.
+      description: >-
+        Speed in Mbit/s as the driver tells it; where it tells none, that of the RDMA port it runs over (IPoIB) or of
+        the interface it is stacked on; else null.
       type: int
       returned: always
       sample: 100000
@@ -100,6 +109,24 @@ interfaces:
       type: str
       returned: always
       sample: mlx5_core
+    pci_address:
+      description: PCI address of its device, or null.
+      type: str
+      returned: always
+      sample: "0000:1b:00.0"
+    numa_node:
+      description: The NUMA node its device is attached to, or null.
+      type: int
+      returned: always
+      sample: 0
+    offloads:
+      description: >-
+        Which of the features that decide the speed of an overlay are on (C(tx-udp_tnl-segmentation),
+        C(tx-udp_tnl-csum-segmentation), C(rx-udp_tunnel-port-offload), C(tx-tcp-segmentation), C(rx-gro)); null where
+        the kernel does not say.
+      type: dict
+      returned: always
+      sample: {tx-udp_tnl-segmentation: true}
     addresses:
       description: Its addresses.
       type: list
@@ -189,6 +216,19 @@ infiniband:
       type: int
       returned: always
       sample: 0
+    pci_address:
+      description: Its PCI address, or null.
+      type: str
+      returned: always
+      sample: "0000:1b:00.0"
+    gpu_distances:
+      description: >-
+        How far each GPU is from it, by the GPU's PCI address, in the words of C(nvidia-smi topo -m) from near to far:
+        V(PIX) (one PCIe switch), V(PXB), V(PHB), V(NODE), V(SYS). From nvidia-smi's own matrix in
+        M(swarmspeed.cluster.node_facts), here from the PCI bridges on the way.
+      type: dict
+      returned: always
+      sample: {"0000:18:00.0": PIX}
     ports:
       description: Its ports.
       type: list
@@ -220,6 +260,37 @@ infiniband:
           type: str
           returned: always
           sample: infiniband
+        gids:
+          description: The entries of its GID table that are set.
+          type: list
+          elements: dict
+          returned: always
+          contains:
+            index:
+              description: Index in the table.
+              type: int
+              returned: always
+              sample: 3
+            gid:
+              description: The GID.
+              type: str
+              returned: always
+              sample: 0000:0000:0000:0000:0000:ffff:0a14:000b
+            type:
+              description: V(roce_v2), V(roce_v1) or V(infiniband), or null where the kernel does not say.
+              type: str
+              returned: always
+              sample: roce_v2
+            interface:
+              description: The network interface it belongs to, or null.
+              type: str
+              returned: always
+              sample: bond0
+            address:
+              description: The IPv4 address in it, or null.
+              type: str
+              returned: always
+              sample: 10.20.0.11
 interface:
   description: Name of the first interface with an address in O(subnet), or null where none has one.
   returned: when O(subnet) is given
@@ -237,6 +308,8 @@ import ipaddress
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric import gather_fabric, interface_of
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_io import SystemFabricIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SystemGpuIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import display_devices
 
 
 def main() -> None:
@@ -248,7 +321,7 @@ def main() -> None:
             ipaddress.ip_network(subnet)
         except ValueError as error:
             module.fail_json(msg=f"subnet: {error}. Give a network such as 10.20.0.0/24.")
-    facts = gather_fabric(SystemFabricIO())
+    facts = gather_fabric(SystemFabricIO(), {"pci_devices": display_devices(SystemGpuIO().pci_devices())})
     if subnet is not None:
         facts["interface"] = interface_of(facts["interfaces"], subnet)
     module.exit_json(changed=False, **facts)

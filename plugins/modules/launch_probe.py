@@ -99,6 +99,10 @@ options:
     description: Configuration of DeepSpeed. Not looked for when empty.
     type: str
     default: ''
+  hostfile:
+    description: The hostfile, without which DeepSpeed would train on one node only. Not looked for when empty.
+    type: str
+    default: ''
   slots:
     description: Numbers of the slots that the job uses here.
     type: list
@@ -193,10 +197,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._handed_source import command_for
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe_io import (
     ProbeIO,
     SystemProbeIO,
-    command_for,
     read_answer,
     request_for,
 )
@@ -224,9 +228,9 @@ def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         ipaddress.ip_network(params["subnet"] or "10.0.0.0/8", strict=False)
     except ValueError as error:
         raise AskedWrongly(f"subnet: {error}. Write it as in 10.20.0.0/24.") from error
-    copied = ("ssh_config", "packages", "programs", "chdir", "script", "data_paths", "checkpoints", "ds_config")
+    copied = ("ssh_config", "packages", "programs", "chdir", "script", "data_paths", "checkpoints")
     return {
-        **{key: params[key] for key in (*copied, "torch_extensions", "master_port")},
+        **{key: params[key] for key in (*copied, "ds_config", "hostfile", "torch_extensions", "master_port")},
         "names": {member["name"]: member["host"] for member in others if member["host"]},
         "ssh": [member["name"] for member in others] if params["transport"] == "pdsh" else [],
         "smi": params["accelerator"] == "cuda",
@@ -301,6 +305,7 @@ def main() -> None:
             "checkpoints": text,
             "checkpoint_gib": {"type": "float", "default": 0},
             "ds_config": text,
+            "hostfile": text,
             "slots": {"type": "list", "elements": "int", "default": [0]},
             "accelerator": {"type": "str", "choices": ["cpu", "cuda"], "default": "cpu"},
             "master_port": {"type": "int", "default": 0},

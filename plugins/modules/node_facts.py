@@ -37,6 +37,9 @@ options:
       block:
         description: Look only at the block that M(ansible.builtin.blockinfile) keeps under this name in the file.
         type: str
+      mark:
+        description: Text to look for in the file's first line. The answer is in C(marked).
+        type: str
   trees:
     description:
       - Directories and the files wanted below them, as a mapping of directory to a mapping of relative path to SHA-256.
@@ -61,6 +64,13 @@ options:
   jobs:
     description: Directory of the training jobs, whose states are wanted.
     type: path
+  resolve:
+    description:
+      - Names of proxies and mirrors, whose addresses are wanted as this host resolves them. Two seconds are spent on
+        all of them together; a name that is not resolved by then has none.
+    type: list
+    elements: str
+    default: []
   docker_socket:
     description: The socket of the Docker engine.
     type: path
@@ -116,6 +126,7 @@ ansible_facts:
           description:
             - Distribution, release, codename, kernel, architecture, processors, memory in bytes, host name.
             - Time in seconds since the epoch.
+            - Whether the kernel can do ESP (C(esp)), which encrypted overlays need; null where nothing tells.
           type: dict
           returned: always
         clock:
@@ -169,6 +180,12 @@ ansible_facts:
           returned: always
         fabric:
           description: As M(swarmspeed.cluster.fabric_info) returns it.
+          type: dict
+          returned: always
+        services:
+          description:
+            - Whom the host is told to ask. C(nameservers), C(addresses) that URLs in the configuration of apt, Docker,
+              pip and git name (each with the file), and C(resolved), the addresses of each name asked for.
           type: dict
           returned: always
         held:
@@ -229,6 +246,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import
     system_facts,
     tree_digests,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._services_io import (
+    SystemServicesIO,
+    gather_esp,
+    gather_services,
+)
 
 
 def _mistake(asked: dict[str, Any]) -> str | None:
@@ -263,6 +285,7 @@ def main() -> None:
                     "path": {"type": "path", "required": True},
                     "content": {"type": "bool", "default": False},
                     "block": {"type": "str"},
+                    "mark": {"type": "str"},
                 },
             },
             "trees": {"type": "dict", "default": {}},
@@ -270,6 +293,7 @@ def main() -> None:
             "groups": {"type": "list", "elements": "str", "default": []},
             "sysctls": {"type": "list", "elements": "str", "default": []},
             "jobs": {"type": "path"},
+            "resolve": {"type": "list", "elements": "str", "default": []},
             "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "driver_kernel": {"type": "str", "default": ""},
             "sysfs_root": {"type": "path", "default": "/sys"},
@@ -285,12 +309,15 @@ def main() -> None:
         system = system_facts()
         gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))
         docker = docker_facts(SocketEngine(asked["docker_socket"]))
+        services = SystemServicesIO()
         facts = {
-            "system": system,
+            "system": {**system, "esp": gather_esp(services, system["kernel"])},
             "disk": disk_facts(asked["disks"]),
             "packages": package_facts(asked["packages"]),
             "files": {
-                entry["path"]: file_facts(entry["path"], content=entry["content"], block=entry["block"])
+                entry["path"]: file_facts(
+                    entry["path"], content=entry["content"], block=entry["block"], mark=entry["mark"]
+                )
                 for entry in asked["files"]
             },
             "trees": {
@@ -302,7 +329,8 @@ def main() -> None:
             "listening": listening_facts(),
             "gpu": gpu,
             "driver": _driver(gpu, asked["driver_kernel"] or system["kernel"]),
-            "fabric": gather_fabric(SystemFabricIO()),
+            "fabric": gather_fabric(SystemFabricIO(), gpu),
+            "services": gather_services(services, asked["resolve"]),
             "docker": docker,
             "held": held_facts(asked["packages"]),
             "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"]),

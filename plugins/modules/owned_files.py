@@ -50,6 +50,12 @@ options:
         description: Own only the block of this name in the file, as M(ansible.builtin.blockinfile) keeps it; mode and
           owner are left alone.
         type: str
+      mark:
+        description:
+          - Text that the first line of our file holds. A file there without it is somebody else's. It is never
+            removed, and where one of ours is wanted the task fails before it writes anything.
+          - M(swarmspeed.cluster.node_facts) must have been asked for the same mark.
+        type: str
       state:
         description: Whether it should be there.
         type: str

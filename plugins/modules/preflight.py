@@ -14,11 +14,13 @@ description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
   - Collects all problems and fails once, with a numbered list of lines C(host or variable, what is wrong, remedy).
   - The stage V(inventory) needs no connection. Its checks are C(groups), C(managers), C(names), C(network_mode),
-    C(runtime), C(accelerator), C(gpu_slots), C(variable_names), C(variable_values) and C(files).
+    C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots), C(variable_names),
+    C(variable_values), C(nccl_env) and C(files).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(disk), C(image), C(foreign_swarm),
-    C(overlay_subnet), C(port_2222), C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile) and
-    C(ds_config).
+    C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
+    C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(docker),
+    C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile), C(ds_config) and C(shrink).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -120,6 +122,12 @@ options:
         description: By host, what is asked of its container toolkit, as the filter C(host_request) gives it.
         type: dict
         default: {}
+      socket_interfaces:
+        description: >-
+          C(NCCL_SOCKET_IFNAME) and C(GLOO_SOCKET_IFNAME) as the user gives them, each a mapping of host to value; only
+          where ranks are in the host's own network, so that their interfaces are the host's.
+        type: dict
+        default: {}
       driver:
         description: By host, what is asked of its NVIDIA driver, as the filter C(driver_request) gives it.
         type: dict
@@ -128,7 +136,24 @@ options:
         description:
           - The job that will be launched, C(hosts), C(include) and C(exclude) as for M(swarmspeed.cluster.hostfile),
             and C(ds_config), options of M(swarmspeed.cluster.ds_config) but C(world_size), which hosts give. Without
-            one, neither is checked. C(gpus_known=false) leaves out what only a working driver tells.
+            one, neither is checked. C(gpus_known=false) leaves out what only a working driver tells. C(shrink), whether
+            the job may go on with fewer nodes (C(wanted)) and its C(resume).
+        type: dict
+        default: {}
+      overlay:
+        description:
+          - What is asked of the overlay, C(mtu) (bytes, 0 for the smallest of all hosts), C(encrypted) and C(recreate)
+            (whether a network with other settings may be replaced), and what C(cluster_facts) C(planned).
+        type: dict
+        default: {}
+      underlay:
+        description: The underlay as C(cluster_facts) found it, C(mtu) and by host C(interfaces).
+        type: dict
+        default: {}
+      swarm:
+        description:
+          - What is asked of the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
+            nodes are to tell each other, and C(departed), the names of nodes that are gone for good.
         type: dict
         default: {}
       distributions:

@@ -111,7 +111,7 @@ options:
       - The nodes of the job in the order of ranks. The first one holds rank 0, and its supervisor leads the job.
       - Without members there is one supervisor, on this host, which sees the other nodes only through the log.
       - In O(command) an argument C(@node_rank@), C(@slots@) (their number), C(@master_port@) or C(@logs@) (where a
-        launcher puts the logs of its ranks) stands for what it is on that node.
+        launcher puts the logs of its ranks) stands for what it is on that node. See also O(shrink).
     type: list
     elements: dict
     suboptions:
@@ -194,6 +194,21 @@ options:
     description: How often a run is started again at most.
     type: int
     default: 3
+  shrink:
+    description:
+      - With O(resume=auto), a job goes on without nodes of O(members) that did not come back in time, with the world
+        size of those that are left. The first one, which holds rank 0, can not be left out.
+      - Refused before the start where O(ds_config) does not allow it, as DeepSpeed loads no checkpoint of ZeRO into
+        another number of ranks.
+      - The job then has a hostfile and a configuration of its own, in its folder. In O(command) C(@hostfile@) and
+        C(@ds_config@) stand for their paths, C(@include@) for its nodes with their slots, C(@nodes@) for their number.
+        Launcher V(deepspeed) needs the first, V(torchrun) the last, and with O(ds_config) the second is needed.
+    type: bool
+    default: false
+  versions:
+    description: Releases that the job was seen to have, such as C(torch) and C(python), for its summary.
+    type: dict
+    default: {}
   rerun:
     description: Start a job that has succeeded once more.
     type: bool
@@ -301,9 +316,14 @@ job:
       description: As asked for.
       type: str
     members:
-      description: As asked for.
+      description: As asked for, or those that were left when the job shrank, each with its C(first_rank).
       type: list
       elements: dict
+    shrunk_from:
+      description:
+        - The C(world_size) and number of C(nodes) it began with, and C(left_out), the nodes that stayed away. Null
+          where it has all of its nodes.
+      type: dict
     channel_port:
       description: Where the supervisor of rank 0 hears the others. Null with one node.
       type: int
@@ -335,13 +355,13 @@ job:
       description: Exit code of the launcher, negative when a signal ended it. Null while it runs.
       type: int
     world_size_expected:
-      description: Number of ranks asked for.
+      description: Number of ranks asked for, or of those that were left when the job shrank.
       type: int
     world_size_seen:
       description: Number of ranks in the launcher's log. Null when it has not said.
       type: int
     nodes_expected:
-      description: Number of nodes asked for.
+      description: Number of nodes asked for, or of those that were left when the job shrank.
       type: int
     nodes_seen:
       description: Number of nodes whose launcher has reported. Null when none has.
@@ -425,12 +445,13 @@ class Call:
             *("command", "chdir", "environment", "world_size", "nodes", "fingerprint", "ds_config"),
             *("launcher", "transport", "runtime", "members", "secret_file", "visible_devices", "env_file"),
         )
+        _job.check_shrink(self.params)
         return _job.build_spec(**{key: self.params[key] for key in keys})
 
     def _place(self) -> dict[str, Any]:
         """This node's part of the job, for its supervisor."""
         members, node, leader = self.params["members"] or [], self.params["node"], self.params["leader"]
-        given = ("master_port", "stall_timeout", "resume", "resume_args", "checkpoints", "restarts")
+        given = ("master_port", "stall_timeout", "resume", "resume_args", "checkpoints", "restarts", "shrink")
         options = {key: self.params[key] for key in given}
         if not members:
             return {"options": options}
@@ -515,7 +536,8 @@ class Call:
             container = self.params["container"] or ""
             unfinished = state in {"failed", "stopped", "lost"} and self._recorded().get("spec_hash") == digest
             self.place["options"]["resuming"] = unfinished and self.params["resume"] == "auto"
-            runner.start(self.spec, digest, container, self._container(), self.inside, place=self.place)
+            found, versions = self._container(), self.params["versions"]
+            runner.start(self.spec, digest, container, found, self.inside, place=self.place, versions=versions)
             return
         if state in (*_job.ACTIVE, "lost"):
             runner.stop(state, self.found, self.inside)
@@ -600,6 +622,8 @@ def main() -> None:
             "resume_args": {"type": "list", "elements": "str", "default": []},
             "checkpoints": {"type": "str"},
             "restarts": {"type": "int", "default": 3},
+            "shrink": {"type": "bool", "default": False},
+            "versions": {"type": "dict", "default": {}},
             "rerun": {"type": "bool", "default": False},
             "observe": {"type": "bool", "default": False},
             "log_offset": {"type": "int", "default": 0},

@@ -137,13 +137,18 @@ jobs:
           description: SHA-256 of the specification.
           type: str
         versions:
-          description: Releases of C(deepspeed), C(torch) and C(python), and the C(image).
+          description: Releases of C(deepspeed), C(torch), C(python) and others that were seen, and the C(image).
           type: dict
         world_size:
           description: Number of ranks C(expected) and C(seen).
           type: dict
         nodes:
           description: Number of nodes C(expected) and C(seen).
+          type: dict
+        shrunk_from:
+          description:
+            - The C(world_size) and number of C(nodes) it began with, and C(left_out), the nodes that stayed away. Null
+              where it has all of its nodes.
           type: dict
         members:
           description: The nodes, each with its C(name), C(slots) and C(first_rank).

@@ -26,6 +26,10 @@ def check(oracle: Oracle, path: Path, world_size: int) -> tuple[str, str]:
     return answer["release"], answer["refusal"]
 
 
+def batch(total: int) -> dict[str, object]:
+    return {"train_batch_size": total, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1}
+
+
 @pytest.mark.parametrize(
     ("config", "says"),
     [
@@ -34,6 +38,13 @@ def check(oracle: Oracle, path: Path, world_size: int) -> tuple[str, str]:
             {"train_batch_size": 10, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1},
             "10 != 1 * 1 * 6",
         ),
+        # A PipelineModule of two stages leaves three data-parallel ranks of six.
+        ({**batch(6), "pipeline": {"stages": 2}}, ""),
+        ({**batch(12), "pipeline": {"stages": 2}}, "12 != 2 * 1 * 3"),
+        ({**batch(12), "pipeline": {"stages": "auto"}}, ""),
+        ({**batch(12), "pipeline": {"stages": 4}}, "pipeline.stages 4 does not divide the 6 ranks"),
+        ({**batch(6), "sequence_parallel_size": 2, "data_parallel_size": 3}, ""),
+        ({**batch(12), "sequence_parallel_size": 2, "data_parallel_size": 3}, "12 != 2 * 1 * 3"),
     ],
 )
 def test_what_deepspeed_says(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:

@@ -26,11 +26,11 @@ ROOT = Path(__file__).parents[2]
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md", "roles/*/README.md")
+    for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md", "roles/*/README.md", "examples/*.md", "examples/*/*.md")
     for path in ROOT.glob(pattern)
 )
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown")
+JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report")
 MINE = "inventories/mine"
 """The folder that the reader makes; the README's own command makes it from inventories/example."""
 
@@ -108,7 +108,7 @@ def steps(target: str) -> list[str]:
 def tags() -> set[str]:
     """Return the tags that a user may ask for: those of site.yml, and those inside its roles."""
     found: set[str] = {"preflight"}
-    for path in [ROOT / "playbooks/site.yml", *sorted((ROOT / "roles").glob("*/tasks/*.yml"))]:
+    for path in [*(ROOT / "playbooks").glob("**/*.yml"), *sorted((ROOT / "roles").glob("*/tasks/*.yml"))]:
         for listed in re.findall(r"tags: \[([^]]*)\]", path.read_text(encoding="utf-8")):
             found.update(word.strip() for word in listed.split(","))
     return found - {"always", "never"}

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from pathlib import Path
 
 import deepspeed
 import torch
@@ -25,11 +26,13 @@ def main() -> None:
     kept = []
     for step in range(1, args.steps + 1):
         time.sleep(0.2)
+        if step == 10 and rank in (args.raise_on, args.hang_on, args.eat_on):
+            Path("made").write_text(str(time.time()))  # the test reads when
         if step == 10 and rank == args.raise_on:
             raise ValueError("a column is missing")
         if step == 10 and rank == args.hang_on:
             time.sleep(3600)
-        if step > 10 and rank == args.eat_on:
+        if step >= 10 and rank == args.eat_on:
             kept.append(bytearray(os.urandom(1 << 20)) * 64)
         total = torch.ones(1)
         dist.all_reduce(total)

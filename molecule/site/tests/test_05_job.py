@@ -104,6 +104,14 @@ def test_a_configuration_that_only_deepspeed_can_refuse_starts_no_rank() -> None
     assert (job("gds")["deepspeed_version"], job("gds")["world_size_seen"]) == ("0.19.8", None)
 
 
+def test_a_job_that_needs_another_image_is_not_started_in_this_one() -> None:
+    values = {**SHORT, "deepspeed_launch_name": "other", "training_image_python_packages": ["scikit-learn", "tqdm"]}
+    run = launch(**values).refused("Remedy: run site.yml with the same variables, which makes image and container.")
+    for name in NODES:
+        assert f"{name}: container swarmspeed-{name} runs swarmspeed/swarmspeed:" in run.text
+    assert on("lab1", f"ls {JOBS}/other 2>/dev/null; true") == ""
+
+
 def test_a_job_on_some_hosts_alone() -> None:
     on("lab2", f"rm -rf {JOBS}/some")
     run = launch(**{**SHORT, "deepspeed_launch_name": "some"}, deepspeed_launch_include="lab3@lab2:0").done(change=True)
@@ -112,6 +120,21 @@ def test_a_job_on_some_hosts_alone() -> None:
     assert state["hosts"] == ["lab2", "lab3"]
     # The hostfile is that of the cluster, whatever one launch uses of it.
     assert on("lab1", f"cat {ETC}/hostfile").split() == ["lab1", "slots=1", "lab2", "slots=1", "lab3", "slots=1"]
+
+
+@pytest.mark.parametrize(
+    ("example", "world", "said"),
+    [
+        ("torchrun_single", "2 rank(s) on 1 node(s)", r"accuracy on held-out digits \S+, target 0\.95 reached"),
+        ("gdgpt_pipeline", "3 rank(s) on 3 node(s)", r"held-out loss \S+ -> \S+, target 3\.0 reached"),
+    ],
+)
+def test_two_of_the_examples(example: str, world: str, said: str) -> None:
+    # They need the image that is here; scenario `examples` runs all, and looks at what they leave.
+    on("lab1", f"rm -rf {JOBS}/{example}")
+    run = playbook("launch", "--extra-vars", f"@examples/{example}/vars.yml").done(change=True)
+    assert f"Job {example} succeeded: {world}." in run.text
+    assert re.search(said, run.text), run.output[-3000:]
 
 
 @pytest.fixture

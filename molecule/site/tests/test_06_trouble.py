@@ -5,15 +5,15 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.journey import (
     NODES,
+    ONE,
     ROOT,
+    condition,
     container,
     inspect,
     lab_inventory,
@@ -25,19 +25,6 @@ from tests.journey import (
     variables,
     write_inventory,
 )
-
-ONE = "Preflight found 1 problem. Nothing was changed. 1. "
-
-
-@contextmanager
-def condition(name: str, begin: str, end: str) -> Iterator[None]:
-    """Make something true on a node for a while."""
-    on(name, begin)
-    try:
-        yield
-    finally:
-        on(name, end)
-
 
 VARIABLES = {
     "network mode": (

@@ -61,6 +61,10 @@ def test_the_hosts_own_files_are_as_before(name: str, first: Run) -> None:
     assert on(name, "ls /etc/security/limits.d /etc/sysctl.d /etc/apt/apt.conf.d | grep swarmspeed; true") == ""
 
 
+def test_the_users_configuration_of_pip_stayed_through_all_of_it(first: Run) -> None:
+    assert on("lab2", "cat /etc/xdg/pip/pip.conf") == "[global]\ntimeout = 17"
+
+
 @pytest.mark.parametrize("name", NODES)
 def test_engine_and_the_users_containers_stay(name: str, first: Run, engine_before: dict[str, list[str]]) -> None:
     assert on(name, "systemctl is-active docker") == "active"

@@ -144,7 +144,7 @@ def test_the_configuration_of_cifar10_is_one_that_deepspeed_takes(file: str) -> 
     assert plan.batch["train_batch_size"] == 48
     assert plan.config["scheduler"]["type"] == "WarmupLR"
     assert plan.config["tensorboard"]["enabled"] is True
-    assert "tensorboard" in found["training_image_python_packages"]
+    assert any(word.startswith("tensorboard") for word in found["training_image_python_packages"])
 
 
 @every_file
@@ -174,14 +174,3 @@ def test_the_write_ups_network_is_in_lightnings_real_values() -> None:
     assert found["nccl_env_settings"]["NCCL_SOCKET_IFNAME"] == found["nccl_env_environment"]["GLOO_SOCKET_IFNAME"]
     assert {"NCCL_PXN_DISABLE", "NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT"} <= set(found["nccl_env_settings"])
     assert all(isinstance(value, str) for value in found["nccl_env_settings"].values())
-
-
-@every_example
-def test_the_readme_says_how_to_run_it_and_what_is_a_stand_in(example: str) -> None:
-    text = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
-    playbook = (
-        "launch" if variables(example, "vars.yml")["training_image_python_packages"] == ["scikit-learn"] else "site"
-    )
-    assert f"ansible-playbook {playbook}.yml -i inventories/lab -e @examples/{example}/vars.yml" in text
-    assert "Stand-in: " in text
-    assert "`vars.real.yml`" in text

@@ -12,6 +12,7 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible_collections.swarmspeed.cluster.plugins.filter.cluster import FilterModule
+from ansible_collections.swarmspeed.cluster.plugins.filter.nccl import FilterModule as NcclFilters
 
 ROLES = Path(__file__).parents[3] / "roles"
 OF_DOCKER = (
@@ -45,9 +46,13 @@ def variables(*roles: str, **changed: Any) -> dict[str, Any]:
         "slots": dict.fromkeys(NODES, 1),
         "underlay": {
             "subnet": "10.1.0.0/24",
+            "mtu": 9000,
+            "speed_mbps": 100000,
+            "reason": "the only subnet that all hosts share",
             "interfaces": dict.fromkeys(NODES, "bond0"),
             "addresses": {name: f"10.1.0.1{number}" for number, name in enumerate(NODES, 1)},
         },
+        "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
     }
     facts: dict[str, Any] = {"files": {}, "packages": {}, "jobs": {}, "trees": {}}
     return {
@@ -63,7 +68,7 @@ def variables(*roles: str, **changed: Any) -> dict[str, Any]:
 def templar_of(given: dict[str, Any]) -> Any:
     """Return what evaluates templates, with the collection's own filters but without a search for plugins."""
     found: Any = Templar(loader=DataLoader(), variables=given)
-    for name, function in FilterModule().filters().items():
+    for name, function in {**FilterModule().filters(), **NcclFilters().filters()}.items():
         found.environment.filters[f"swarmspeed.cluster.{name}"] = function
     return found
 
@@ -137,7 +142,9 @@ def test_ranks_find_their_settings_in_files_of_the_cluster_alone() -> None:
     assert {files[place]["mode"] for place in places} == {"0700"}
     # No NCCL_IB_DISABLE: it is the overlay that carries no RDMA.
     assert files[f"{root}/etc/nccl.conf.host"]["content"].splitlines()[1:] == [
+        "# nccl_env_settings",
         "NCCL_IB_TIMEOUT=22",
+        "# the interface in 10.1.0.0/24; = asks for that very name, without it eth1 would also be eth10",
         "NCCL_SOCKET_IFNAME==bond0",
     ]
     env = files[f"{root}/etc/env"]

@@ -15,7 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 ROOT = Path(__file__).parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown")
+JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report")
 LOOKS = ("status", "stop")
 """Journeys that must work while much is broken: they walk one role, and a node that is down does not end them."""
 
@@ -103,13 +103,28 @@ def test_looking_and_stopping_need_no_role_but_that_of_the_job(name: str) -> Non
     assert [role for role, dummy, dummy in walked(name)] == ["deepspeed_launch"]
 
 
+def test_the_report_walks_no_role_and_knows_their_names() -> None:
+    assert [role for role, dummy, dummy in journey("report")] == ["preflight", "overlay_network", "deepspeed_launch"]
+    assert walked("report") == []
+
+
 def test_teardown_walks_back_over_what_can_be_undone() -> None:
     assert UNDONE
     assert [role for role, dummy, dummy in walked("teardown")] == ["preflight", *UNDONE]
     assert "preflight" not in UNDONE
 
 
-ENTRIES = {"site": None, "launch": None, **{name: name for name in ("verify", "teardown", *LOOKS)}}
+def test_the_benchmark_knows_all_roles_and_walks_that_of_the_network() -> None:
+    assert [role for role, dummy, dummy in journey("bench_network")] == DESIGN
+    assert [role for role, dummy, dummy in walked("bench_network")] == ["preflight", "overlay_network"]
+
+
+ENTRIES = {
+    "site": None,
+    "bench_network": "bench",
+    "launch": None,
+    **{name: name for name in ("verify", "teardown", *LOOKS)},
+}
 
 
 @pytest.mark.parametrize("name", JOURNEYS)
@@ -127,6 +142,8 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
     assert entries
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
     lenders.update({look: {"preflight"} for look in LOOKS})
+    lenders["report"] = {"preflight", "overlay_network", "deepspeed_launch"}
+    lenders["bench_network"] = set(DESIGN) - {"preflight", "overlay_network"}
     for role, arguments, task in entries:
         assert "ansible.builtin.import_role" in task, role  # static, so that tags reach the tasks
         assert arguments["name"] == PREFIX + role
@@ -142,7 +159,7 @@ def test_the_cluster_is_looked_for_before_anything_else(name: str) -> None:
     first, second = load(PLAYBOOKS / f"{name}.yml")
     assert first["hosts"] == "localhost" and second["hosts"] == "cluster"
     assert all(play["gather_facts"] is False for play in (first, second))
-    assert second["become"] is True and second["any_errors_fatal"] is (name not in LOOKS)
+    assert second["become"] is True and second["any_errors_fatal"] is (name not in (*LOOKS, "report"))
     ((check,),) = [play["tasks"] for play in (first,)]
     assert check["tags"] == ["always"]
     assert "-i" in check["ansible.builtin.assert"]["fail_msg"]

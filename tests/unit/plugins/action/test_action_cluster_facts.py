@@ -74,11 +74,12 @@ def failure(args: dict[str, Any], hostvars: dict[str, Any]) -> str:
 
 def test_the_view_of_a_cluster() -> None:
     hostvars = {
-        "a": host(1, 8, key="ssh-ed25519 AAAA a"),
+        "a": host(1, 8, key="ssh-ed25519 AAAA a", training_container_address="auto"),
         "b": host(2, 8, gpu_slots="4"),
         "stranger": {"ansible_facts": {}},
     }
-    result = run({"hosts": ["b", "a"], "network": "lab", "host_key_file": KEY_FILE}, hostvars)
+    asked = {"name": "lab", "containers": {"a": "lab-a", "b": "lab-b"}}
+    result = run({"hosts": ["b", "a"], "overlay": asked, "host_key_file": KEY_FILE}, hostvars)
     assert result["changed"] is False
     assert list(result["ansible_facts"]) == ["swarmspeed_cluster"]
     assert result["ansible_facts"]["swarmspeed_cluster"] == {
@@ -95,8 +96,11 @@ def test_the_view_of_a_cluster() -> None:
             "mtu": 9000,
             "interfaces": {"b": "eth1", "a": "eth1"},
             "addresses": {"b": "10.7.0.2", "a": "10.7.0.1"},
+            "speed_mbps": 100000,
+            "reason": "the fastest of 2 subnets that all hosts share (100 Gbit/s; 192.168.7.0/24 has 1 Gbit/s)",
         },
-        "taken_networks": ["10.7.0.0/24", "192.168.7.0/24"],
+        "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
+        "overlay": {"subnet": "10.20.0.0/24", "mtu": 1500, "addresses": {"a": "10.20.0.254"}},
         "host_keys": {"b": None, "a": "ssh-ed25519 AAAA a"},
     }
     for name in result["ansible_facts"]["swarmspeed_cluster"]:
@@ -108,7 +112,7 @@ def test_options_reach_the_view() -> None:
     args = {"hosts": ["a"], "accelerator": "cpu", "underlay_subnet": "192.168.7.0/24"}
     view = run(args, hostvars)["ansible_facts"]["swarmspeed_cluster"]
     assert (view["accelerator"], view["slots"], view["underlay"]["mtu"]) == ("cpu", {"a": 1}, 1500)
-    assert "10.20.0.0/24" in view["taken_networks"]  # no network was named as ours
+    assert view["overlay"] is None  # none was asked for
     assert view["host_keys"] == {"a": None}
 
 
@@ -117,8 +121,9 @@ def test_addresses_of_ssh_decide_between_subnets_that_are_alike() -> None:
     for variables in hostvars.values():
         for interface in variables["ansible_facts"]["swarmspeed"]["fabric"]["interfaces"]:
             interface["speed_mbps"] = 1000
-    assert run({"hosts": ["a", "b"]}, hostvars)["ansible_facts"]["swarmspeed_cluster"]["underlay"]["subnet"] == (
-        "10.7.0.0/24"  # the lowest
+    assert failure({"hosts": ["a", "b"]}, hostvars) == (
+        "The hosts share 2 subnets with equal claims: 10.7.0.0/24 (eth1: 1 Gbit/s) and 192.168.7.0/24 (eth0: "
+        "1 Gbit/s). Set cluster_underlay_subnet to the one that is to carry the training."
     )
     for number, variables in enumerate(hostvars.values(), 1):
         variables["ansible_host"] = f"192.168.7.{number}"
@@ -155,6 +160,24 @@ def test_hosts_without_facts_are_left_to_preflight(unseen: dict[str, Any]) -> No
             {"hosts": ["a"], "underlay_subnet": "somewhere"},
             {"a": host(1)},
             "cluster_underlay_subnet: 'somewhere' is not an IPv4 network such as 10.20.0.0/24.",
+        ),
+        (
+            {"hosts": ["a"], "overlay": {"name": "new", "pool": "10.20.0.0/24"}},
+            {"a": host(1)},
+            "overlay_network_pool: No /24 is free in 10.20.0.0/24. In use: a: network 10.20.0.0/24 of Docker's lab. "
+            "Remedy: set overlay_network_pool to a network in which a /24 is free.",
+        ),
+        (
+            {"hosts": ["a"], "overlay": {"name": "lab"}},
+            {"a": host(1, training_container_address="10.21.0.9")},
+            "a: training_container_address 10.21.0.9 is not in the overlay's subnet 10.20.0.0/24. Remedy: give "
+            "addresses that are free in 10.20.0.0/24, or auto to have them chosen.",
+        ),
+        (
+            {"hosts": ["a"], "overlay": {"name": "lab", "subnet": "ten"}},
+            {"a": host(1, training_container_address="auto")},
+            "overlay_network_subnet: the overlay's subnet: 'ten' is not an IPv4 network such as 10.20.0.0/24. "
+            "Remedy: correct it.",
         ),
         (
             {"hosts": ["a"], "accelerator": "gpu"},

@@ -243,6 +243,10 @@ ASK = ": node_facts was not asked about this file. Add it to files: of the node_
             "value of state must be one of: present, absent, got: gone found in files",
         ),
         ({"content": NEW_SECRET}, "missing required arguments: path found in files"),
+        (
+            {"path": "/stale", "content": NEW_SECRET, "mark": "Kept by us"},
+            "/stale exists and is not ours: its first line does not say 'Kept by us'. It was left alone.",
+        ),
     ],
 )
 def test_a_wrong_file_stops_the_task_before_the_first_is_written(

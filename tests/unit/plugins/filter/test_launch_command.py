@@ -44,6 +44,15 @@ def test_torchrun() -> None:
     )
 
 
+def test_what_changes_when_a_job_shrinks_is_filled_in_later() -> None:
+    assert made(shrink=True, config_argument="--config", include="gpu1:0@gpu2:1") == (
+        "deepspeed --hostfile @hostfile@ --no_ssh --node_rank @node_rank@ --master_addr c-gpu1 "
+        "--master_port @master_port@ --enable_each_rank_log @logs@ --include @include@ train.py --config @ds_config@"
+    )
+    assert made(shrink=True, launcher="torchrun").startswith("torchrun --nnodes @nodes@ --node-rank @node_rank@ ")
+    assert made(shrink=True, launcher="per_node") == "python3 -u train.py"
+
+
 @pytest.mark.parametrize(
     ("script", "expected"),
     [("train.py", "python3 -u train.py --x"), ("llamafactory-cli", "llamafactory-cli --x")],

@@ -19,11 +19,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import
     cluster_view,
     fingerprint,
     slots_of,
-    taken_networks,
     tree_manifest,
     weakest,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import UnderlayError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import OverlayAsked
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,24 +167,13 @@ def test_gpus_do_not_count_for_a_job_on_cpus() -> None:
     assert (view["gpus"], view["host_memory"]) == ({}, 64 << 30)
 
 
-def test_taken_networks() -> None:
-    nodes = {
-        "a": facts(bridge=["172.17.0.0/16"], lab=["10.20.0.0/24"], v6=["fd00::/64"]),
-        "b": facts(odd=["10.30.0.1/24"], host=[]),
-    }
-    expected = ["10.30.0.0/24", "10.8.0.9/32", "172.17.0.0/16", "192.168.7.0/24"]
-    assert taken_networks(nodes, "lab") == expected
-    assert taken_networks(nodes, "") == sorted([*expected, "10.20.0.0/24"])
-    assert taken_networks({}, "lab") == []
-
-
 def test_cluster_view() -> None:
     nodes = {
         "b": facts("192.168.7.12", 4),
         "a": facts("192.168.7.11", 8, lab=["10.20.0.0/24"]),
         "stranger": facts("192.168.7.13", 0, x=["10.99.0.0/24"]),
     }
-    view = cluster_view(["b", "a"], nodes, slots={"a": 2}, network="lab")
+    view = cluster_view(["b", "a"], nodes, slots={"a": 2}, overlay=OverlayAsked("lab"))
     assert view == {
         "hosts": ["b", "a"],
         "first": "b",
@@ -199,9 +188,15 @@ def test_cluster_view() -> None:
             "mtu": 1500,
             "interfaces": {"b": "eth0", "a": "eth0"},
             "addresses": {"b": "192.168.7.12", "a": "192.168.7.11"},
+            "speed_mbps": 1000,
+            "reason": "the only subnet that all hosts share",
         },
-        "taken_networks": ["10.8.0.9/32", "192.168.7.0/24"],
+        "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
+        # the network is not on the first host, where it would be made, so another subnet is free
+        "overlay": {"subnet": "10.64.0.0/24", "mtu": 1500, "addresses": {}},
     }
+    assert cluster_view(["a", "b"], nodes, overlay=OverlayAsked("lab"))["overlay"]["subnet"] == "10.20.0.0/24"
+    assert cluster_view(["b", "a"], nodes)["overlay"] is None
 
 
 def test_a_gpu_whose_driver_is_broken_still_counts_as_one() -> None:

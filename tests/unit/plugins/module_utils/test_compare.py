@@ -137,10 +137,27 @@ ABSENT = {"exists": False, "sha256": None, "mode": None, "owner": None, "group":
         (OwnedFile("/f", "x\n", block="b"), ABSENT, False),
         (OwnedFile("/f", "", block="b"), ABSENT, True),
         (OwnedFile("/f", "", block="b"), seen(), False),
+        # A path where somebody else may keep a file.
+        (OwnedFile("/f", "", mark="m", state="absent"), seen(marked=False), True),
+        (OwnedFile("/f", "", mark="m", state="absent"), seen(marked=True), False),
+        (OwnedFile("/f", "", mark="m", state="absent"), ABSENT, True),
+        (OwnedFile("/f", "y\n", mark="m"), seen(marked=True), False),
+        (OwnedFile("/f", "x\n", mark="m"), seen(marked=True), True),
+        (OwnedFile("/f", "x\n", mark="m"), ABSENT, False),
     ],
 )
 def test_file_is_right(item: OwnedFile, found: dict[str, Any] | None, right: bool | None) -> None:
     assert file_is_right(item, found) is right
+
+
+@pytest.mark.parametrize("found", [seen(marked=False), seen()])
+def test_a_file_of_somebody_elses_is_not_written_over(found: dict[str, Any]) -> None:
+    with pytest.raises(OwnedFileError) as caught:
+        file_is_right(OwnedFile("/etc/xdg/pip/pip.conf", "y\n", mark="Kept by us"), found)
+    assert str(caught.value) == (
+        "/etc/xdg/pip/pip.conf exists and is not ours: its first line does not say 'Kept by us'. It was left alone. "
+        "Write what is wanted into it yourself and unset the variables for it, or move it away."
+    )
 
 
 @pytest.mark.parametrize(

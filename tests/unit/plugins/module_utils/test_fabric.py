@@ -17,11 +17,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric import 
     default_interface,
     gather_fabric,
     interface_of,
-    parse_infiniband,
     parse_interfaces,
     parse_routes,
     parse_speed,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_offloads_io import WANTED, Features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +55,9 @@ class FakeFabricIO:
     def infiniband(self) -> list[dict[str, Any]]:
         return self._infiniband
 
+    def pci_path(self, address: str) -> str:
+        return ""
+
 
 def recorded(name: str) -> str:
     return (RECORDED / name).read_text(encoding="utf-8")
@@ -63,7 +66,14 @@ def recorded(name: str) -> str:
 @pytest.fixture
 def host() -> FakeFabricIO:
     """The recorded host, with the speeds that its sysfs had."""
-    sysfs = {"eth0": {"speed": "10000", "driver": "veth", "hardware": False}}
+    sysfs = {
+        "eth0": {
+            "speed": "10000",
+            "driver": "veth",
+            "hardware": False,
+            "offloads": {"tx-udp_tnl-segmentation": True},
+        }
+    }
     return FakeFabricIO(recorded("lab_host_address.json"), recorded("lab_host_route.json"), sysfs)
 
 
@@ -87,9 +97,14 @@ def test_interfaces_of_a_recorded_host(host: FakeFabricIO) -> None:
         "kind": "veth",
         "parent": None,
         "master": None,
+        "members": [],
         "speed_mbps": 10000,
         "driver": "veth",
+        "pci_address": None,
+        "numa_node": None,
+        "offloads": {"tx-udp_tnl-segmentation": True},
     }
+    assert found["br-3f2a"]["members"] == ["veth1a2b"]
     assert (found["lo"]["kind"], found["lo"]["state"], found["lo"]["speed_mbps"]) == ("loopback", "unknown", None)
     assert (found["eth1"]["mtu"], found["eth1"]["addresses"][0]["subnet"]) == (9000, "172.20.0.0/16")
     assert (found["br-3f2a"]["kind"], found["veth1a2b"]["master"]) == ("bridge", "br-3f2a")
@@ -165,38 +180,6 @@ def test_default_interface(routes: list[dict[str, Any]], expected: str | None) -
     assert default_interface(parse_routes(routes)) == expected
 
 
-def test_infiniband_and_roce() -> None:
-    """Invented after the kernel's Documentation/ABI/stable/sysfs-class-infiniband."""
-    port = {"port": "1", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "400 Gb/sec (4X NDR)"}
-    devices = [
-        {
-            "name": "mlx5_0",
-            "interfaces": ["ib0"],
-            "numa_node": "1",
-            "ports": [{**port, "link_layer": "InfiniBand"}],
-        },
-        {
-            "name": "mlx5_1",
-            "interfaces": [],
-            "numa_node": "-1",
-            "ports": [{"port": "1", "state": "1: DOWN", "phys_state": "", "rate": "", "link_layer": "Ethernet"}],
-        },
-    ]
-    active = {
-        "port": 1,
-        "state": "active",
-        "physical_state": "linkup",
-        "rate_gbps": 400.0,
-        "link_layer": "infiniband",
-    }
-    down = {"port": 1, "state": "down", "physical_state": "", "rate_gbps": None, "link_layer": "ethernet"}
-    assert parse_infiniband(devices) == [
-        {"name": "mlx5_0", "interfaces": ["ib0"], "numa_node": 1, "ports": [active]},
-        {"name": "mlx5_1", "interfaces": [], "numa_node": None, "ports": [down]},
-    ]
-    assert gather_fabric(FakeFabricIO(infiniband=devices))["infiniband"][0]["ports"] == [active]
-
-
 @pytest.mark.parametrize(
     ("answer", "problem", "calls"),
     [
@@ -225,7 +208,7 @@ def test_infiniband_and_roce() -> None:
 def test_what_cannot_be_read_is_a_problem_and_the_rest_is_still_there(
     answer: CommandResult | str | None, problem: str, calls: int
 ) -> None:
-    device = {"name": "mlx5_0", "interfaces": [], "numa_node": "0", "ports": []}
+    device = {"name": "mlx5_0", "interfaces": [], "numa_node": "0", "pci_path": "", "ports": []}
     io = FakeFabricIO(answer, recorded("lab_host_route.json"), infiniband=[device])
     found = gather_fabric(io)
     assert found["problems"] == [problem]
@@ -290,12 +273,54 @@ def test_system_io_reads_a_tree(tmp_path: Path) -> None:
     infiniband.mkdir()
     (infiniband / "mlx5_0").symlink_to(pci / "infiniband/mlx5_0")
 
+    gids = {
+        0: ("fe80:0000:0000:0000:b83f:d203:0010:0001", "IB/RoCE v1", ""),
+        2: ("0000:0000:0000:0000:0000:ffff:0a14:000b", "RoCE v2", "ib0"),
+        10: ("0000:0000:0000:0000:0000:0000:0000:0000", "", ""),
+    }
+    for folder in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
+        (port / folder).mkdir(parents=True)
+    for number, (gid, kind, device) in gids.items():
+        (port / f"gids/{number}").write_text(f"{gid}\n", encoding="utf-8")
+        if kind:
+            (port / f"gid_attrs/types/{number}").write_text(f"{kind}\n", encoding="utf-8")
+        if device:
+            (port / f"gid_attrs/ndevs/{number}").write_text(f"{device}\n", encoding="utf-8")
+    (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices/0000:17:00.0").symlink_to(pci)
+
     io = _fabric_io.SystemFabricIO(str(tmp_path))
-    assert io.interface("eth0") == {"speed": "25000", "driver": "mlx5_core", "hardware": True}
-    assert io.interface("lo") == {"speed": "", "driver": "", "hardware": False}
-    assert io.infiniband() == [
-        {"name": "mlx5_0", "interfaces": ["ib0"], "numa_node": "0", "ports": [{"port": "1", **texts}]}
+    found = io.interface("eth0")
+    assert isinstance(found.pop("offloads"), (dict, type(None)))  # the running kernel's
+    assert found == {
+        "speed": "25000",
+        "driver": "mlx5_core",
+        "hardware": True,
+        "numa_node": "0",
+        "pci_path": str(pci),
+    }
+    assert {**io.interface("lo"), "offloads": None} == {
+        "speed": "",
+        "driver": "",
+        "hardware": False,
+        "numa_node": "",
+        "pci_path": "",
+        "offloads": None,
+    }
+    told = [
+        {"index": "0", "gid": gids[0][0], "type": "IB/RoCE v1", "interface": ""},
+        {"index": "2", "gid": gids[2][0], "type": "RoCE v2", "interface": "ib0"},
     ]
+    assert io.infiniband() == [
+        {
+            "name": "mlx5_0",
+            "interfaces": ["ib0"],
+            "numa_node": "0",
+            "pci_path": str(pci),
+            "ports": [{"port": "1", **texts, "gids": told}],
+        }
+    ]
+    assert (io.pci_path("0000:17:00.0"), io.pci_path("0000:99:00.0")) == (str(pci), "")
 
 
 def test_system_io_on_this_host() -> None:
@@ -311,3 +336,16 @@ def test_system_io_without_ip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(_fabric_io, "find_program", lambda name: None)
     io = _fabric_io.SystemFabricIO(str(tmp_path))
     assert (io.ip("-j", "address"), io.infiniband()) == (None, [])
+
+
+def test_offloads_of_this_kernel() -> None:
+    """The real kernel, whatever machine this is: it tells of the loopback, which segments TCP itself."""
+    features = Features()
+    found = features.of("lo")
+    if found is None:
+        pytest.skip("this kernel does not tell features (a sandbox's own network)")
+    assert set(found) <= set(WANTED)
+    assert found["tx-tcp-segmentation"] is True
+    assert features.of("lo") == found
+    assert features.of("nope0") is None
+    assert features.of("a-name-that-is-too-long") is None

@@ -198,3 +198,30 @@ def test_the_secret_is_made_from_the_file(tmp_path: Any) -> None:
     one, two, three = (read_secret(str(tmp_path / name)) for name in ("one", "two", "three"))
     assert one == two != three
     assert b"key" not in one
+
+
+def test_who_was_left_out_is_told_when_it_comes_back_and_not_heard(ends: Ends) -> None:
+    stays, gone = ends.link("lab2"), ends.link("lab3")
+    ends.until(lambda: ends.hub.connected() == ["lab2", "lab3"])
+    gone.close()
+    ends.links.remove(gone)
+    ends.until(lambda: ends.hub.connected() == ["lab2"])
+    ends.hub.leave_out(["lab3"], {"t": "bye", "reason": "too late"})
+    assert ends.hub.nodes == ["lab2"]
+    ends.clock.now += 60
+    ends.rest()
+    assert "lab3" not in ends.hub.gone()
+    back = ends.link("lab3")
+    ends.until(lambda: {"t": "bye", "reason": "too late"} in ends.to_follower.get(id(back), []))
+    back.send({"t": "part", "code": 1})
+    ends.rest()
+    assert ends.hub.connected() == ["lab2"] and stays.welcome
+    assert [node for node, _message in ends.to_leader if node == "lab3"] == []
+
+
+def test_who_is_left_out_while_connected_is_told_at_once(ends: Ends) -> None:
+    link = ends.link("lab3")
+    ends.until(lambda: ends.hub.connected() == ["lab3"])
+    ends.hub.leave_out(["lab3"], {"t": "bye"})
+    ends.until(lambda: {"t": "bye"} in ends.to_follower.get(id(link), []))
+    assert ends.hub.connected() == []

@@ -14,13 +14,13 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_checkpoints
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_checkpoints import (
     BROKEN,
-    ShrinkError,
     Verdict,
     list_files,
     newest,
-    shrink,
     universal,
+    universal_tag,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_restarts import judge
 
 RECORDED = Path(__file__).parent / "fixtures" / "checkpoints"
 TWO = [{"name": "lab1", "slots": [0], "first_rank": 0}, {"name": "lab2", "slots": [0], "first_rank": 1}]
@@ -362,131 +362,43 @@ def test_a_listing_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert list_files(str(tmp_path)) == {"files": [["f0", 1], ["f1", 1], ["f2", 1]], "latest": {}, "truncated": True}
 
 
-@pytest.mark.parametrize(
-    ("config", "old", "new", "steps"),
-    [
-        ({"train_batch_size": 24, "train_micro_batch_size_per_gpu": 2}, 4, 3, 4),
-        ({"train_batch_size": 24, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3}, 4, 2, 6),
-        ({"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 3}, 2, 1, 6),
-        ({"train_micro_batch_size_per_gpu": 2}, 4, 2, 2),
-        ({"train_batch_size": 24}, 4, 2, 2),
-        ({"train_batch_size": 24, "gradient_accumulation_steps": 2}, 4, 3, None),
-        ({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "pipeline": {"stages": 2}}, 4, 2, 4),
-        ({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 2, "pipeline": {"stages": 2}}, 4, 3, None),
-    ],
-)
-def test_shrinking_keeps_the_batch(config: dict[str, Any], old: int, new: int, steps: int | None) -> None:
-    before = copy.deepcopy(config)
-    if steps is None:
-        with pytest.raises(ShrinkError):
-            shrink(config, old, new)
-    else:
-        changed, text = shrink({**config, "bf16": {"enabled": True}}, old, new)
-        ranks = new // config.get("pipeline", {}).get("stages", 1)
-        assert changed["gradient_accumulation_steps"] == steps
-        assert changed["train_batch_size"] == changed["train_micro_batch_size_per_gpu"] * steps * ranks
-        assert changed["bf16"] == {"enabled": True}
-        assert f"stays {changed['train_batch_size']} " in text
-    assert config == before
+def universal_listing(latest: str | None = "step9_universal", size: int = 10) -> dict[str, Any]:
+    files = [["step9_universal/zero/w/fp32.pt", size], ["step9/zero_pp_rank_0_mp_rank_00_optim_states.pt", 10]]
+    said = {"latest": "step20"}
+    return {"files": files, "latest": {**said, "latest_universal": latest} if latest else said}
 
 
-def test_what_shrinking_says() -> None:
-    config = {"train_batch_size": 24, "train_micro_batch_size_per_gpu": 2, "data_parallel_size": 4}
-    assert shrink(config, 4, 3) == (
-        {**config, "gradient_accumulation_steps": 4, "data_parallel_size": 3},
-        "3 instead of 4 ranks: gradient_accumulation_steps 3 becomes 4, so train_batch_size stays 24 and the micro "
-        "batch 2; a step takes 1.33 times as long.",
-    )
+def test_a_universal_checkpoint_is_the_only_one_that_is_loaded_with_load_universal() -> None:
+    found = universal_tag({"lab1": universal_listing(), "lab2": universal_listing()}, TWO)
+    assert (found.tag, found.step, found.complete, found.missing) == ("step9_universal", 9, True, [])
+    none = universal_tag({"lab1": universal_listing(None), "lab2": universal_listing(None)}, TWO)
+    assert (none.tag, none.complete) == (None, False)
+    assert none.advice == "There is no latest_universal yet: the job starts from the beginning."
 
 
 @pytest.mark.parametrize(
-    ("config", "old", "new", "text"),
+    ("listing", "path"),
     [
-        (
-            {"train_batch_size": 16, "train_micro_batch_size_per_gpu": 2},
-            4,
-            3,
-            "train_batch_size 16 can not be kept with 3 ranks: it is not a multiple of micro batch 2 * 3 data-parallel "
-            "ranks. Possible near it: 2 or 4 ranks.",
-        ),
-        (
-            {"train_batch_size": "auto", "train_micro_batch_size_per_gpu": 2},
-            4,
-            2,
-            "train_batch_size is 'auto': the script sets it, so the batch for 2 ranks is not known here. Give the "
-            "three batch sizes as numbers in ds_config.json, and the same to the script.",
-        ),
-        ({}, 4, 2, "ds_config.json has neither train_batch_size nor train_micro_batch_size_per_gpu: give one."),
-        (
-            {"elasticity": {"enabled": True}},
-            4,
-            2,
-            "elasticity sets the batch sizes itself: shrink by hand, within its min_gpus and max_gpus.",
-        ),
-        (
-            {"train_batch_size": 10, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1},
-            4,
-            2,
-            "train_batch_size 10 is not micro batch 2 * accumulation 1 * 4 data-parallel ranks: the configuration does "
-            "not fit the job as it is.",
-        ),
-        (
-            {"train_batch_size": 8, "pipeline": {"stages": 2}},
-            4,
-            3,
-            "pipeline.stages 2 does not fit 3 ranks. Possible near it: 2 or 4 ranks.",
-        ),
-        (
-            {"train_batch_size": 8, "pipeline": {"stages": "auto"}},
-            4,
-            2,
-            "pipeline.stages is 'auto': the script sets it, so the ranks it takes are not known here.",
-        ),
-        (
-            {"train_batch_size": 8, "tensor_parallel": {"autotp_size": 2}},
-            4,
-            1,
-            "tensor_parallel.autotp_size 2 does not fit 1 ranks. Possible near it: 2 ranks.",
-        ),
-        (
-            {"train_batch_size": 8, "expert_parallel": {"autoep_size": 4}},
-            4,
-            2,
-            "expert_parallel.autoep_size 4 does not divide the 2 data-parallel ranks of 2. Possible near it: 4 ranks.",
-        ),
-        (
-            {"train_batch_size": 8, "zero_optimization": {"zero_hpz_partition_size": 4}},
-            4,
-            2,
-            "zero_optimization.zero_hpz_partition_size 4 does not divide the 2 data-parallel ranks of 2. Possible near "
-            "it: 4 ranks.",
-        ),
+        (universal_listing(None), "latest_universal"),
+        (universal_listing("step3_universal"), "latest_universal"),
+        (universal_listing(size=0), "step9_universal/zero"),
+        ({}, "latest_universal"),
     ],
 )
-def test_what_can_not_be_shrunk_says_why(config: dict[str, Any], old: int, new: int, text: str) -> None:
-    with pytest.raises(ShrinkError) as raised:
-        shrink(config, old, new)
-    assert str(raised.value) == text
+def test_a_universal_checkpoint_that_one_node_lacks(listing: dict[str, Any], path: str) -> None:
+    found = universal_tag({"lab1": universal_listing(), "lab2": listing}, TWO)
+    assert (found.tag, found.complete) == ("step9_universal", False)
+    assert found.missing[0] == ("lab2", path)
+    assert f"{path} on lab2 is missing or another one." in found.advice
 
 
-def test_shrinking_holds_for_any_numbers() -> None:
-    chooser = random.Random(9)
-    kept = 0
-    for dummy in range(3000):
-        micro, steps, old = chooser.randint(1, 6), chooser.randint(1, 6), chooser.randint(1, 12)
-        new = chooser.randint(1, old)
-        total = micro * steps * old
-        config = {"train_batch_size": total, "train_micro_batch_size_per_gpu": micro}
-        if total % (micro * new):
-            with pytest.raises(ShrinkError, match=r"can not be kept with") as raised:
-                shrink(config, old, new)
-            offered = [int(word) for word in str(raised.value).rpartition(": ")[2].replace(" ranks.", "").split(" or ")]
-            assert offered
-            for world in offered:
-                assert shrink(config, old, world)[0]["train_batch_size"] == total
-        else:
-            changed = shrink(config, old, new)[0]
-            kept += 1
-            assert changed["train_micro_batch_size_per_gpu"] == micro
-            assert changed["gradient_accumulation_steps"] * micro * new == total
-    assert 500 < kept < 2900
+def test_restarts_ask_for_the_kind_that_the_configuration_loads(tmp_path: Path) -> None:
+    both = {"lab1": universal_listing(), "lab2": universal_listing()}
+    config = tmp_path / "ds_config.json"
+    for content, tag in (
+        ({"zero_optimization": {"stage": 2}, "checkpoint": {"load_universal": True}}, "step9_universal"),
+        ({"zero_optimization": {"stage": 2}}, "step9"),
+        ([], "step9"),
+    ):
+        config.write_text(json.dumps(content))
+        assert judge(both, TWO, str(config), 2).tag == tag

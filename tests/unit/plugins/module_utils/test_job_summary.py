@@ -68,6 +68,31 @@ def test_the_whole_of_it() -> None:
     assert found["members"] == STATE["members"]
 
 
+def test_versions_that_were_seen_before_the_start() -> None:
+    seen = {
+        "python": "3.11.2",
+        "torch": "2.13.0+cpu",
+        "deepspeed": "0.19.7",
+        "transformers": None,
+        "accelerate": "1.15.0",
+    }
+    found = summary(SPEC, {**STATE, "versions": seen})["versions"]
+    assert found == {
+        "deepspeed": "0.19.8",  # what has read the configuration knows best
+        "torch": "2.13.0+cpu",
+        "python": "3.11.2",
+        "image": "sha256:1",
+        "accelerate": "1.15.0",
+    }
+    assert summary(SPEC, {**STATE, "versions": seen, "deepspeed_version": None})["versions"]["deepspeed"] == "0.19.7"
+
+
+def test_a_job_that_shrank() -> None:
+    shrunk = {"world_size": 3, "nodes": 3, "left_out": ["gpu3"]}
+    assert summary(SPEC, {**STATE, "shrunk_from": shrunk})["shrunk_from"] == shrunk
+    assert summary(SPEC, STATE)["shrunk_from"] is None
+
+
 def test_no_value_of_the_environment_and_no_secret_is_in_it() -> None:
     text = json.dumps(summary(SPEC, STATE), allow_nan=False)
     assert "hf_s3cret" not in text and "eth7" not in text

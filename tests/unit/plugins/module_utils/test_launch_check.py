@@ -62,6 +62,7 @@ def probe(number: int, count: int, **change: Any) -> dict[str, Any]:
             "chdir": "",
             "script": {"path": "/workspace/train.py", "sha256": "s1", "error": ""},
             "ds_config": {"path": "/etc/swarmspeed/ds_config.json", "sha256": "d1", "error": ""},
+            "hostfile": {"path": "/etc/swarmspeed/hostfile", "sha256": "h1", "error": ""},
             "paths": {"/data": ""},
             "checkpoints": {"path": "/ckpt", "at": "/ckpt", "free": 50 * GIB, "writable": True, "error": ""},
             "locks": [],
@@ -237,6 +238,15 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
             f"Remedy: {SITE} ds_config.",
         ),
         (
+            {"gpu2": answer(hostfile={"error": "is not there", "sha256": ""})},
+            f"gpu2: hostfile /etc/swarmspeed/hostfile is not there. Remedy: {SITE} hostfile.",
+        ),
+        (
+            {"gpu3": answer(hostfile={"sha256": "h2"})},
+            "hostfile: its content differs between the nodes: one on gpu1, gpu2; one on gpu3. "
+            f"Remedy: {SITE} hostfile.",
+        ),
+        (
             {"gpu2": answer(chdir="is not there")},
             f"gpu2: the working directory /workspace is not there. Remedy: {SITE} workspace.",
         ),
@@ -280,7 +290,7 @@ def test_what_keeps_a_job_from_starting(changes: dict[str, Any], expected: str) 
         {"gpu2": {"asked": {"slots": [0]}, **answer(shm={"size": 100 * MIB, "free": 64 * MIB})}},
         {"gpu2": answer(infiniband=True, memlock={"limit": 8 * MIB})},
         {"gpu2": {"asked": {"accelerator": "cuda"}, **answer(infiniband=True, memlock={"limit": 8, "exempt": True})}},
-        {"gpu2": answer(script=None, ds_config=None, checkpoints=None)},
+        {"gpu2": answer(script=None, ds_config=None, hostfile=None, checkpoints=None)},
         {"gpu2": {"asked": {"slots": [1]}, **answer(smi=SMI)}},
         {"gpu2": {"asked": {"checkpoint_gib": 50}}},
         {"gpu2": answer(port={"port": 29500, "error": "", "holder": ""})},

@@ -24,6 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io imp
     CommandResult,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._handed_source import command_for
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe import (
     MARK,
     Parallel,
@@ -41,7 +42,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe i
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe_io import (
     SystemProbeIO,
-    command_for,
     image_content,
     read_answer,
     request_for,
@@ -81,6 +81,7 @@ def asked(**change: Any) -> dict[str, Any]:
         "data_paths": [],
         "checkpoints": "",
         "ds_config": "",
+        "hostfile": "",
         "torch_extensions": "/nonexistent",
         "master_port": 0,
         "smi": False,
@@ -110,6 +111,7 @@ def test_the_whole_look(tmp_path: Path) -> None:
         chdir=str(tmp_path),
         script="train.py",
         ds_config="ds_config.json",
+        hostfile="hostfile",
         data_paths=["train.py", "data", "/"],
         checkpoints="out/deep",
         torch_extensions=str(tmp_path / "cache"),
@@ -123,6 +125,7 @@ def test_the_whole_look(tmp_path: Path) -> None:
     assert answer["shm"]["size"] > 0 and answer["shm"]["error"] == ""
     assert answer["chdir"] == "" and answer["script"]["error"] == ""
     assert answer["ds_config"] == {"path": f"{tmp_path}/ds_config.json", "sha256": "", "error": "is not there"}
+    assert answer["hostfile"] == {"path": f"{tmp_path}/hostfile", "sha256": "", "error": "is not there"}
     assert answer["paths"] == {"train.py": "", "data": "is not there", "/": ""}
     assert answer["checkpoints"]["at"] == str(tmp_path) and answer["checkpoints"]["free"] > 0
     assert [(lock["path"], lock["state"]) for lock in answer["locks"]] == [(f"{tmp_path}/cache/op/lock", "removed")]

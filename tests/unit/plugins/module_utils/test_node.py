@@ -153,6 +153,7 @@ SWARM: dict[str, Any] = {
     "ID": "c1",
     "Spec": {"Name": "default", "Labels": {"swarmspeed.cluster": "lab"}},
     "DataPathPort": 4789,
+    "DefaultAddrPool": ["10.0.0.0/8"],
     "JoinTokens": {"Worker": TOKEN, "Manager": TOKEN},
     "TLSInfo": {"TrustRoot": "PEM"},
 }
@@ -178,6 +179,7 @@ def test_swarm_of_a_manager() -> None:
         "cluster_id": "c1",
         "labels": {"swarmspeed.cluster": "lab"},
         "data_path_port": 4789,
+        "default_addr_pool": ["10.0.0.0/8"],
         "nodes": [
             {
                 "id": "n1",
@@ -187,6 +189,7 @@ def test_swarm_of_a_manager() -> None:
                 "state": "ready",
                 "addr": "10.0.0.1",
                 "leader": True,
+                "reachability": "reachable",
             },
             {
                 "id": "n2",
@@ -196,6 +199,7 @@ def test_swarm_of_a_manager() -> None:
                 "state": None,
                 "addr": None,
                 "leader": False,
+                "reachability": None,
             },
         ],
     }
@@ -211,6 +215,7 @@ def test_swarm_of_a_host_that_is_in_none() -> None:
         "cluster_id": None,
         "labels": {},
         "data_path_port": None,
+        "default_addr_pool": [],
         "nodes": [],
     }
     assert node.swarm_facts({}, None, None) == nothing

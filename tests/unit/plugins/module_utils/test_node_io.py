@@ -120,6 +120,16 @@ def test_a_file(tmp_path: Path, content: bool) -> None:
     assert node_io.file_facts(str(path), content=content, block=None) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [("# Kept by us (x)\na\n", True), ("a\n# Kept by us\n", False), ("", False), ("Kept by us", True)],
+)
+def test_a_mark_is_looked_for_in_the_first_line_only(tmp_path: Path, text: str, marked: bool) -> None:
+    path = str(make(tmp_path / "pip.conf", text))
+    assert node_io.file_facts(path, content=False, block=None, mark="Kept by us")["marked"] is marked
+    assert "marked" not in node_io.file_facts(path, content=False, block=None)
+
+
 def test_the_text_of_a_file_is_returned_only_when_asked_for(tmp_path: Path) -> None:
     path = make(tmp_path / "id_ed25519", "hunter2\n# BEGIN b\nhunter2\n# END b\n", 0o600)
     for block in (None, "b"):

@@ -14,7 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_want
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-CHECKS = {name: FACT_CHECKS[name] for name in ("hostfile", "ds_config")}
+CHECKS = {name: FACT_CHECKS[name] for name in ("hostfile", "ds_config", "shrink")}
 HOSTS = {"gpu1": 8, "gpu2": 8}
 CONFIG = {"train_micro_batch_size_per_gpu": 4}
 
@@ -87,16 +87,61 @@ def test_hosts_and_filters() -> None:
     )
 
 
+SHRINK = {"wanted": True, "resume": "auto"}
+
+
+def test_a_job_that_may_shrink() -> None:
+    zero0 = {"preset": "zero0", "config": CONFIG}
+    assert lines(hosts=HOSTS, shrink=SHRINK, ds_config=zero0) == []
+    assert lines(hosts=HOSTS, shrink=SHRINK) == []  # the script is not told of a configuration
+    assert lines(hosts=HOSTS, shrink={"wanted": False, "resume": "never"}, ds_config={"config": CONFIG}) == []
+
+
+@pytest.mark.parametrize(
+    ("shrink", "request_", "line"),
+    [
+        (
+            {**SHRINK, "resume": "never"},
+            {"preset": "zero0", "config": CONFIG},
+            "deepspeed_launch_shrink: is true, and a job is only started again with deepspeed_launch_resume: auto. "
+            "Remedy: set deepspeed_launch_resume: auto, or deepspeed_launch_shrink: false.",
+        ),
+        (
+            SHRINK,
+            {"preset": "zero2", "config": CONFIG},
+            "deepspeed_launch_shrink: is true, and the job could not go on with fewer nodes: zero_optimization.stage "
+            "is 2, and DeepSpeed does not load a checkpoint of ZeRO into another number of ranks. Possible with stage "
+            "0, or from a universal checkpoint (checkpoint.load_universal: true). Remedy: correct "
+            "deepspeed_launch_ds_config, or set deepspeed_launch_shrink: false.",
+        ),
+        (
+            SHRINK,
+            {"preset": "zero0", "config": {**CONFIG, "bf16": {"enabled": True}}, "deepspeed_version": "0.16.9"},
+            "deepspeed_launch_shrink: is true, and the job could not go on with fewer nodes: DeepSpeed 0.16.9 splits "
+            "bf16's optimizer states among the ranks, also without ZeRO. Possible from 0.18.9 on, or with fp16 or "
+            "fp32. Remedy: correct deepspeed_launch_ds_config, or set deepspeed_launch_shrink: false.",
+        ),
+    ],
+)
+def test_a_job_that_could_not_shrink(shrink: dict[str, Any], request_: dict[str, Any], line: str) -> None:
+    assert lines(hosts=HOSTS, shrink=shrink, ds_config=request_) == [line]
+
+
+def test_what_else_is_wrong_is_told_once() -> None:
+    assert len(lines(hosts=HOSTS, shrink=SHRINK, ds_config={"preset": "zero9", "config": CONFIG})) == 1
+    assert len(lines(hosts=HOSTS, include="gpu9", shrink=SHRINK, ds_config={"config": CONFIG})) == 1
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = st.sampled_from(["hosts", "include", "exclude", "ds_config"])
+KEYS = st.sampled_from(["hosts", "include", "exclude", "ds_config", "shrink"])
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.dictionaries(KEYS, JSON))
 def test_whatever_is_given_ends_in_words(launch: dict[str, Any]) -> None:
     for line in lines(**launch):
-        assert ". Remedy: correct " in line
+        assert ". Remedy: " in line

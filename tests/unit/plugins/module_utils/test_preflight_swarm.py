@@ -153,7 +153,8 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident(fi
         (
             {"running": False, "swarm": {"state": "inactive"}, "error": "The swarm does not have a leader."},
             "b: is in a swarm that does not work: The swarm does not have a leader. Remedy: bring back that swarm's "
-            "other managers, or run `docker swarm leave --force` there to give it up.",
+            "other managers; where they are lost, `docker swarm init --force-new-cluster` there keeps the swarm with "
+            "this one, and `docker swarm leave --force` gives it up.",
         ),
     ],
 )

@@ -24,7 +24,14 @@ ADDRESS = [
     }
 ]
 ROUTE = [{"dst": "default", "gateway": "10.20.0.1", "dev": "eth0"}]
-PORT = {"port": "1", "state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "100 Gb/sec (4X EDR)", "link_layer": "IB"}
+PORT: dict[str, Any] = {
+    "port": "1",
+    "state": "4: ACTIVE",
+    "phys_state": "5: LinkUp",
+    "rate": "100 Gb/sec (4X EDR)",
+    "link_layer": "IB",
+    "gids": [{"index": "0", "gid": "fe80::1", "type": "IB/RoCE v1", "interface": ""}],
+}
 
 
 class FakeIO:
@@ -37,8 +44,11 @@ class FakeIO:
     def interface(self, name: str) -> dict[str, Any]:
         return {"speed": "25000", "driver": "mlx5_core", "hardware": True}
 
+    def pci_path(self, address: str) -> str:
+        return ""
+
     def infiniband(self) -> list[dict[str, Any]]:
-        return [{"name": "mlx5_0", "interfaces": ["ib0"], "numa_node": "0", "ports": [PORT]}]
+        return [{"name": "mlx5_0", "interfaces": ["ib0"], "numa_node": "0", "pci_path": "", "ports": [PORT]}]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **args: Any) -> dict[str, Any]:
@@ -64,7 +74,9 @@ def test_it_returns_what_it_documents(
     assert set(documented["interfaces"]["contains"]["addresses"]["contains"]) == set(interface["addresses"][0])
     assert set(documented["routes"]["contains"]) == set(result["routes"][0])
     assert set(documented["infiniband"]["contains"]) == set(result["infiniband"][0])
-    assert set(documented["infiniband"]["contains"]["ports"]["contains"]) == set(port)
+    ports = documented["infiniband"]["contains"]["ports"]["contains"]
+    assert set(ports) == set(port)
+    assert set(ports["gids"]["contains"]) == set(port["gids"][0])
 
 
 def test_without_a_subnet_no_interface_is_named(

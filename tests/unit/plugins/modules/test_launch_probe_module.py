@@ -66,6 +66,7 @@ def params(**change: Any) -> dict[str, Any]:
         "checkpoints": "",
         "checkpoint_gib": 0.0,
         "ds_config": "",
+        "hostfile": "",
         "slots": [0],
         "accelerator": "cpu",
         "master_port": 29500,

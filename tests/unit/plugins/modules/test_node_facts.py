@@ -44,7 +44,7 @@ class NoEngine(Engine):
 def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Take GPU, fabric, packages and engine of this machine out of the picture."""
     monkeypatch.setattr(node_facts, "gather_gpu", lambda _io: {"present": False})
-    monkeypatch.setattr(node_facts, "gather_fabric", lambda _io: {"interfaces": []})
+    monkeypatch.setattr(node_facts, "gather_fabric", lambda _io, _gpu: {"interfaces": []})
     monkeypatch.setattr(node_facts, "package_facts", dict.fromkeys)
     monkeypatch.setattr(node_facts, "SocketEngine", Engine)
     return monkeypatch

@@ -77,6 +77,8 @@ def params(jobs: Path, **change: Any) -> dict[str, Any]:
         "resume_args": [],
         "checkpoints": None,
         "restarts": 3,
+        "shrink": False,
+        "versions": {},
         "rerun": False,
         "observe": False,
         "log_offset": 0,
@@ -204,6 +206,45 @@ def test_a_container_that_can_not_hold_the_job(tmp_path: Path, found: Container 
     with pytest.raises(JobError) as caught:
         call(runtime)
     assert says in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+MEMBERS = [{"name": name, "address": name, "slots": [0]} for name in ("gpu1", "gpu2", "gpu3")]
+
+
+def test_versions_are_kept_and_make_no_other_job(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    call(runtime, versions={"python": "3.11.2", "torch": "2.13.0"})
+    assert json.loads((tmp_path / "digits/state.json").read_text())["versions"]["torch"] == "2.13.0"
+    assert call(runtime, versions={"torch": "2.14.0"})["changed"] is False
+
+
+def test_a_job_that_may_shrink_says_so_to_its_supervisor(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    shrink: dict[str, Any] = {"shrink": True, "resume": "auto", "members": MEMBERS}
+    shrink.update(secret_file="/key", transport="direct")
+    assert call(runtime, **shrink, command=["deepspeed", "--hostfile", "@hostfile@", "train.py"])["changed"] is True
+    assert json.loads((tmp_path / "digits/spec.json").read_text())["options"]["shrink"] is True
+    assert [item["first_rank"] for item in call(runtime, observe=True)["job"]["members"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"resume": "never"}, "shrink: true is for a job that is started again. Set resume: auto, or shrink: false."),
+        ({"members": None}, "shrink: true needs members, as nodes and batch change when a node is left out."),
+        (
+            {"command": ["deepspeed", "--hostfile", "/etc/hostfile"], "ds_config": "/c.json"},
+            "shrink: true needs @hostfile@ and @ds_config@ as an argument of the command, as nodes",
+        ),
+        ({"launcher": "torchrun"}, "shrink: true needs @nodes@ as an argument of the command, as nodes"),
+    ],
+)
+def test_a_job_that_can_not_shrink(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+    given = {"shrink": True, "resume": "auto", "members": MEMBERS, "command": ["deepspeed", "@hostfile@"], **change}
+    with pytest.raises(JobError) as caught:
+        call(FakeRuntime(tmp_path), **given)
+    assert str(caught.value).startswith(says)
     assert list(tmp_path.iterdir()) == []
 
 

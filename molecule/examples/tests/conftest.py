@@ -1,0 +1,9 @@
+"""The files of this scenario run in the order of their numbers: containers first, bare hosts last."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# pytest puts this folder into the path, and not the checkout.
+sys.path.insert(0, str(Path(__file__).parents[3]))

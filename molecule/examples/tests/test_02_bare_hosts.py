@@ -1,0 +1,54 @@
+"""The example for servers without Docker, on nodes from which everything of the containers was taken back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.journey import CLUSTER_ROOT, NODES, Run, as_the_readme_says, container, job, on, playbook, variables
+
+VALUES = ("-e", "@examples/bare_hosts/vars.yml")
+TAKE_PART = ("lab1", "lab3")
+
+
+@pytest.fixture(scope="module")
+def first() -> Run:
+    """Take the containers away, and run the example."""
+    playbook("teardown", *variables(workspace_remove=True, deepspeed_launch_remove_jobs=True)).done()
+    return as_the_readme_says("bare_hosts")
+
+
+def test_two_servers_train_without_docker(first: Run) -> None:
+    assert "Job bare-hosts succeeded: 2 rank(s) on 2 node(s)." in first.text
+    assert re.search(r"accuracy on held-out digits \S+, target 0.9 reached", first.text)
+    state = job("bare-hosts")
+    assert (state["state"], state["world_size_seen"], state["hosts"]) == ("succeeded", 2, ["lab1", "lab3"])
+
+
+def test_a_second_run_changes_nothing(first: Run) -> None:
+    again = as_the_readme_says("bare_hosts").done(change=False)
+    assert "Job bare-hosts succeeded" in again.text
+
+
+def test_every_promise_is_kept(first: Run) -> None:
+    playbook("verify", *VALUES).done(change=False)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_there_is_no_container_and_no_swarm(name: str, first: Run) -> None:
+    assert on(name, f"docker ps --all --quiet --filter name={container(name)}") == ""
+    assert on(name, "docker info --format '{{.Swarm.LocalNodeState}}'") == "inactive"
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_the_checkpoint_is_on_those_that_took_part(name: str, first: Run) -> None:
+    found = on(name, f"ls {CLUSTER_ROOT}/workspace/checkpoints/digits/epoch06 2>/dev/null; true").split()
+    assert bool(found) == (name in TAKE_PART)
+
+
+def test_nothing_of_it_is_left(first: Run) -> None:
+    consent = {"workspace_remove": True, "workspace_python_remove": True, "deepspeed_launch_remove_jobs": True}
+    playbook("teardown", *VALUES, *variables(**consent)).done(change=True)
+    for name in NODES:
+        assert on(name, f"ls -d /opt/train {CLUSTER_ROOT} 2>/dev/null; true") == ""

@@ -1,0 +1,123 @@
+"""Which network carries the training, and what NCCL is told: troubles provoked on the nodes, and the words they get.
+
+Only interfaces named trouble* are made, and taken away again; nothing of the cluster is changed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+# pytest puts this folder into the path, and not the checkout.
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from tests.journey import ETC, NODES, Run, inside, lab_inventory, on, site, variables
+
+
+def looked(**given: object) -> Run:
+    """Run the checks alone, which change nothing."""
+    return site("--tags", "preflight", *variables(**given))
+
+
+@contextmanager
+def interfaces(commands: dict[str, list[str]]) -> Iterator[None]:
+    """Run ``ip`` commands on nodes, and remove the interfaces afterwards, whatever happened."""
+    try:
+        for name, lines in commands.items():
+            on(name, "; ".join(["set -e", *(f"ip {line}" for line in lines)]))
+        yield
+    finally:
+        for name in commands:
+            on(name, "for one in trouble0 trouble1; do ip link delete $one 2>/dev/null || true; done")
+
+
+def card(number: int, address: str) -> list[str]:
+    """Return what makes a card (one end of a veth) with an address."""
+    name = f"trouble{number}"
+    return [
+        f"link add {name} type veth peer name {name}p",
+        f"link set {name}p up",
+        f"link set {name} up",
+        f"address add {address} dev {name}",
+    ]
+
+
+def test_every_run_says_which_network_and_why() -> None:
+    address = lab_inventory()["_meta"]["hostvars"]["lab1"]["ansible_host"]
+    subnet = f"{address.rpartition('.')[0]}.0/24"
+    done = looked().done(change=False)
+    assert f"Underlay {subnet} (MTU " in done.text
+    assert "the only subnet that all hosts share. RDMA none: no node has an active RDMA port." in done.text
+
+
+def test_a_second_network_that_ansible_does_not_use_is_not_taken_unless_asked_for() -> None:
+    with interfaces({name: card(0, f"10.250.0.{number}/24") for number, name in enumerate(NODES, 1)}):
+        said = "of 2 equally fast subnets that all hosts share, the one that Ansible reaches them by"
+        assert said in looked().done(change=False).text
+        asked = looked(cluster_underlay_subnet="10.250.0.0/24").done(change=False)
+        assert "Underlay 10.250.0.0/24" in asked.text
+        assert "asked for by cluster_underlay_subnet" in asked.text
+
+
+def test_one_node_on_another_subnet_is_named_with_what_it_has() -> None:
+    made = {name: card(0, f"10.250.{int(name == 'lab3')}.{number}/24") for number, name in enumerate(NODES, 1)}
+    with interfaces(made):
+        looked(cluster_underlay_subnet="10.250.0.0/24").refused(
+            "cluster_underlay_subnet is 10.250.0.0/24, but no interface that is up has an address in it on: lab3 (has",
+            "trouble0 10.250.1.3/24",
+            "Correct the variable, or give those hosts such an address.",
+        )
+
+
+def test_two_interfaces_with_equal_claims_are_asked_about() -> None:
+    made = {name: card(0, f"10.250.0.{number}/24") for number, name in enumerate(NODES, 1)}
+    made["lab2"] += card(1, "10.250.0.102/24")
+    with interfaces(made):
+        looked(cluster_underlay_subnet="10.250.0.0/24").refused(
+            "Two interfaces have equal claims to 10.250.0.0/24 on lab2 (trouble0 and trouble1). Set "
+            "cluster_underlay_subnet to a part of it that holds one address of each host, or take the second interface "
+            "out of the subnet."
+        )
+        assert "Underlay 10.250.0.0/26" in looked(cluster_underlay_subnet="10.250.0.0/26").done(change=False).text
+
+
+def test_a_bridge_with_one_address_on_every_host_is_no_underlay() -> None:
+    bridge = ["link add trouble0 type bridge", "link set trouble0 up", "address add 10.251.0.1/24 dev trouble0"]
+    with interfaces(dict.fromkeys(NODES, bridge)):
+        assert "the only subnet that all hosts share" in looked().done(change=False).text
+        looked(cluster_underlay_subnet="10.251.0.0/24").refused(
+            "cluster_underlay_subnet is 10.251.0.0/24, but lab1, lab2 and lab3 all have 10.251.0.1 there. "
+            "Give each host an address of its own, or name another subnet."
+        )
+
+
+def test_a_wrong_interface_name_is_refused() -> None:
+    settings = {"NCCL_SOCKET_IFNAME": "=bond9"}
+    looked(nccl_env_settings=settings).refused(
+        "nccl_env_settings.NCCL_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, and no interface "
+        "bond9"
+    )
+    looked(nccl_env_settings=settings, cluster_network_mode="host").refused(
+        "NCCL_SOCKET_IFNAME names bond9, which is no interface there; it has eth0. Remedy: remove it: the interface "
+        "is found"
+    )
+
+
+def test_what_nccl_would_misread_is_refused() -> None:
+    looked(nccl_env_settings={"NCCL_IB_DISABLE": True, "NCCL_IB_RETRY_CNT": 8}).refused(
+        "Preflight found 2 problems. Nothing was changed.",
+        "'true' is no number, and NCCL would read it as 0; it takes a whole number from 0 to 1, so write 1",
+        "'8' is not a whole number from 0 to 7",
+    )
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_the_settings_carry_their_reasons(name: str) -> None:
+    lines = on(name, f"cat {ETC}/nccl.conf").splitlines()
+    assert lines[lines.index("NCCL_IB_DISABLE=1") - 1].startswith("# an overlay is a network namespace of its own")
+    rendered = inside(name, "cat /etc/nccl.conf").splitlines()
+    assert any(line.startswith("NCCL_SOCKET_IFNAME==eth") for line in rendered)

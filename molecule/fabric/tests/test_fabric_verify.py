@@ -1,0 +1,218 @@
+"""verify.yml on the network between the nodes: what is right is measured, what is broken is told with its reason."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# pytest puts this folder into the path, and not the checkout.
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from tests.journey import NODES, Run, condition, container, inside, inspect, node, on, playbook, site, variables
+
+LEFT = "find /run/swarmspeed-fabric -type f -o -type p; pgrep -f '[s]warmspeed-fabric'; true"
+PAIRS = len(NODES) * (len(NODES) - 1)
+
+
+def verify(folder: Path, **values: Any) -> Run:
+    return playbook("verify", *variables(cluster_reports_dir=str(folder), **values))
+
+
+def report(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "verify.json").read_text(encoding="utf-8"))
+    return found
+
+
+def failed(folder: Path) -> set[tuple[str, str, str, str]]:
+    """From, to, network and check of the pairs that failed."""
+    return {(one["from"], one["to"], one["network"], one["check"]) for one in report(folder)["pairs"] if not one["ok"]}
+
+
+def nothing_left() -> None:
+    until = time.monotonic() + 20
+    while any(on(name, LEFT).split() for name in NODES):
+        assert time.monotonic() < until, {name: on(name, LEFT) for name in NODES}
+        time.sleep(1)
+
+
+def test_every_pair_is_measured(tmp_path: Path) -> None:
+    run = verify(tmp_path).done(change=False)
+    assert f"Fabric: {PAIRS // 2} pairs of {len(NODES)} nodes in" in run.text
+    found = report(tmp_path)
+    assert (found["version"], found["nodes"]) == (1, list(NODES))
+    assert all(role["ok"] for role in found["roles"].values()) and len(found["roles"]) == 13
+    assert failed(tmp_path) == set()
+    by_check = {(one["network"], one["check"]): one for one in found["pairs"]}
+    assert set(by_check) == {
+        *(("container", check) for check in ("name", "tcp", "clock", "mtu", "ssh")),
+        *(("host", check) for check in ("tcp", "mtu", "udp 4789", "udp 7946")),
+    }
+    assert len(found["pairs"]) == PAIRS * len(by_check)
+    # As the interfaces have it, less 50 bytes for VXLAN inside.
+    underlay = int(on("lab1", "cat /sys/class/net/eth0/mtu"))
+    assert by_check["host", "mtu"]["value"] == underlay
+    assert by_check["container", "mtu"]["value"] == underlay - 50
+    assert found["versions"]["lab1"]["torch"] and found["versions"]["lab1"]["deepspeed"]
+    nothing_left()
+
+
+def test_the_interface_is_the_one_that_gloo_has_connections_on(tmp_path: Path) -> None:
+    verify(tmp_path).done(change=False)
+    collective = report(tmp_path)["collective"]
+    assert collective["ok"] and collective["backend"] == "gloo" and collective["seconds"] >= 2
+    subnet = inspect("lab1", "network", "swarmspeed")["IPAM"]["Config"][0]["Subnet"]
+    for name in NODES:
+        device = inside(name, f"ip -4 route show {subnet}").split(" dev ")[1].split()[0]
+        assert collective["interfaces"][name] == device
+
+
+def test_as_many_forks_as_there_are_do_not_decide(tmp_path: Path) -> None:
+    playbook("verify", "--forks", "1", *variables(cluster_reports_dir=str(tmp_path))).done(change=False)
+    assert failed(tmp_path) == set()
+
+
+def test_in_check_mode_nothing_is_written(tmp_path: Path) -> None:
+    playbook("verify", "--check", "--tags", "fabric", *variables(cluster_reports_dir=str(tmp_path))).done(change=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_role_that_fails_is_kept_with_its_words(tmp_path: Path) -> None:
+    with condition("lab3", f"docker stop {container('lab3')}", f"docker start {container('lab3')}"):
+        run = verify(tmp_path)
+    run.refused("lab3: the container swarmspeed-lab3 is exited", "Verify ended at the role nccl_env: see above.")
+    roles = report(tmp_path)["roles"]
+    assert list(roles)[-1] == "nccl_env" and not roles["nccl_env"]["ok"]
+    assert roles["nccl_env"]["sentence"].startswith("lab3: the container swarmspeed-lab3 is exited")
+    assert all(role["ok"] for name, role in roles.items() if name != "nccl_env")
+    assert report(tmp_path)["pairs"] == []
+
+
+def test_beside_a_job_that_runs(tmp_path: Path) -> None:
+    """A job of another name waits in the container; its ports and processes are what they were."""
+    job = "python3 -c 'import socket, time; held = socket.create_server((str(), 29500)); time.sleep(600)'"
+    inside("lab1", f"setsid {job} > /dev/null 2>&1 & sleep 1")
+    try:
+        verify(tmp_path).done(change=False)
+        assert len(inside("lab1", "pgrep -f 'time.sleep[(]600'").split()) >= 1
+    finally:
+        inside("lab1", "pkill -f 'time.sleep[(]600'; true")
+    assert not any("port 29500" in one["said"] for one in report(tmp_path)["pairs"])
+
+
+def test_the_port_of_vxlan_is_cut_on_one_node(tmp_path: Path) -> None:
+    rule = "INPUT -p udp --dport 4789 -j DROP"
+    with condition("lab3", f"iptables -I {rule}", f"iptables -D {rule}"):
+        run = verify(tmp_path)
+    run.refused(
+        "The network between the nodes has 1 problem.",
+        "lab1, lab2 -> lab3: between the hosts, UDP 4789: sent, and did not come in. Most likely: port closed: a "
+        "firewall on lab3 or between the two drops 4789/udp, so no packet of the overlay arrives. "
+        "Remedy: open 4789/udp there; on the host itself by ansible-playbook site.yml --tags host.",
+    )
+    found = failed(tmp_path)
+    assert {("lab1", "lab3", "host", "udp 4789"), ("lab2", "lab3", "host", "udp 4789")} <= found
+    assert not any({one[0], one[1]} == {"lab1", "lab2"} for one in found)
+    assert {one["reason"] for one in report(tmp_path)["pairs"] if one["check"] == "tcp" and not one["ok"]} <= {
+        f"follows from udp 4789 from {name} to lab3" for name in ("lab1", "lab2")
+    }
+    assert report(tmp_path)["collective"]["said"] == "not tried, as not all nodes reach one another"
+    nothing_left()
+
+
+def test_a_packet_size_that_the_link_does_not_carry(tmp_path: Path) -> None:
+    carried = int(on("lab1", "cat /sys/class/net/eth0/mtu"))
+    for name in NODES:
+        on(name, "ip link set eth0 mtu 9000")
+    try:
+        # The overlay stays as it was made, for the smaller size.
+        run = verify(tmp_path, overlay_network_mtu=carried)
+    finally:
+        for name in NODES:
+            on(name, f"ip link set eth0 mtu {carried}")
+    # The kernel's virtual links let 4 bytes more pass, for a VLAN.
+    (found,) = set(re.findall(r"do not pass whole, those of (\d+) do", run.text))
+    assert carried <= int(found) <= carried + 4
+    run.refused(
+        f"between the hosts, packet size: packets of 9000 bytes do not pass whole, those of {found} do. "
+        "Most likely: MTU: the interfaces claim more than the link between the hosts carries. "
+        f"Remedy: set the MTU of the interfaces to at most {found} on all hosts"
+    )
+    assert {one[3] for one in failed(tmp_path)} == {"mtu"}
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("nic7", "Most likely: wrong interface: there is none of that name."),
+        # The gateway's bridge, which has an address on every host and leads to none of the others.
+        ("gateway", "Most likely: wrong interface"),
+    ],
+)
+def test_a_wrong_interface_name(name: str, words: str, tmp_path: Path) -> None:
+    gateway = inside("lab1", "ip -4 route show default").split(" dev ")[1].split()[0]
+    wrong = {"nccl_env_environment": {"GLOO_SOCKET_IFNAME": gateway if name == "gateway" else name}}
+    try:
+        site("--tags", "nccl_env", *variables(**wrong)).done(change=True)
+        run = verify(tmp_path, **wrong)
+    finally:
+        site("--tags", "nccl_env").done(change=True)
+    run.refused("a collective of two seconds over all nodes (gloo):" if name == "nic7" else "gloo", words)
+    assert "remove GLOO_SOCKET_IFNAME from nccl_env_environment" in run.text
+    assert failed(tmp_path) == set()
+    assert report(tmp_path)["collective"]["ok"] is False
+
+
+def test_names_that_are_not_there_yet_are_waited_for(tmp_path: Path) -> None:
+    """One node hears no gossip while its engine starts; what it has missed reaches it later."""
+    gossip = " ".join(f"iptables -{{0}} INPUT -p {kind} --dport 7946 -j DROP;" for kind in ("tcp", "udp"))
+    with condition("lab3", gossip.format("I"), gossip.format("D")):
+        on("lab3", "systemctl restart docker")
+        running = "docker inspect --format '{{.State.Running}}' " + container("lab3")
+        until = time.monotonic() + 60
+        while on("lab3", f"{running} || true").strip() != "true":
+            assert time.monotonic() < until
+            time.sleep(1)
+        time.sleep(20)
+    run = verify(tmp_path).done(change=False)
+    waited = max(one["value"] for one in report(tmp_path)["pairs"] if one["check"] == "name")
+    assert waited < 75
+    if waited > 3:
+        assert "the overlay's DNS was still converging" in run.text
+
+
+FAKE_CLOCK = """\
+#!/bin/sh
+LD_PRELOAD=/tmp/libfaketime.so FAKETIME=+120s FAKETIME_DONT_FAKE_MONOTONIC=1 exec {python} "$@"
+"""
+
+
+def test_a_clock_that_is_two_minutes_off(tmp_path: Path) -> None:
+    """A node that is a container has its machine's clock: libfaketime under its Python stands in for another."""
+    name = "lab3"
+    on(name, "command -v faketime || { apt-get update -qq && apt-get install -qq -y faketime; }")
+    library = on(name, "find /usr/lib -name libfaketime.so.1").split()[0]
+    place = inside(name, "command -v python3").strip()
+    on(name, f"docker cp {library} {container(name)}:/tmp/libfaketime.so")
+    wrapper = FAKE_CLOCK.format(python=f"{place}.real")
+    inside(name, f"mv {place} {place}.real")
+    node(name).check_output(
+        "docker exec %s sh -c %s", container(name), f"printf %s '{wrapper}' > {place} && chmod 755 {place}"
+    )
+    try:
+        run = verify(tmp_path)
+    finally:
+        inside(name, f"mv {place}.real {place}")
+    run.refused(
+        "lab1, lab2 -> lab3: clock: its clock is 120.0 s ahead. Most likely: its time is not synchronised; 30 s are "
+        "allowed. Remedy: timedatectl set-ntp true on lab3"
+    )
+
+
+def test_all_is_well_again(tmp_path: Path) -> None:
+    verify(tmp_path).done(change=False)

@@ -1,0 +1,78 @@
+"""Before a rank starts: whether DeepSpeed would take the configuration, and whether the job may shrink.
+
+Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_judge import Failure
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_nodes import Nodes
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import rest
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_shrink import refusal
+except ImportError:  # in a job's folder, where the files lie side by side
+    from _job_judge import Failure  # type: ignore[import-not-found,no-redef]
+    from _job_nodes import Nodes  # type: ignore[import-not-found,no-redef]
+    from _job_part import rest  # type: ignore[import-not-found,no-redef]
+    from _job_shrink import refusal  # type: ignore[import-not-found,no-redef]
+
+CHECK_TIMEOUT = 300.0
+"""Seconds that DeepSpeed may take to read its configuration: importing it from a cold disk is the slow part."""
+
+
+def read_config(path: str | Path | None) -> dict[str, Any] | None:
+    """A ds_config.json; ``None`` where there is none. Empty where it can not be read: DeepSpeed says why."""
+    if not path:
+        return None
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def refused(nodes: Nodes, path: str | None) -> Failure | None:
+    """Why DeepSpeed in this image would not take a configuration for the ranks there are; ``None`` where it does."""
+    if not path:
+        return None
+    place = nodes.place
+    command = ["python3", "-B", str(nodes.folder / "_job_ds_config.py"), path, str(place.world_size)]
+    reason = ""
+    try:
+        process = nodes.part.launch(command, place.environment(0), place.spec["chdir"], stdout=subprocess.PIPE)
+        ended = rest(CHECK_TIMEOUT, nodes.tick, lambda: process.poll() is not None or bool(nodes.requested()), 0.1)
+        if ended and not nodes.asked:
+            answer = json.loads(process.stdout.read() if process.stdout else b"")
+            nodes.state["deepspeed_version"] = answer["release"] or None
+            if answer["refusal"]:
+                reason = (
+                    f"DeepSpeed {answer['release']} in this image refuses {path} for {place.world_size} rank(s): "
+                    f"{answer['refusal']}"
+                )
+        elif not nodes.asked:
+            reason = f"DeepSpeed did not read {path} within {CHECK_TIMEOUT:.0f} s. Look at the log."
+    except OSError as error:
+        reason = f"{path} could not be checked: {error}. The image needs python3 on its PATH."
+    except ValueError:
+        reason = f"DeepSpeed could not be imported to check {path}. The end of the log says why."
+    return Failure(reason) if reason else None
+
+
+def can_not_shrink(nodes: Nodes, config: dict[str, Any] | None) -> Failure | None:
+    """Said before the start, and not when a node has stayed away at night."""
+    if not nodes.place.shrinks:
+        return None
+    release = str(nodes.state.get("deepspeed_version") or (nodes.state.get("versions") or {}).get("deepspeed") or "")
+    why = refusal(config, [len(member["slots"]) for member in nodes.place.members], release)
+    if not why:
+        return None
+    return Failure(
+        f"deepspeed_launch_shrink is true, and this job can not go on with fewer nodes: {why} "
+        "Nothing was started. Correct the configuration, or set deepspeed_launch_shrink: false.",
+        final=True,
+    )

@@ -1,0 +1,376 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One end of all pairs of nodes: started, told to try the others, asked what it found."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: fabric_probe
+short_description: Try the network between all pairs of nodes
+version_added: 0.1.0
+description:
+  - Starts a process for a limited time, in the container or on a host without containers, that answers the other
+    nodes and tries them. With O(outer) a second one does so on the host itself.
+  - Pairs are tried in rounds in which each node is busy with one other, and all nodes at the same time whatever the
+    number of Ansible's forks. So N nodes take about as long as N pairs.
+  - Tries name, TCP on the ports where ranks meet, a ping that may not be fragmented, ssh and how clocks are apart; on
+    the host, TCP and UDP on the ports given. All UDP datagrams are tiny; those to a port of the engine make it log that
+    it could not read one.
+  - Two seconds of all-reduce over all nodes show which interface Gloo or NCCL takes.
+  - Judges nothing. The action M(swarmspeed.cluster.fabric_verdict) does, with the answers of all nodes.
+  - Fails only where it is asked wrongly. That a container is missing is an answer, in RV(trouble).
+options:
+  step:
+    description:
+      - V(start) starts the process. V(pairs) has it try the others, when all nodes have started theirs. V(paired) waits
+        until it has. V(collective) has it reduce, when all nodes have tried all others. V(end) gathers and ends it.
+    type: str
+    choices: [start, pairs, paired, collective, end]
+    required: true
+  run:
+    description: A word that tells this run from others at the same time.
+    type: str
+    required: true
+  token:
+    description: What the nodes know one another by in this run.
+    type: str
+  node:
+    description: Name of this node among O(hosts).
+    type: str
+    required: true
+  hosts:
+    description: All nodes, in the same order everywhere.
+    type: list
+    elements: str
+    required: true
+  container:
+    description: Container in which the ranks run. On the host itself when not given.
+    type: str
+  wrapper:
+    description: Words before O(python) that give it the environment of the ranks.
+    type: list
+    elements: str
+    default: []
+  python:
+    description: Python with torch, 3.8 or later.
+    type: str
+    default: python3
+  subnet:
+    description: The training network.
+    type: str
+  addresses:
+    description: Address of each node in the network between the hosts.
+    type: dict
+    default: {}
+  names:
+    description: Names in the training network, by node, that must lead to its address. None is looked for when empty.
+    type: dict
+    default: {}
+  ports:
+    description: First and last port on which ranks meet. The highest free one is used.
+    type: list
+    elements: int
+    default: [29500, 29599]
+  ssh:
+    description: Whether each node must reach each other by ssh.
+    type: bool
+    default: true
+  backend:
+    description: What reduces. Nothing does when not given.
+    type: str
+    choices: [gloo, nccl]
+  env_file:
+    description: File with the environment of the ranks, where O(wrapper) does not give it.
+    type: str
+    default: ''
+  outer:
+    description: What to try between the hosts themselves. Nothing when not given.
+    type: dict
+    suboptions:
+      tcp:
+        description: Ports by node, of services that listen there.
+        type: dict
+        default: {}
+      udp:
+        description: Ports on which datagrams must come in.
+        type: list
+        elements: int
+        default: []
+      subnet:
+        description: The network between the hosts.
+        type: str
+        required: true
+  peers:
+    description: RV(ready) of all nodes, by name. For V(pairs) and V(collective).
+    type: dict
+    default: {}
+  life:
+    description: Seconds after which the processes end themselves.
+    type: int
+    default: 300
+notes:
+  - Run it with privileges (become); others may not use the engine or see datagrams.
+attributes:
+  check_mode:
+    support: full
+    description: Does the same.
+    details:
+      - The processes change nothing and leave nothing behind.
+  diff_mode:
+    support: none
+    description: There is nothing to compare.
+  idempotent:
+    support: none
+    description: V(start) starts a process each time it is asked to. The task never reports a change.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Start this node's end of all pairs
+  swarmspeed.cluster.fabric_probe:
+    step: start
+    run: "{{ run.id }}"
+    token: "{{ run.token }}"
+    node: "{{ inventory_hostname }}"
+    hosts: "{{ ansible_play_hosts }}"
+    container: "lab-{{ inventory_hostname }}"
+    subnet: 10.64.0.0/24
+  register: started
+
+- name: Try all others
+  swarmspeed.cluster.fabric_probe:
+    step: pairs
+    run: "{{ run.id }}"
+    node: "{{ inventory_hostname }}"
+    hosts: "{{ ansible_play_hosts }}"
+    peers: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['started', 'ready']))) }}"
+"""
+
+RETURN = r"""
+ready:
+  description: Where it answers, with V(start). C(inner) in the training network, C(outer) between the hosts.
+  returned: with step start
+  type: dict
+pairs:
+  description: What was found of the other nodes, one entry a node and check.
+  returned: with steps paired and end
+  type: list
+  elements: dict
+passable:
+  description: Whether every other node was reached, so that a collective can be tried.
+  returned: with step paired
+  type: bool
+seen:
+  description: Ports at which datagrams of the others came in, by node.
+  returned: with step end
+  type: dict
+collective:
+  description: How the reduction went. Empty where none was asked for.
+  returned: with step end
+  type: dict
+trouble:
+  description: Why nothing could be tried from here, with C(text) and C(remedy). Empty where it could.
+  returned: success
+  type: dict
+"""
+
+import sys
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_probe_io import (
+    Gone,
+    PeerIO,
+    SystemPeerIO,
+    collective_source,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._handed_source import command_for
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._pair_rounds import rounds
+
+INNER = "inner"
+OUTER = "outer"
+START = 60.0
+COLLECTIVE = 100.0
+"""Seconds that the engine and Python may take to start, and torch to come and to reduce."""
+PACKAGES = ["torch", "deepspeed", "transformers", "accelerate", "nvidia-nccl-cu12"]
+UP = "ansible-playbook site.yml --tags training_container"
+
+
+class AskedWrongly(Exception):
+    """The arguments cannot be meant. The text says which and what to do."""
+
+
+def order(hosts: list[str], node: str) -> list[str]:
+    """The other nodes, in the order in which this one tries them."""
+    if node not in hosts or len(set(hosts)) < len(hosts):
+        raise AskedWrongly(f"hosts: {', '.join(hosts)}. Give each node once, {node} among them.")
+    return [other for pairs in rounds(hosts) for pair in pairs if node in pair for other in pair if other != node]
+
+
+def requests(params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is asked of each end."""
+    others = order(params["hosts"], params["node"])
+    if not params["token"] or not params["subnet"] or len(params["ports"]) != 2:
+        raise AskedWrongly("token, subnet and ports (first and last) are needed to start.")
+    common = {
+        **{key: params[key] for key in ("node", "token", "life")},
+        "address": params["addresses"].get(params["node"], ""),
+        "interface": "",
+        "packages": [],
+    }
+    asked = {
+        INNER: {
+            **common,
+            "subnet": params["subnet"],
+            "ports": params["ports"],
+            "names": {name: params["names"][name] for name in others if params["names"].get(name)},
+            "ssh": params["ssh"],
+            "udp": [],
+            "tcp": {},
+            "packages": PACKAGES,
+            "backend": params["backend"] or "",
+            "env_file": params["env_file"],
+            "collective": collective_source(),
+        }
+    }
+    if params["outer"]:
+        outer = params["outer"]
+        asked[OUTER] = {
+            **common,
+            **{"subnet": outer["subnet"], "udp": outer["udp"], "tcp": outer["tcp"]},
+            **{"ports": [], "names": {}, "ssh": False, "backend": "", "env_file": "", "collective": ""},
+        }
+    return asked
+
+
+def start(params: dict[str, Any], system: PeerIO, python: str) -> dict[str, Any]:
+    """Start both ends; wait until they answer."""
+    asked = requests(params)
+    commands = {INNER: command_for(params["container"], params["wrapper"], params["python"])}
+    if OUTER in asked:
+        commands[OUTER] = command_for(None, [], python)
+    for name, command in commands.items():
+        system.start(name, command, asked[name])
+    ready = {name: system.wait(name, "ready", START) for name in commands}
+    contained = "ansible-playbook site.yml --tags overlay_network,training_container"
+    for name, answer in ready.items():
+        if answer.get("error"):
+            remedy = contained if name == INNER and params["container"] else "correct cluster_underlay_subnet"
+            return {"ready": {}, "trouble": {"text": answer["error"], "remedy": remedy}}
+    return {"ready": ready}
+
+
+def ends(params: dict[str, Any]) -> list[str]:
+    return [INNER, OUTER] if params["outer"] else [INNER]
+
+
+def try_pairs(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
+    """Have both ends try those that answer."""
+    others = order(params["hosts"], params["node"])
+    for end in ends(params):
+        found = {name: (params["peers"].get(name) or {}).get(end) for name in params["hosts"]}
+        peers = {name: peer for name, peer in found.items() if peer}
+        system.tell(end, {"do": "pairs", "peers": peers, "order": [name for name in others if name in peers]})
+    return {}
+
+
+def paired(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
+    found = [{**entry, "end": end} for end in ends(params) for entry in system.wait(end, "pairs", 240)["results"]]
+    failed = [one for one in found if one["end"] == INNER and one["check"] in ("tcp", "mtu") and not one["ok"]]
+    tried = {one["to"] for one in found if one["end"] == INNER and one["check"] == "tcp"}
+    return {"pairs": found, "passable": not failed and len(tried) == len(params["hosts"]) - 1}
+
+
+def reduce(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
+    first = params["peers"][params["hosts"][0]][INNER]
+    place = {"master": first["address"], "port": first["store_port"], "backend": params["backend"]}
+    rank = params["hosts"].index(params["node"])
+    system.tell(INNER, {"do": "collective", "rank": rank, "world": len(params["hosts"]), "seconds": 2, **place})
+    return {}
+
+
+def end(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
+    """Gather what is there, and end both ends."""
+    answer = paired(params, system)
+    answer["collective"] = {}
+    if params["backend"] and params["peers"]:
+        answer["collective"] = system.wait(INNER, "collective", COLLECTIVE)
+    for name in ends(params):
+        system.tell(name, {"do": "end"})
+    answer["seen"] = {}
+    for name in ends(params):
+        answer["seen"].update(system.wait(name, "ended", 10)["seen"])
+    return answer
+
+
+def step(params: dict[str, Any], system: PeerIO, python: str) -> dict[str, Any]:
+    """Do what is asked; what keeps this node from it is an answer."""
+    result = {"changed": False, "trouble": {}, "ready": {}, "pairs": [], "seen": {}, "collective": {}}
+    try:
+        if params["step"] == "start":
+            return {**result, **start(params, system, python)}
+        work = {"pairs": try_pairs, "paired": paired, "collective": reduce, "end": end}[params["step"]]
+        return {**result, **work(params, system)}
+    except Gone as error:
+        words = str(error)
+        if params["container"] and ("No such container" in words or "is not running" in words):
+            words = f"its container {params['container']} does not run"
+        where = f"in the container {params['container']}" if params["container"] else "on the host"
+        remedy = UP if params["container"] else f"see whether {params['python']} runs there"
+        text = words if words.startswith("its ") else f"what tries the network {where} gave up ({words})"
+        return {**result, "passable": False, "trouble": {"text": text, "remedy": remedy}}
+
+
+def main() -> None:
+    """Do one step."""
+    names = {"type": "list", "elements": "str", "default": []}
+    mappings = {"type": "dict", "default": {}}
+    module = AnsibleModule(
+        argument_spec={
+            "step": {
+                "type": "str",
+                "choices": ["start", "pairs", "paired", "collective", "end"],
+                "required": True,
+            },
+            "run": {"type": "str", "required": True},
+            "token": {"type": "str", "no_log": True},
+            "node": {"type": "str", "required": True},
+            "hosts": {"type": "list", "elements": "str", "required": True},
+            "container": {"type": "str"},
+            "wrapper": names,
+            "python": {"type": "str", "default": "python3"},
+            "subnet": {"type": "str"},
+            "addresses": mappings,
+            "names": mappings,
+            "ports": {"type": "list", "elements": "int", "default": [29500, 29599]},
+            "ssh": {"type": "bool", "default": True},
+            "backend": {"type": "str", "choices": ["gloo", "nccl"]},
+            "env_file": {"type": "str", "default": ""},
+            "outer": {
+                "type": "dict",
+                "options": {
+                    "tcp": mappings,
+                    "udp": {"type": "list", "elements": "int", "default": []},
+                    "subnet": {"type": "str", "required": True},
+                },
+            },
+            "peers": mappings,
+            "life": {"type": "int", "default": 300},
+        },
+        supports_check_mode=True,
+    )
+    if not module.params["run"].isalnum():
+        module.fail_json(msg=f"fabric_probe: run: {module.params['run']!r}. Use letters and digits only.")
+    try:
+        module.exit_json(**step(module.params, SystemPeerIO(module.params["run"]), sys.executable))
+    except (AskedWrongly, KeyError) as error:
+        module.fail_json(msg=f"fabric_probe: {error}")
+    except OSError as error:
+        module.fail_json(msg=f"fabric_probe: {error}. Use become.")
+
+
+if __name__ == "__main__":
+    main()

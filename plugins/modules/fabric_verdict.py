@@ -1,0 +1,102 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of the action plugin of the same name, which does all the work on the controller."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: fabric_verdict
+short_description: Judge the network between all nodes, and keep what verify found
+version_added: 0.1.0
+description:
+  - Runs on the controller and contacts nobody. Judges what M(swarmspeed.cluster.fabric_probe) returned on all nodes.
+    Each pair that fails is told with both ends, the most likely reason and the remedy; what follows from something else
+    that is wrong between the same two nodes is not told again.
+  - Writes C(verify.json), with what verify found of roles, pairs and versions, whole or not at all. A run with tags
+    leaves the file as it is.
+options:
+  cluster:
+    description: Name of the cluster.
+    type: str
+    required: true
+  hosts:
+    description: All nodes.
+    type: list
+    elements: str
+    required: true
+  started:
+    description:
+      - By node, what M(swarmspeed.cluster.fabric_probe) returned to its step V(start). Nothing is judged when empty.
+    type: dict
+    default: {}
+  ended:
+    description: By node, what it returned to its step V(end).
+    type: dict
+    default: {}
+  wanted:
+    description:
+      - How to judge. C(network) is V(container) or V(host), where ranks meet; C(data_port) the port of VXLAN, none
+        without an overlay; C(clock) the seconds that clocks may be apart. C(encrypted), C(rendezvous) and C(ssh_port)
+        are for the words.
+    type: dict
+    default: {}
+  backend:
+    description: What reduced.
+    type: str
+    choices: [gloo, nccl]
+    default: gloo
+  began:
+    description: When it began, in seconds since 1970.
+    type: float
+    required: true
+  reports_dir:
+    description: Folder on the controller for C(verify.json), made where it is missing. Nothing is written when empty.
+    type: str
+    default: ''
+  failed:
+    description: Whether a role failed before. Then what it said is kept as well, and the task fails.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    support: full
+    description: Judges in the same way and writes nothing.
+  diff_mode:
+    support: none
+    description: There is nothing to compare.
+  idempotent:
+    support: full
+    description: A report on the controller is no change of the cluster, so the task never reports one.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Judge
+  swarmspeed.cluster.fabric_verdict:
+    cluster: lab
+    hosts: "{{ ansible_play_hosts }}"
+    started: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'started'))) }}"
+    ended: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'ended'))) }}"
+    began: 1790000000.0
+  run_once: true
+"""
+
+RETURN = r"""
+problems:
+  description: Sentences, each with both ends, reason and remedy.
+  returned: always
+  type: list
+  elements: str
+notes:
+  description: What is worth knowing and in nobody's way.
+  returned: always
+  type: list
+  elements: str
+report:
+  description: File that was written; empty where none was.
+  returned: always
+  type: str
+"""

@@ -1,0 +1,86 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What is measured, and how it is told: a function a measurement, which returns rows."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing that was measured several times, and what it is compared with."""
+
+    name: str
+    values: list[float]
+    floor: str = ""
+    """Name of another row of the same measurement, taken in turn with this one: what there is to be compared with."""
+    unit: str = "s"
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+
+Measurement = Callable[[int], list[Row]]
+
+
+@dataclass
+class Registry:
+    """Measurements by name, in the order in which they are made."""
+
+    known: dict[str, Measurement] = field(default_factory=dict)
+
+    def add(self, name: str) -> Callable[[Measurement], Measurement]:
+        """Register a function: it gets the number of rounds, and leaves the lab as it found it."""
+
+        def keep(function: Measurement) -> Measurement:
+            self.known[name] = function
+            return function
+
+        return keep
+
+    def chosen(self, names: list[str]) -> dict[str, Measurement]:
+        """Return those that were asked for; all where none was. Raises ``ValueError`` for a name that is not known."""
+        unknown = [name for name in names if name not in self.known]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: no such measurement. There are: {', '.join(self.known)}.")
+        return {name: function for name, function in self.known.items() if not names or name in names}
+
+
+REGISTRY = Registry()
+
+
+def table(name: str, rows: list[Row]) -> list[str]:
+    """Return lines: smallest, median and largest of each row, and beside its floor the difference and the ratio."""
+    width = max(len(row.name) for row in rows)
+    medians = {row.name: row.median for row in rows}
+    lines = [f"{name:<{width}}  {'min':>8} {'median':>8} {'max':>8}"]
+    for row in rows:
+        line = f"{row.name:<{width}}  {min(row.values):8.2f} {row.median:8.2f} {max(row.values):8.2f} {row.unit}"
+        if row.floor:
+            floor = medians[row.floor]
+            ratio = f", {row.median / floor:.1f} times" if floor else ""
+            line += f"   {row.median - floor:+.2f} {row.unit}{ratio} {row.floor}"
+        lines.append(line + (f"   ({row.note})" if row.note else ""))
+    return lines
+
+
+def keep(path: Path, rounds: int, found: dict[str, list[Row]]) -> None:
+    """Write all rows, with every value, as JSON. Measurements of an earlier run that were not made now stay."""
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    for name, rows in found.items():
+        known[name] = {"rounds": rounds, "rows": [{**asdict(row), "median": row.median} for row in rows]}
+    path.parent.mkdir(exist_ok=True)
+    beside = path.with_suffix(".new")
+    beside.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    beside.replace(path)

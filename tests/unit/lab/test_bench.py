@@ -1,0 +1,57 @@
+"""How measurements are chosen, shown and kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ansible_collections.swarmspeed.cluster.tests.bench.registry import Registry, Row, keep, table
+
+ROWS = [
+    Row("launch.yml", [14.0, 13.0, 18.0], floor="by hand"),
+    Row("by hand", [12.0, 10.0, 11.0]),
+    Row("size", [7.0], unit="MB", note="packed"),
+]
+
+
+def test_a_row_stands_beside_its_floor_which_was_measured_in_turn_with_it() -> None:
+    assert table("launch", ROWS) == [
+        "launch           min   median      max",
+        "launch.yml     13.00    14.00    18.00 s   +3.00 s, 1.3 times by hand",
+        "by hand        10.00    11.00    12.00 s",
+        "size            7.00     7.00     7.00 MB   (packed)",
+    ]
+
+
+def test_a_floor_of_nothing_has_no_ratio() -> None:
+    assert table("x", [Row("a", [1.0], floor="b"), Row("b", [0.0])])[1].endswith("1.00 s   +1.00 s b")
+
+
+def test_what_is_not_asked_for_is_not_measured() -> None:
+    registry = Registry()
+    registry.add("site")(lambda dummy: ROWS)
+    registry.add("launch")(lambda dummy: ROWS)
+    assert list(registry.chosen([])) == ["site", "launch"]
+    assert list(registry.chosen(["launch"])) == ["launch"]
+    with pytest.raises(ValueError, match=r"^lunch: no such measurement\. There are: site, launch\.$"):
+        registry.chosen(["lunch", "site"])
+
+
+def test_every_value_is_kept_beside_those_of_other_measurements(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "bench.json"
+    keep(path, 3, {"launch": ROWS[:1], "site": ROWS[1:2]})
+    keep(path, 5, {"site": [Row("by hand", [1.0])]})
+    kept = json.loads(path.read_text())
+    assert kept["launch"]["rows"] == [
+        {
+            "name": "launch.yml",
+            "values": [14.0, 13.0, 18.0],
+            "floor": "by hand",
+            "unit": "s",
+            "note": "",
+            "median": 14.0,
+        }
+    ]
+    assert (kept["site"]["rounds"], kept["site"]["rows"][0]["values"]) == (5, [1.0])
+    assert [file.name for file in path.parent.iterdir()] == ["bench.json"]

@@ -1,0 +1,132 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the roles of swarm, overlay and container work out from the plan. Three nodes are invented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
+from ansible_collections.swarmspeed.cluster.plugins.filter import cluster, network
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint
+
+ROLES = Path(__file__).parents[3] / "roles"
+NODES = ("gpu1", "gpu2", "gpu3")
+NET = {
+    "driver": "overlay",
+    "attachable": True,
+    "subnets": ["10.64.0.0/24"],
+    "options": {"com.docker.network.driver.mtu": "1500"},
+}
+
+
+def load(path: str) -> dict[str, Any]:
+    return DataLoader().load_from_file(str(ROLES / path), trusted_as_template=True) or {}
+
+
+def variables(networks: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
+    """Return defaults and variables of the roles, of gpu2, with these networks on the first node."""
+    found: dict[str, Any] = {}
+    for role in ("preflight", "host", "docker", "swarm", "training_image", "overlay_network", "training_container"):
+        for room in ("defaults", "vars"):
+            if (ROLES / role / room).is_dir():
+                found.update(load(f"{role}/{room}/main.yml"))
+    swarm = {"state": "active", "manager": True, "node_id": "n1", "nodes": changed.pop("nodes", [])}
+    of_first = {"swarmspeed": {"docker": {"networks": networks or {}, "swarm": swarm}, "system": {"hostname": "gpu1"}}}
+    container = {"state": "running", "addresses": {"swarmspeed": "10.64.0.9"}, "labels": {}}
+    facts = {
+        "swarmspeed": {
+            "docker": {"containers": {"swarmspeed-gpu2": container}, "swarm": swarm},
+            "system": {"memory_bytes": 64 << 30, "hostname": "gpu2"},
+            "fabric": {"infiniband": []},
+        }
+    }
+    return {
+        **found,
+        "inventory_hostname": "gpu2",
+        "deepspeed_launch_runtime": "container",
+        "groups": {"managers": ["gpu1"], "workers": ["gpu2", "gpu3"]},
+        "swarmspeed_cluster": {
+            "hosts": list(NODES),
+            "first": "gpu1",
+            "underlay": {"mtu": 1500, "addresses": {name: f"10.1.0.{rank}" for rank, name in enumerate(NODES, 1)}},
+            "overlay": {"subnet": "10.64.0.0/24", "mtu": 1500, "addresses": {}},
+        },
+        "ansible_facts": facts,
+        "hostvars": {"gpu1": {"ansible_facts": of_first}, "gpu2": {}, "gpu3": {"swarm_advertise_address": "10.9.0.3"}},
+        **changed,
+    }
+
+
+def value(name: str, values: dict[str, Any]) -> Any:
+    """Evaluate a variable with the collection's own filters, but without a search for plugins."""
+    templar: Any = Templar(loader=DataLoader(), variables=values)
+    for module in (cluster, network):
+        for filter_name, function in module.FilterModule().filters().items():
+            templar.environment.filters[f"swarmspeed.cluster.{filter_name}"] = function
+    return templar.template(values[name])
+
+
+def test_a_network_as_planned_is_left_alone() -> None:
+    values = variables({"swarmspeed": NET}, overlay_network_recreate="true")
+    assert value("_overlay_network_is", values) == value("_overlay_network_wanted", values)
+    assert value("_overlay_network_replaced", values) is False
+
+
+@pytest.mark.parametrize(("consent", "replaced"), [(False, False), (True, True), ("true", True), ("false", False)])
+def test_only_consent_replaces_a_network(consent: Any, replaced: bool) -> None:
+    other = {**NET, "options": {}}  # the driver's own MTU is 1500
+    assert value("_overlay_network_replaced", variables({"swarmspeed": other}, overlay_network_recreate=True)) is False
+    other = {**NET, "subnets": ["10.65.0.0/24"]}
+    values = variables({"swarmspeed": other}, overlay_network_recreate=consent)
+    assert value("_overlay_network_replaced", values) is replaced
+    assert value("_overlay_network_attached", values) is True
+    values["ansible_facts"]["swarmspeed"]["docker"]["containers"] = {}
+    assert value("_overlay_network_attached", values) is False
+    assert value("_overlay_network_replaced", variables({}, overlay_network_recreate=consent)) is False
+
+
+def test_hosts_of_proxies_and_mirrors_are_asked_for_without_their_passwords() -> None:
+    values = variables(
+        host_apt_proxy="http://me:s3cret@apt.example:3128",
+        docker_proxy={"http": "http://me:s3cret@10.70.0.5:3128", "no_proxy": "inside.example"},
+        docker_daemon_config={"registry-mirrors": ["https://registry.example"], "dns": ["10.70.0.53"], "mtu": 1400},
+        docker_source="docker",
+        docker_repository_url="https://me:s3cret@packages.example/linux",
+    )
+    expected = ["10.70.0.5", "10.70.0.53", "apt.example", "packages.example", "registry.example"]
+    assert value("_overlay_network_services", values) == expected
+    assert value("_overlay_network_services", variables()) == []  # nothing is resolved where nothing is set
+
+
+def test_an_address_is_part_of_what_makes_a_container_anew_and_none_is_not() -> None:
+    values = variables(_training_container_common={"image": "a:1"})
+    assert value("_training_container_hash", values) == fingerprint({"image": "a:1"})
+    values["swarmspeed_cluster"]["overlay"]["addresses"] = {"gpu2": "10.64.0.254"}
+    assert value("_training_container_hash", values) == fingerprint({"image": "a:1", "address": "10.64.0.254"})
+    values["cluster_network_mode"] = "host"
+    values["swarmspeed_cluster"]["overlay"] = None
+    assert value("_training_container_hash", values) == fingerprint({"image": "a:1"})
+
+
+def test_addresses_of_the_swarm() -> None:
+    assert value("_swarm_data_path_address", variables()) == "10.1.0.2"
+    own = variables(swarm_data_path_address="10.7.0.2", swarm_advertise_address="10.9.0.2")
+    assert (value("_swarm_data_path_address", own), value("_swarm_address", own)) == ("10.7.0.2", "10.9.0.2")
+    # What preflight compares with what the nodes tell: a host's own address, else the underlay's.
+    assert value("_preflight_swarm_addresses", variables()) == {
+        "gpu1": "10.1.0.1",
+        "gpu2": "10.1.0.2",
+        "gpu3": "10.9.0.3",
+    }
+
+
+def test_only_who_is_named_has_departed() -> None:
+    nodes = [{"id": "n1", "hostname": "gpu1"}, {"id": "n7", "hostname": "old"}, {"id": "n8", "hostname": "another"}]
+    values = variables(nodes=nodes, _swarm_ids=["n1"], _swarm_first=True, swarm_departed=["old", "gpu1"])
+    assert value("_swarm_departed", values) == ["old"]
+    assert value("_swarm_departed", {**values, "swarm_departed": []}) == []
