@@ -82,6 +82,7 @@ class SystemPeerIO:
         pipe = os.open(place / "in", os.O_RDWR)
         try:
             with (place / "out").open("wb") as out, (place / "err").open("wb") as err:
+                self._open(name)  # now: one that cannot run at all is gone, with its folder, at once
                 program = find_program(command[0]) or command[0]
                 subprocess.Popen(
                     ["/bin/sh", "-c", SHELL, "sh", str(place), program, *command[1:]],
@@ -92,7 +93,6 @@ class SystemPeerIO:
                     env={**os.environ, "LC_ALL": "C"},
                     start_new_session=True,
                 )
-            self._open(name)
             self._write(name, request_for(SOURCES, asked).encode())
         finally:
             os.close(pipe)
@@ -106,7 +106,7 @@ class SystemPeerIO:
         if name not in self._files:
             place = self._folder / name
             try:
-                # Kept open: the folder goes when the end goes, and what it said last is still to be read.
+                # Kept: the folder goes when the end goes, and what it said last is still to be read.
                 self._files[name] = ((place / "out").open("rb"), (place / "err").open("rb"))
             except OSError as error:
                 raise Gone("it ended before: its time was over, or the container was started again") from error

@@ -1,7 +1,10 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Hands the source of some of our modules to a Python in a container or here, which runs them: nothing is installed there."""
+"""Hands the source of some of our modules to a Python in a container or here, which runs them.
+
+Nothing is installed there.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ for name, source in given["sources"]:
     exec(compile(source, name, "exec"), sys.modules[name].__dict__)
 sys.modules[name].main(given["asked"])
 """
-"""The whole command line: what is asked, and the program, come over standard input, which stays open after that line."""
+"""What the command line holds: what is asked, and the program, come over standard input, which stays open after."""
 
 
 def command_for(container: str | None, wrapper: Sequence[str], python: str) -> list[str]:

@@ -56,7 +56,7 @@ class Axis:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             for parts in ((1, 2, 5), (1, 3), (1,)):
                 found = [part * 10.0**power for power in range(first, last + 1) for part in parts]
-                found = [value for value in found if self.low * 0.999 <= value <= self.high * 1.001]
+                found = [value for value in found if self.low * (1 - 1e-9) <= value <= self.high * (1 + 1e-9)]
                 if len(found) <= most + 1:
                     return found
             return found[:: math.ceil(len(found) / most)]

@@ -23,7 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_palette
     contrast,
     variables,
 )
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 NODES = ["gpu1", "gpu2", "gpu3"]
@@ -101,6 +101,7 @@ def test_ticks_lie_on_the_axis_and_are_few(low: float, width: float) -> None:
 
 
 @given(st.floats(1e-9, 1e9), st.floats(1.01, 1e12), st.sampled_from([2, 10]))
+@example(1.001, 1.125, 10)
 def test_ticks_of_logarithms(low: float, ratio: float, base: int) -> None:
     axis = Axis(low, low * ratio, 0.0, 100.0, base)
     ticks = axis.ticks()
