@@ -16,23 +16,28 @@ It judges nothing (_fabric_check does, on the controller), writes no file and ch
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import hashlib
-import hmac
 import ipaddress
 import json
 import os
-import secrets
 import socket
 import struct
 import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
 try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_answers import (
+        CONNECT,
+        Listener,
+        Responder,
+        ask,
+        datagram,
+        listen,
+    )
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_ping import largest
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe import (
         Parallel,
@@ -42,6 +47,14 @@ try:
         versions,
     )
 except ImportError:  # in a container, where all sources come over standard input
+    from _fabric_answers import (  # type: ignore[import-not-found,no-redef]
+        CONNECT,
+        Listener,
+        Responder,
+        ask,
+        datagram,
+        listen,
+    )
     from _fabric_ping import largest  # type: ignore[import-not-found,no-redef]
     from _launch_probe import (  # type: ignore[import-not-found,no-redef]
         Parallel,
@@ -53,29 +66,20 @@ except ImportError:  # in a container, where all sources come over standard inpu
 
 MARK = "SWARMSPEED_FABRIC "
 """Begins each line of an answer: a sitecustomize of the user's may print, too."""
-CONNECT = 4.0
-"""Seconds for a connection. ``HURRY`` after ``TIRED`` that did not come about: one node may be cut off from many."""
 HURRY, TIRED = 1.0, 3
+"""Seconds for a connection after that many did not come about: one node may be cut off from many."""
 NO_ANSWER = "no answer"
 SSH = 12.0
 """Seconds for ssh, which shares the node with all others that try."""
 NAMES = 75.0
 """Seconds for names: after a restart of its daemon the overlay's DNS was seen to take 50 s."""
-MAGIC = b"swarmspd"
-"""In each of our datagrams, behind 8 zero bytes: VXLAN drops a packet whose first byte lacks its flag 8."""
 DATAGRAMS = 2
 """Sent to each port: one may be lost on a busy network. The engine logs each that comes to its own."""
-SO_ATTACH_FILTER = 26
 
 
 def say(kind: str, **values: Any) -> None:
     sys.stdout.write(f"\n{MARK}{json.dumps({'kind': kind, **values})}\n")
     sys.stdout.flush()
-
-
-def mac(token: str, *words: str) -> str:
-    """What only a process of the same run can say."""
-    return hmac.new(token.encode(), "\n".join(words).encode(), hashlib.sha256).hexdigest()
 
 
 def interface_in(subnet: str, routes: str) -> str:
@@ -96,107 +100,6 @@ def mtu_of(interface: str) -> int:
         return int(Path(f"/sys/class/net/{interface}/mtu").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return 0
-
-
-def listen(address: str, ports: list[int]) -> socket.socket:
-    """Listen on the highest free port of a range: jobs look for theirs from below. On any where none is free."""
-    for port in [*range(ports[1], ports[0] - 1, -1), 0]:
-        with contextlib.suppress(OSError):
-            return socket.create_server((address, port), backlog=128)
-    raise OSError(f"no port can be listened on at {address}")
-
-
-class Responder:
-    """Answers those who know the token, with this node's name and time."""
-
-    def __init__(self, node: str, token: str, address: str, ports: list[int]) -> None:
-        self._node, self._token = node, token
-        self._server = listen(address, ports)
-        self.port = int(self._server.getsockname()[1])
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        while True:
-            with contextlib.suppress(OSError):
-                connection = self._server.accept()[0]
-                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
-
-    def _answer(self, connection: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError), connection:
-            connection.settimeout(CONNECT)
-            with connection.makefile("rb") as lines:
-                while True:
-                    asked = json.loads(lines.readline(1024))
-                    if not hmac.compare_digest(asked["mac"], mac(self._token, "ask", asked["nonce"])):
-                        return
-                    proof = mac(self._token, "answer", asked["nonce"], self._node)
-                    answer = {"node": self._node, "mac": proof, "time": time.time()}
-                    connection.sendall(json.dumps(answer).encode() + b"\n")
-
-
-def ask(address: str, port: int, node: str, token: str, seconds: float) -> dict[str, Any]:
-    """Connect and have the other end prove who it is: best round trip in ms of three, and how its clock is apart."""
-    best: dict[str, Any] = {}
-    with socket.create_connection((address, port), timeout=seconds) as connection, connection.makefile("rb") as lines:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for _turn in range(3):
-            nonce = secrets.token_hex(16)
-            question = json.dumps({"nonce": nonce, "mac": mac(token, "ask", nonce)}).encode() + b"\n"
-            began, before = time.monotonic(), time.time()
-            connection.sendall(question)
-            line = lines.readline(4096)
-            trip = time.monotonic() - began
-            try:
-                answer = json.loads(line)
-                known = hmac.compare_digest(answer["mac"], mac(token, "answer", nonce, node))
-            except (ValueError, KeyError, TypeError):
-                known = False
-            if not known:
-                raise ConnectionError(f"something else than {node} answers at {address} port {port}")
-            if not best or trip * 1000 < best["ms"]:
-                best = {"ms": round(trip * 1000, 3), "offset": round(answer["time"] - before - trip / 2, 4)}
-    return best
-
-
-def magic_filter() -> bytes:
-    """A filter for the kernel (bpf(4)) that lets only our datagrams through: VXLAN's of a running job are many."""
-    word = int.from_bytes(MAGIC[:4], "big")
-    program = [
-        (0xB1, 0, 0, 0),  # ldxb 4*([0]&0xf): X is the length of the IP header
-        (0x40, 0, 0, 16),  # ld [x+16]: behind the UDP header and 8 zero bytes
-        (0x15, 0, 1, word),  # jeq
-        (0x06, 0, 0, 0xFFFF),  # ret: all of it
-        (0x06, 0, 0, 0),  # ret: nothing
-    ]
-    return b"".join(struct.pack("HBBI", *step) for step in program)
-
-
-def datagram(token: str, source: str, target: str, port: int) -> bytes:
-    return bytes(8) + MAGIC + json.dumps([source, mac(token, "udp", source, target, str(port))]).encode()
-
-
-class Listener:
-    """Sees our datagrams to ports that the kernel or the engine own, behind the host's firewall (raw(7))."""
-
-    def __init__(self, node: str, token: str, ports: list[int]) -> None:
-        self._node, self._token, self._ports = node, token, ports
-        self.seen: dict[str, list[int]] = {}
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
-        steps = ctypes.create_string_buffer(magic_filter())
-        program = struct.pack("HP", len(magic_filter()) // 8, ctypes.addressof(steps))
-        self._socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        while True:
-            with contextlib.suppress(OSError, ValueError, TypeError, IndexError):
-                packet = self._socket.recv(4096)
-                header = (packet[0] & 0xF) * 4
-                port = struct.unpack("!H", packet[header + 2 : header + 4])[0]
-                source, proof = json.loads(packet[header + 24 :])
-                good = hmac.compare_digest(proof, mac(self._token, "udp", source, self._node, str(port)))
-                if good and port in self._ports and port not in self.seen.setdefault(source, []):
-                    self.seen[source].append(port)
 
 
 class Peer:
@@ -290,7 +193,7 @@ class Peer:
 
         wanted = [name for name in self.asked["names"] if name in peers]
         for name in wanted:
-            waiting.add("name", name, lambda name=name: look(name))  # type: ignore[misc]
+            waiting.add("name", name, partial(look, name))
         waiting.wait(began + NAMES + 10)
         late = {"ok": False, "value": NAMES, "said": "the look-up of its name does not end"}
         return {name: waiting.get("name", name, late) for name in wanted}

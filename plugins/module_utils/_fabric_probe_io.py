@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
+    _fabric_answers,
     _fabric_collective,
     _fabric_peer,
     _fabric_ping,
@@ -31,7 +32,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io imp
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._handed_source import request_for
 
 RUN = "/run/swarmspeed-fabric"
-SOURCES = (_launch_locks, _launch_probe, _fabric_ping, _fabric_peer)
+SOURCES = (_launch_locks, _launch_probe, _fabric_answers, _fabric_ping, _fabric_peer)
 """What runs there, in the order in which one needs the other."""
 SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"; rmdir -- "${folder%/*}" "${folder%/*/*}" 2>/dev/null'
 """Waits for the end, and clears up."""

@@ -16,18 +16,17 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _fabric_peer
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_collective import connected, decode
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_peer import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_answers import (
     MAGIC,
     Responder,
     ask,
     datagram,
-    interface_in,
     listen,
     mac,
     magic_filter,
-    read_environment,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_collective import connected, decode
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_peer import interface_in, read_environment
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_probe_io import (
     Gone,
     SystemPeerIO,
