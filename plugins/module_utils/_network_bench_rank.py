@@ -134,7 +134,7 @@ class Rank:
             try:
                 store = TCPStore(address, port, None, True, wait, wait_for_workers=False)
             except RuntimeError as error:
-                raise Trouble(f"port {port} cannot be listened on: {first_line(error)}") from error
+                raise Trouble(no_store(port, first_line(error))) from error
         else:
             master = self._asked["master"]
             reached = find_listener(master, port, patience)
@@ -163,6 +163,12 @@ class Rank:
             for name, found in (("pairs", pairs.found), ("floor", pairs.floor))
         }
         return {**flat, "iperf3": iperf_version() if asked["floor_rounds"] else ""}
+
+
+def no_store(port: int, said: str) -> str:
+    """Why the first node's own store is not there: torch listens, and then connects to it as all others do."""
+    what = "does not answer even from this node itself" if "timed out" in said else "cannot be listened on"
+    return f"port {port} {what}: {said}"
 
 
 def find_listener(host: str, port: int, patience: float) -> str:

@@ -67,6 +67,21 @@ def test_the_interface_is_found_by_its_subnet() -> None:
         rank.own_address("203.0.113.0/24")
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        # As torch 2.13 says it where a firewall drops what a node sends to its own address.
+        (
+            "The client socket has timed out after 30000ms while trying to connect to (10.231.1.11, 29717).",
+            "port 29717 does not answer even from this node itself: The client",
+        ),
+        ("The server socket has failed to listen on any local network address.", "port 29717 cannot be listened on"),
+    ],
+)
+def test_a_store_that_is_not_there_says_why(said: str, words: str) -> None:
+    assert rank.no_store(29717, said).startswith(words)
+
+
 def test_a_host_that_does_not_answer_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
