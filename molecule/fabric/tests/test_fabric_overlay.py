@@ -134,7 +134,7 @@ def test_a_gateway_bridge_with_the_same_address_on_every_host() -> None:
     )
     # Nor is it ever the network under the overlay.
     site(*WALKS, *variables(cluster_underlay_subnet=subnet)).refused(
-        f"cluster_underlay_subnet is {subnet}, but lab1 and lab2 and lab3 both have {address} there. Give each host an "
+        f"cluster_underlay_subnet is {subnet}, but lab1, lab2 and lab3 all have {address} there. Give each host an "
         "address of its own, or name another subnet."
     )
 
