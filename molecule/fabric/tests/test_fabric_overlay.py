@@ -31,7 +31,6 @@ from tests.journey import (
     site,
     snapshot,
     variables,
-    whole,
     write_inventory,
 )
 
@@ -232,7 +231,8 @@ def test_a_container_elsewhere_on_the_overlay_with_the_name_of_ours() -> None:
 def test_addresses_that_are_given_stay_over_restarts_and_others_do_not() -> None:
     def restart() -> dict[str, str]:
         for name in NODES:
-            on(name, f"docker restart -t 1 {container(name)}")
+            # Engine 20.10 at times forgets a network that none of its containers runs on before it knows it anew.
+            on(name, f"docker restart -t 1 {container(name)} || {{ sleep 5; docker start {container(name)}; }}")
         return addresses()
 
     before = addresses()
@@ -448,4 +448,4 @@ def test_ports_that_somebody_else_listens_on() -> None:
 
 
 def test_all_is_whole_in_the_end() -> None:
-    whole()
+    site(*variables(deepspeed_launch_script="")).done(change=False)
