@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sys
 import time
 from typing import Any
@@ -29,6 +30,19 @@ BEHIND_BYTES = 1 << 20
 """A console that is further behind the log than this jumps ahead; the log on the host stays whole."""
 
 display = Display()
+
+
+def say(words: str) -> None:
+    """Print a line, and put a Ctrl-C off until it is printed.
+
+    A signal ends Ansible's worker at once: in the middle of a line the lock of its queue stays taken, and
+    ansible-playbook waits for it for ever.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        display.display(words)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -62,11 +76,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 ranks, nodes = reply["job"]["world_size_seen"], reply["job"]["nodes_seen"]
                 without = ", ".join((reply["job"].get("shrunk_from") or {}).get("left_out") or [])
                 without = f", without {without}, which stayed away" if without else ""
-                display.display(f"Job {reply['job']['name']} succeeded: {ranks} rank(s) on {nodes} node(s){without}.")
+                say(f"Job {reply['job']['name']} succeeded: {ranks} rank(s) on {nodes} node(s){without}.")
         elif started and not observing and reply["job"]["state"] == "succeeded" and not changed:
-            display.display(
-                f"Job {reply['job']['name']} succeeded at {reply['job']['finished_at']}: not started again."
-            )
+            say(f"Job {reply['job']['name']} succeeded at {reply['job']['finished_at']}: not started again.")
         elif follow:
             self._show(self._console(reply["job"]), reply, last=True)
         if follow:
@@ -92,7 +104,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         stop = f"touch {reply['log_path'].rpartition('/')[0]}/stop"
         stays = f"It keeps running: launch.yml attaches to it again; stop.yml, or `{stop}` on {host}, ends it."
         verb = "started" if fresh else f"is running since {reply['job']['started_at']}"
-        display.display(f"Job {name} {verb}. Its log follows; Ctrl-C ends only this view. {stays}")
+        say(f"Job {name} {verb}. Its log follows; Ctrl-C ends only this view. {stays}")
         if reply.get("changed"):  # our own: from its first line
             reply = {**reply, "log": "", "log_offset": 0}
         look: dict[str, Any] = {
@@ -111,9 +123,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 return {**reply, "failed": True, "msg": f"Job {name} has not ended within {timeout:g} s. {stays}"}
             offset, behind = reply["log_offset"], reply["log_size"] - reply["log_offset"]
             if behind > BEHIND_BYTES:
-                display.display(
-                    f"({behind - ATTACH_BYTES} bytes of the log are not shown; all of it: {reply['log_path']})"
-                )
+                say(f"({behind - ATTACH_BYTES} bytes of the log are not shown; all of it: {reply['log_path']})")
                 offset = -ATTACH_BYTES
             elif not news or behind <= 0:
                 wait = POLL_FIRST if news else wait
@@ -128,7 +138,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         problem = ""
         for attempt in range(RETRIES + 1):
             if attempt:
-                display.display(f"Job {name}: no answer ({problem}); looking again in {2 * attempt} s.")
+                say(f"Job {name}: no answer ({problem}); looking again in {2 * attempt} s.")
                 self._sleep(2.0 * attempt)
             try:
                 reply = self._module(args, task_vars)
@@ -158,7 +168,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         lines = console.feed(reply["log"]) + (console.finish() if last else [])
         lines += console.progress(reply["job"].get("figures"), self._clock())
         for line in lines:
-            display.display(line)
+            say(line)
         return bool(lines)
 
     @staticmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
 import subprocess
 import time
 
@@ -89,18 +90,22 @@ def on_a_terminal(until: str, *arguments: str) -> tuple[int, str]:
         stderr=theirs,
     )
     os.close(theirs)
-    printed, pressed = b"", False
+    printed, pressed, deadline = b"", False, time.monotonic() + 180
     try:
-        while chunk := os.read(ours, 65536):
-            printed += chunk
+        while select.select([ours], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            printed += os.read(ours, 65536)
             if not pressed and until.encode() in printed:
                 os.write(ours, b"\x03")
                 pressed = True
     except OSError:  # what Linux says when nobody has the other end any more
         pass
     os.close(ours)
+    try:
+        code = process.wait(timeout=60)
+    finally:
+        process.kill()
     assert pressed, printed.decode()
-    return process.wait(timeout=60), printed.decode()
+    return code, printed.decode()
 
 
 def test_ctrl_c_ends_the_view_and_not_the_job() -> None:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -212,3 +214,17 @@ def test_another_run_in_its_place_is_an_error(shown: list[str]) -> None:
     action = Follower([reply("running", changed=True), reply("running", job={"run": 2})])
     with pytest.raises(AnsibleError, match=r"Job digits, run 1, was replaced meanwhile by somebody else's run\."):
         action.run(task_vars=VARS)
+
+
+def test_ctrl_c_waits_until_a_line_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+
+    def pressed(words: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        printed.append(words)
+
+    monkeypatch.setattr(training_job, "display", SimpleNamespace(display=pressed))
+    with pytest.raises(KeyboardInterrupt):
+        training_job.say("whole")
+    assert printed == ["whole"]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
