@@ -188,7 +188,11 @@ class Transfer:
             if part:
                 keep = not self._work(part)
                 self._linger()
-        self.clear(keep=keep)
+        self.clear(keep=keep and self._came())
+
+    def _came(self) -> bool:
+        """Whether there is anything to go on from."""
+        return any(self._spooled().values())
 
     def _asked(self) -> dict[str, Any]:
         until = time.monotonic() + ASKED
@@ -283,7 +287,7 @@ class Transfer:
                 until = time.monotonic() + patience
                 while running(pid) and time.monotonic() < until:
                     time.sleep(0.02)
-        self.clear(keep)
+        self.clear(keep and self._came())
 
     def clear(self, keep: bool) -> None:
         """Remove keys, and what this transfer has left; the lock last."""
@@ -294,9 +298,6 @@ class Transfer:
         for path in self.place.iterdir():
             if path.name not in ("blobs", "lock"):
                 path.unlink()
-        blobs = self.system.folder
-        if blobs.is_dir() and (not keep or not any(blobs.iterdir())):
-            shutil.rmtree(blobs)
         if not keep:
             shutil.rmtree(self.place)
 

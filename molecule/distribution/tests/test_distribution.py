@@ -40,7 +40,7 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as new:
 
 
 def build(tag: str, **layers: int) -> str:
-    """Make an image on lab1 with a file a layer, of that many MiB of chance. A name that was there is the same layer."""
+    """Make an image on lab1 with a file a layer, of that many MiB of chance. The same name is the same layer."""
     copies = "\\n".join(f"COPY {name} /{name}" for name in layers)
     files = "".join(
         f"test -e {name} || dd if=/dev/urandom of={name} bs=1M count={size} status=none; "

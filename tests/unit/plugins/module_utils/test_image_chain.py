@@ -144,8 +144,8 @@ RUNNING = {"pid": 77, "host": "n1", "since": "11:40:12 UTC", "started_from": "de
         ),
         (
             {"h": look(image=IMAGE), "n1": look(free={"engine": 5 * GIB, "spool": 9 * GIB, "same": False})},
-            "n1: 5120 MiB are free in /var/lib/docker, and the transfer of the image needs 6144 MiB there. Remedy: make "
-            "room (docker image prune), or set cluster_root and the engine's data-root to a larger disk.",
+            "n1: 5120 MiB are free in /var/lib/docker, and the transfer of the image needs 6144 MiB there. Remedy: "
+            "make room (docker image prune), or set cluster_root and the engine's data-root to a larger disk.",
         ),
         (
             {"h": look(image=IMAGE), "n1": look(free={"engine": 9 * GIB, "spool": 9 * GIB, "same": True})},

@@ -109,8 +109,8 @@ def test_one_that_is_damaged_there_too_is_refused_by_name(tmp_path: Path) -> Non
     with pytest.raises(TransferError) as caught:
         receiver(tmp_path, holder=holder).fetch(NAME)
     assert str(caught.value) == (
-        f"layer {NAME[:12]} does not have the digest {NAME[:12]}, and did not when it was fetched once more from holder. "
-        "Remedy: look at the disk of holder, and build or load the image there anew (docker rmi)."
+        f"layer {NAME[:12]} does not have the digest {NAME[:12]}, and did not when it was fetched once more from "
+        "holder. Remedy: look at the disk of holder, and build or load the image there anew (docker rmi)."
     )
     assert holder.asked == [0, 0]
     assert list(tmp_path.iterdir()) == []
@@ -158,6 +158,6 @@ def test_whatever_breaks_the_part_is_right(near: list[int], middle: list[int], b
         folder = Path(place)
         (folder / f"{NAME}.part").write_bytes(DATA[:before])
         givers = {"near": Giver(breaks=[*near]), "middle": Giver(breaks=[*middle]), "holder": Giver()}
-        working = receiver(folder, **givers)
+        working = receiver(folder, None, **givers)
         assert working.fetch(NAME).read_bytes() == DATA
         assert sum(working.received.values()) == len(DATA) - before
