@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from tests.bench.registry import REGISTRY, Row
 from tests.journey import lab_inventory, on, playbook, ssh, variables
 
-MEBIBYTES, LAYERS = 96, 4
-MEGABITS = 40
+MEBIBYTES, LAYERS = 64, 4
+MEGABITS = 16
 """Of every node's link: slow enough for the processors, which all nodes of a lab share, not to be the limit."""
 REPOSITORY = "swarmspeed/bench"
 MOST_ROUNDS = 2

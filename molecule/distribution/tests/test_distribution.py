@@ -6,15 +6,28 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.journey import CLUSTER_ROOT, NODES, Run, inspect, node, on, playbook, start, variables
+from tests.journey import (
+    CLUSTER_ROOT,
+    NODES,
+    Run,
+    condition,
+    inspect,
+    lab_inventory,
+    node,
+    on,
+    playbook,
+    start,
+    variables,
+)
 
 SPOOL = f"{CLUSTER_ROOT}/transfer"
 REPOSITORY = "distribution/test"
@@ -86,9 +99,9 @@ def spooled(name: str) -> int:
     return int(found or 0)
 
 
-def until(what: str, seconds: float, condition: Any) -> None:
+def until(what: str, seconds: float, true: Callable[[], bool]) -> None:
     end = time.monotonic() + seconds
-    while not condition():
+    while not true():
         assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
         time.sleep(0.2)
 
@@ -205,6 +218,45 @@ def test_a_second_transfer_is_refused_and_names_the_first() -> None:
     Run(process.returncode, output).done(change=True)
     assert len(identities(image)) == 1
     assert [left(name) for name in NODES] == [[], [], []]
+
+
+@pytest.mark.usefixtures("slow")
+def test_when_the_first_manager_is_cut_off_every_node_says_so_and_a_next_run_goes_on() -> None:
+    image = build("7", huge=40)
+    others = ",".join(lab_inventory()["_meta"]["hostvars"][name]["ansible_host"] for name in ("lab2", "lab3"))
+    process = start("site", *given(image))
+    try:
+        until("8 MB on lab3", 120, lambda: spooled("lab3") > 8 << 20)
+        with condition(
+            "lab1", f"iptables -I OUTPUT -p tcp -d {others} -j DROP", f"iptables -D OUTPUT -p tcp -d {others} -j DROP"
+        ):
+            output = process.communicate(timeout=400)[0]
+    finally:
+        process.kill()
+    run = Run(process.returncode, output).refused()
+    for name in ("lab2", "lab3"):
+        assert re.search(
+            rf"{name}: no node gives the image any more \(.*lab1: [^)]*\)\. \d+ MiB of it are kept", run.text
+        )
+    on("lab1", QUICK)
+    assert [left(name) for name in NODES] == [[], [], []]
+    again = distribute(image).done(change=True)
+    for name in ("lab2", "lab3"):
+        assert re.search(r"([1-9]\d*) MiB had come before", told(again, name))
+    assert len(identities(image)) == 1
+
+
+@pytest.mark.usefixtures("slow")
+def test_without_its_controller_a_transfer_comes_to_its_end_and_clears_up() -> None:
+    image = build("8", vast=16)
+    process = start("site", *given(image))
+    until("a transfer to lab3", 120, lambda: spooled("lab3") > 1 << 20)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    until("the image on both", 120, lambda: has("lab2", image) and has("lab3", image))
+    until("nothing left", 240, lambda: [left(name) for name in NODES] == [[], [], []])
+    assert not any(node(name).file(SPOOL).exists for name in NODES)
+    assert len(identities(image)) == 1
 
 
 def test_teardown_removes_what_a_killed_run_has_left() -> None:
