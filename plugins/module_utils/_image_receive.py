@@ -57,6 +57,7 @@ class Receiver:
         self._alive, self._clock, self._sleep = alive, clock, sleep
         self._place = 0
         self._link: Link | None = None
+        self._verified: set[str] = set()
         self.received: dict[str, int] = {}
         """Bytes by source."""
         self.resumed = 0
@@ -67,9 +68,11 @@ class Receiver:
     def fetch(self, name: str) -> Path:
         """Return the file of a part, verified. Raises ``TransferError``."""
         whole, part = self._folder / name, self._folder / f"{name}.part"
+        if name in self._verified:
+            return whole  # an image may have a layer twice
         if whole.exists():
-            self.resumed += whole.stat().st_size
-            return whole
+            # From an earlier transfer: what the disk made of it is not known.
+            whole.replace(part)
         for again in (False, True):
             if again:
                 self._turn_to(len(self._sources) - 1)
@@ -79,6 +82,7 @@ class Receiver:
                 if name == WHOLE:
                     (self._folder / f"{name}.sha256").write_text(found, encoding="ascii")
                 part.rename(whole)
+                self._verified.add(name)
                 return whole
             part.unlink()
             giver = self._sources[self._place]

@@ -90,10 +90,19 @@ def test_an_earlier_transfer_is_taken_up(tmp_path: Path) -> None:
     working = receiver(tmp_path, holder=giver)
     assert working.fetch(NAME).read_bytes() == DATA
     assert (giver.asked, working.resumed, working.received) == ([700], 700, {"holder": len(DATA) - 700})
-    # What is whole does not travel at all.
-    again = receiver(tmp_path, holder=Giver(refuse="no"))
-    assert again.fetch(NAME).read_bytes() == DATA
-    assert (again.resumed, again.received) == (len(DATA), {})
+    # What is whole does not travel at all; nor does it when an image has a layer twice.
+    giver = Giver()
+    again = receiver(tmp_path, holder=giver)
+    for dummy in range(2):
+        assert again.fetch(NAME).read_bytes() == DATA
+    assert (giver.asked, again.resumed, again.received) == ([len(DATA)], len(DATA), {})
+
+
+def test_what_was_whole_and_is_damaged_since_is_fetched_again(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b"x" * len(DATA))
+    working = receiver(tmp_path, holder=Giver())
+    assert working.fetch(NAME).read_bytes() == DATA
+    assert working.received == {"holder": len(DATA)}
 
 
 def test_a_damaged_part_is_fetched_once_more_from_the_holder(tmp_path: Path) -> None:
