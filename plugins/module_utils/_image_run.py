@@ -133,6 +133,8 @@ class Transfer:
             look = self.look(image)
             self._fork(lock, started_from)
             return look
+        except TransferError as error:
+            return {"trouble": str(error)}
         except (EngineError, OSError, subprocess.SubprocessError) as error:
             return {"trouble": f"{error}. Remedy: ansible-playbook site.yml --tags docker"}
         finally:

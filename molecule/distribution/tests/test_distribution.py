@@ -203,7 +203,7 @@ def test_an_image_for_another_architecture_is_refused_before_anything_travels() 
 
 @pytest.mark.usefixtures("slow")
 def test_a_second_transfer_is_refused_and_names_the_first() -> None:
-    image = build("6", large=40)
+    image = build("6", large=120)
     process = start("site", *given(image))
     try:
         until("a transfer to lab3", 120, lambda: spooled("lab3") > 1 << 20)

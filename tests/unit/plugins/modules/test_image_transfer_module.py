@@ -171,6 +171,16 @@ def test_an_engine_that_does_not_answer_is_an_answer(home: Path) -> None:
     assert not (home / "spool").exists()
 
 
+def test_an_account_that_is_not_there_is_an_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(name: str) -> None:
+        raise KeyError(name)
+
+    one = transfer(home)
+    monkeypatch.setattr("pwd.getpwnam", unknown)
+    look = step(params("start"), one)["look"]
+    assert look == {"trouble": f"there is no account {getpass.getuser()}. Remedy: correct ansible_user."}
+
+
 @needs_keygen
 def test_engines_that_keep_images_in_containerd_are_told_apart(home: Path) -> None:
     one = transfer(home, engine=FakeEngine("io.containerd.snapshotter.v1"))
