@@ -250,8 +250,8 @@ class Transfer:
         said = read_json(self.place / "lock")
         return said if said.get("run") == self.run and running(int(said["pid"])) else {}
 
-    def go(self, part: dict[str, Any], python: str) -> None:
-        """Let the readers in, and tell the process what to do."""
+    def allow(self, part: dict[str, Any], python: str) -> None:
+        """Let the readers in."""
         if not self.mine():
             raise TransferError("the process of this transfer is gone. Remedy: run again.")
         (self.place / "hosts").write_text(known_hosts(part["sources"]), encoding="utf-8")
@@ -259,6 +259,11 @@ class Transfer:
         until = time.time() + 1800 + part["bytes"] // SLOWEST + 3600
         lines = [key_line(key, command, name, self.run, until) for name, key in part["readers"].items()]
         self._authorize(lambda text: with_keys(without_keys(text, str(self.place)), lines))
+
+    def go(self, part: dict[str, Any]) -> None:
+        """Tell the process what to do."""
+        if not self.mine():
+            raise TransferError("the process of this transfer is gone. Remedy: run again.")
         write_json(self.place / "part", part)
 
     def wait(self, seconds: float) -> dict[str, Any]:

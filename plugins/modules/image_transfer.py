@@ -23,10 +23,11 @@ description:
 options:
   step:
     description:
-      - V(start) takes the lock, starts the process and looks at what is there. V(go) tells it what to do. V(wait) waits
+      - V(start) takes the lock, starts the process and looks at what is there. V(allow) lets those that come after read,
+        and when all nodes have done so V(go) tells the process what to do. V(wait) waits
         until this node has the image. V(end) ends the process and removes what the transfer has left.
     type: str
-    choices: [start, go, wait, end]
+    choices: [start, allow, go, wait, end]
     required: true
   run:
     description: A word that tells this transfer from others.
@@ -53,7 +54,7 @@ options:
     type: str
     default: ''
   part:
-    description: What P(swarmspeed.cluster.image_chain#filter) says of this node. For V(go).
+    description: What P(swarmspeed.cluster.image_chain#filter) says of this node. For V(allow) and V(go).
     type: dict
     default: {}
   seconds:
@@ -93,9 +94,9 @@ EXAMPLES = r"""
     image: team/train:3
   register: started
 
-- name: Go
+- name: Let those that come after read; the same with step go follows
   swarmspeed.cluster.image_transfer:
-    step: go
+    step: allow
     run: "{{ run }}"
     place: /srv/transfer
     node: "{{ inventory_hostname }}"
@@ -167,8 +168,10 @@ def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
     result: dict[str, Any] = {"changed": False}
     if params["step"] == "start":
         result["look"] = transfer.start(params["image"], params["started_from"])
+    elif params["step"] == "allow":
+        transfer.allow(params["part"], python_of_the_host())
     elif params["step"] == "go":
-        transfer.go(params["part"], python_of_the_host())
+        transfer.go(params["part"])
     elif params["step"] == "wait":
         said = transfer.wait(params["seconds"])
         empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
@@ -185,7 +188,7 @@ def main() -> None:
     """Do one step."""
     module = AnsibleModule(
         argument_spec={
-            "step": {"type": "str", "choices": ["start", "go", "wait", "end"], "required": True},
+            "step": {"type": "str", "choices": ["start", "allow", "go", "wait", "end"], "required": True},
             "run": {"type": "str", "required": True},
             "place": {"type": "path", "required": True},
             "node": {"type": "str", "required": True},
@@ -196,7 +199,7 @@ def main() -> None:
             "seconds": {"type": "int", "default": 50},
             "keep": {"type": "bool", "default": False},
         },
-        required_if=[("step", "start", ["image"]), ("step", "go", ["part"])],
+        required_if=[("step", "start", ["image"]), ("step", "allow", ["part"]), ("step", "go", ["part"])],
         supports_check_mode=False,
     )
     params = module.params

@@ -119,8 +119,9 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
         step(params("end"), second)
         assert running(pid) and (spool / "key").exists()
 
-        step(params("go", part=PART), one)
+        step(params("allow", part=PART), one)
         assert keys.read_text().startswith(MINE) and "READER swarmspeed-transfer lab3.r1\n" in keys.read_text()
+        step(params("go", part=PART), one)
         # Nobody answers at that address: the process says so, in the sentence that the user will read.
         waited = step(params("wait", seconds=60), one)
         assert waited["over"] and not waited["changed"]
