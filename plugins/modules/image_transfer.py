@@ -23,9 +23,9 @@ description:
 options:
   step:
     description:
-      - V(start) takes the lock, starts the process and looks at what is there. V(allow) lets those that come after read,
-        and when all nodes have done so V(go) tells the process what to do. V(wait) waits
-        until this node has the image. V(end) ends the process and removes what the transfer has left.
+      - V(start) takes the lock, starts the process and looks at what is there. V(allow) lets those that come after
+        read, and when all nodes have done so V(go) tells the process what to do. V(wait) waits until this node has the
+        image. V(end) ends the process and removes what the transfer has left.
     type: str
     choices: [start, allow, go, wait, end]
     required: true
