@@ -16,7 +16,7 @@ from tests.bench.registry import REGISTRY, Row, keep, table
 from tests.journey import ROOT, site
 
 # Importing them registers what they measure.
-for module in ("playbooks", "launch", "verify", "network"):
+for module in ("playbooks", "launch", "verify", "network", "distribution"):
     importlib.import_module(f"tests.bench.{module}")
 
 RESULT = ROOT / ".cache" / "bench.json"

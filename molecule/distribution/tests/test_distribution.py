@@ -1,0 +1,269 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Small images, made on lab1 on the spot, given to the others: what travels, what breaks, what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.journey import (
+    CLUSTER_ROOT,
+    NODES,
+    Run,
+    condition,
+    inspect,
+    lab_inventory,
+    node,
+    on,
+    playbook,
+    start,
+    variables,
+)
+
+SPOOL = f"{CLUSTER_ROOT}/transfer"
+REPOSITORY = "distribution/test"
+SLOW = "tc qdisc add dev eth0 root tbf rate 16mbit burst 128kb latency 300ms"
+QUICK = "tc qdisc del dev eth0 root 2>/dev/null; true"
+
+ARM = r"""
+import hashlib, io, json, sys, tarfile
+old = tarfile.open(fileobj=io.BytesIO(sys.stdin.buffer.read()))
+manifest = json.load(old.extractfile("manifest.json"))[0]
+config = json.load(old.extractfile(manifest["Config"]))
+config["architecture"] = "arm64"
+data = json.dumps(config).encode()
+manifest.update(Config=hashlib.sha256(data).hexdigest() + ".json", RepoTags=[sys.argv[1]])
+with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as new:
+    for name in manifest["Layers"]:
+        new.addfile(old.getmember(name), old.extractfile(name))
+    for name, text in ((manifest["Config"], data), ("manifest.json", json.dumps([manifest]).encode())):
+        entry = tarfile.TarInfo(name)
+        entry.size = len(text)
+        new.addfile(entry, io.BytesIO(text))
+"""
+
+
+def build(tag: str, **layers: int) -> str:
+    """Make an image on lab1 with a file a layer, of that many MiB of chance. The same name is the same layer."""
+    copies = "\\n".join(f"COPY {name} /{name}" for name in layers)
+    files = "".join(
+        f"test -e {name} || dd if=/dev/urandom of={name} bs=1M count={size} status=none; "
+        for name, size in layers.items()
+    )
+    place = "/root/distribution"
+    dockerfile = f"printf 'FROM scratch\\n{copies}\\nLABEL made={tag}\\nCMD [\"/none\"]\\n' > Dockerfile"
+    on("lab1", f"mkdir -p {place} && cd {place} && {files} {dockerfile} && docker build -q -t {REPOSITORY}:{tag} .")
+    return f"{REPOSITORY}:{tag}"
+
+
+def given(image: str) -> tuple[str, ...]:
+    # The archive is never read: lab1 has the image.
+    archive = str(Path(__file__))
+    asked = variables(training_image_source="archive", training_image_name=image, training_image_archive=archive)
+    return ("--tags", "training_image", *asked)
+
+
+def distribute(image: str) -> Run:
+    return playbook("site", *given(image))
+
+
+def identities(image: str) -> set[str]:
+    return {inspect(name, "image", image)["Id"] for name in NODES}
+
+
+def has(name: str, image: str) -> bool:
+    return bool(node(name).run("docker image inspect %s", image).rc == 0)
+
+
+def left(name: str) -> list[str]:
+    """What a transfer has left on a node, the parts of an image aside."""
+    return on(
+        name,
+        f"ls -d {SPOOL}/key {SPOOL}/part 2>/dev/null; grep swarmspeed-transfer /root/.ssh/authorized_keys; "
+        f"docker images -q --filter label=swarmspeed.transfer; pgrep -f {SPOOL}/[s]erve.py; true",
+    ).splitlines()
+
+
+def spooled(name: str) -> int:
+    """Bytes in a node's spool."""
+    found = on(name, f"du -sb {SPOOL}/blobs 2>/dev/null | cut -f1; true")
+    return int(found or 0)
+
+
+def until(what: str, seconds: float, true: Callable[[], bool]) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
+        time.sleep(0.2)
+
+
+def told(run: Run, name: str) -> str:
+    """Return the line that tells what travelled to a node."""
+    found = re.search(rf"{name}: \d+ MiB in [^']*", run.text)
+    assert found, run.output[-3000:]
+    return found[0]
+
+
+@pytest.fixture
+def slow() -> Iterator[None]:
+    """lab1 gives 2 MB a second."""
+    on("lab1", f"{QUICK}; {SLOW}")
+    try:
+        yield
+    finally:
+        on("lab1", QUICK)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tidy() -> Iterator[None]:
+    yield
+    for name in NODES:
+        on(name, f"docker images -q {REPOSITORY} | sort -u | xargs -r docker rmi -f; rm -rf /root/distribution")
+
+
+def test_an_image_goes_down_the_chain_and_nothing_is_left() -> None:
+    image = build("1", low=24, middle=12, top=4)
+    run = distribute(image).done(change=True)
+    assert len(identities(image)) == 1
+    assert re.match(r"lab2: 40 MiB in [\d.]+ s from lab1; 0 of 3 layers were there\.", told(run, "lab2"))
+    assert re.match(r"lab3: 40 MiB in [\d.]+ s from lab2; 0 of 3 layers were there\.", told(run, "lab3"))
+    assert run.changed["lab1"] == 0
+    for name in NODES:
+        assert left(name) == []
+        assert not node(name).file(SPOOL).exists
+    again = distribute(image).done(change=False)
+    assert "Start a process on each node" not in again.output
+
+
+def test_of_a_changed_image_only_the_changed_layer_travels() -> None:
+    image = build("2", low=24, middle=12, other=6)
+    run = distribute(image).done(change=True)
+    for name in ("lab2", "lab3"):
+        assert re.match(rf"{name}: 6 MiB in [\d.]+ s from lab\d; 2 of 3 layers were there\.", told(run, name))
+    assert len(identities(image)) == 1
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_node_that_is_killed_does_not_stop_the_others_and_goes_on_later() -> None:
+    image = build("3", big=40)
+    process = start("site", *given(image))
+    try:
+        until("8 MB on lab3", 120, lambda: spooled("lab3") > 8 << 20)
+        pid = json.loads(on("lab2", f"cat {SPOOL}/lock"))["pid"]
+        on("lab2", f"kill -9 {pid}")
+        output = process.communicate(timeout=300)[0]
+    finally:
+        process.kill()
+    run = Run(process.returncode, output).refused(
+        "lab2: the process of the transfer was killed. Remedy: run again; it goes on from what is there."
+    )
+    assert "from lab2, lab1" in told(run, "lab3")
+    assert has("lab3", image) and not has("lab2", image)
+    assert [left(name) for name in NODES] == [[], [], []]
+    kept = spooled("lab2")
+    assert kept > 4 << 20
+    again = distribute(image).done(change=True)
+    line = told(again, "lab2")
+    assert re.search(r"([1-9]\d*) MiB had come before", line), line
+    assert len(identities(image)) == 1
+    assert not node("lab2").file(SPOOL).exists
+
+
+def test_a_damaged_layer_is_fetched_again() -> None:
+    image = build("4", harmed=8)
+    layer = inspect("lab1", "image", image)["RootFS"]["Layers"][0].removeprefix("sha256:")
+    on("lab3", f"mkdir -p -m 700 {SPOOL}/blobs && head -c 1000000 /dev/urandom > {SPOOL}/blobs/{layer}.part")
+    run = distribute(image).done(change=True)
+    assert f"layer {layer[:12]} from lab2 was damaged" in told(run, "lab3")
+    assert "from lab2, lab1;" in told(run, "lab3")
+    assert len(identities(image)) == 1
+
+
+def test_an_image_for_another_architecture_is_refused_before_anything_travels() -> None:
+    image = f"{REPOSITORY}:arm"
+    build("5", low=24)
+    program = node("lab1").run("docker save %s | python3 -c %s %s | docker load", f"{REPOSITORY}:5", ARM, image)
+    assert program.rc == 0, program.stderr
+    distribute(image).refused(
+        f"The image was not transferred. lab1: the image {image} is made for arm64, and the machine is amd64 (x86_64). "
+        "Remedy: build or name an image for amd64."
+    )
+    assert not any(has(name, image) for name in ("lab2", "lab3"))
+    assert [left(name) for name in NODES] == [[], [], []]
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_second_transfer_is_refused_and_names_the_first() -> None:
+    image = build("6", large=120)
+    process = start("site", *given(image))
+    try:
+        until("a transfer to lab3", 120, lambda: spooled("lab3") > 1 << 20)
+        pid = json.loads(on("lab3", f"cat {SPOOL}/lock"))["pid"]
+        refused = distribute(image).refused(
+            "lab3: another transfer of an image has run there since", f"(process {pid} on lab3, started from "
+        )
+        assert "Remedy: wait until it has ended" in refused.text
+        output = process.communicate(timeout=300)[0]
+    finally:
+        process.kill()
+    Run(process.returncode, output).done(change=True)
+    assert len(identities(image)) == 1
+    assert [left(name) for name in NODES] == [[], [], []]
+
+
+@pytest.mark.usefixtures("slow")
+def test_when_the_first_manager_is_cut_off_every_node_says_so_and_a_next_run_goes_on() -> None:
+    image = build("7", huge=40)
+    others = ",".join(lab_inventory()["_meta"]["hostvars"][name]["ansible_host"] for name in ("lab2", "lab3"))
+    process = start("site", *given(image))
+    try:
+        until("8 MB on lab3", 120, lambda: spooled("lab3") > 8 << 20)
+        with condition(
+            "lab1", f"iptables -I OUTPUT -p tcp -d {others} -j DROP", f"iptables -D OUTPUT -p tcp -d {others} -j DROP"
+        ):
+            output = process.communicate(timeout=400)[0]
+    finally:
+        process.kill()
+    run = Run(process.returncode, output).refused()
+    for name in ("lab2", "lab3"):
+        assert re.search(
+            rf"{name}: no node gives the image any more \(.*lab1: [^)]*\)\. \d+ MiB of it are kept", run.text
+        )
+    on("lab1", QUICK)
+    assert [left(name) for name in NODES] == [[], [], []]
+    again = distribute(image).done(change=True)
+    for name in ("lab2", "lab3"):
+        assert re.search(r"([1-9]\d*) MiB had come before", told(again, name))
+    assert len(identities(image)) == 1
+
+
+@pytest.mark.usefixtures("slow")
+def test_without_its_controller_a_transfer_comes_to_its_end_and_clears_up() -> None:
+    image = build("8", vast=16)
+    process = start("site", *given(image))
+    until("a transfer to lab3", 120, lambda: spooled("lab3") > 1 << 20)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    until("the image on both", 120, lambda: has("lab2", image) and has("lab3", image))
+    until("nothing left", 240, lambda: [left(name) for name in NODES] == [[], [], []])
+    assert not any(node(name).file(SPOOL).exists for name in NODES)
+    assert len(identities(image)) == 1
+
+
+def test_teardown_removes_what_a_killed_run_has_left() -> None:
+    line = f'command="/usr/bin/python3 -B {SPOOL}/serve.py" ssh-ed25519 AAAA swarmspeed-transfer lab3.x'
+    on("lab2", f"mkdir -p -m 700 {SPOOL}/blobs && touch {SPOOL}/key && echo '{line}' >> /root/.ssh/authorized_keys")
+    before = on("lab2", "grep -vc swarmspeed-transfer /root/.ssh/authorized_keys")
+    playbook("teardown", "--tags", "training_image").done(change=True)
+    assert left("lab2") == []
+    assert not node("lab2").file(SPOOL).exists
+    assert on("lab2", "grep -c . /root/.ssh/authorized_keys") == before

@@ -1,0 +1,32 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Who gives an image to whom. Documented in the .yml file beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import plan
+
+
+def image_chain(
+    looks: Any, holder: str, image: str, addresses: Mapping[str, str], ports: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the order of the nodes, what each does, and what stands against it."""
+    if not isinstance(looks, Mapping) or holder not in looks:
+        raise AnsibleFilterError(f"image_chain: expected what every node said of itself, {holder} among them.")
+    try:
+        return plan(looks, holder, image, addresses, {name: int(port) for name, port in ports.items()})
+    except KeyError as error:
+        raise AnsibleFilterError(f"image_chain: {error} is missing in what a node said of itself.") from None
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters by name."""
+        return {"image_chain": image_chain}

@@ -1,0 +1,219 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One node's part of giving an image to many: started, told what to do, waited for, ended."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: image_transfer
+short_description: Give an image from one node to many, in about the time of one transfer
+version_added: 0.1.0
+description:
+  - Each node reads from the one before it over the sshd of the host, while that one is still receiving, and loads layer
+    by layer. Only layers that a node lacks travel. The filter P(swarmspeed.cluster.image_chain#filter) plans it.
+  - The work is done by a process in the background, so that no number of Ansible's forks decides how many nodes take
+    part at a time.
+  - Every part is named by its SHA-256, and counts only when it has it. A part that differs is fetched once more, from
+    the holder. When a node that gives is lost, the one before it gives, up to the holder. What has come stays for the
+    next run where a transfer fails.
+  - The key of a node is of this one transfer. It may do nothing but read the spool of the nodes before it, expires, and
+    is removed at the end.
+options:
+  step:
+    description:
+      - V(start) takes the lock, starts the process and looks at what is there. V(allow) lets those that come after
+        read, and when all nodes have done so V(go) tells the process what to do. V(wait) waits until this node has the
+        image. V(end) ends the process and removes what the transfer has left.
+    type: str
+    choices: [start, allow, go, wait, end]
+    required: true
+  run:
+    description: A word that tells this transfer from others.
+    type: str
+    required: true
+  place:
+    description: Folder of the spool, for this alone. It is made, for root only, and removed.
+    type: path
+    required: true
+  node:
+    description: Name of this node.
+    type: str
+    required: true
+  account:
+    description: Account by which other nodes reach this one. Unless it is root, it may use sudo without a password.
+    type: str
+    default: root
+  image:
+    description: Name and tag of the image. For V(start).
+    type: str
+    default: ''
+  started_from:
+    description: Who has started it, for the message to who tries at the same time.
+    type: str
+    default: ''
+  part:
+    description: What P(swarmspeed.cluster.image_chain#filter) says of this node. For V(allow) and V(go).
+    type: dict
+    default: {}
+  seconds:
+    description: How long V(wait) waits. When that is not enough RV(over) is false.
+    type: int
+    default: 50
+  keep:
+    description: Whether V(end) keeps what has come of the image, for a next run to go on from.
+    type: bool
+    default: false
+notes:
+  - Run it with privileges (become).
+  - Engines that keep images in containerd take and give an image in one piece.
+attributes:
+  check_mode:
+    support: none
+    description: Half a transfer says nothing. Compare the ids of images to know whether there would be one.
+  diff_mode:
+    support: none
+    description: Layers are no text.
+  idempotent:
+    support: partial
+    description: The module transfers when it is told to.
+    details:
+      - Layers that are there do not travel again. Only V(wait), on a node that got the image, reports a change.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Start
+  swarmspeed.cluster.image_transfer:
+    step: start
+    run: "{{ run }}"
+    place: /srv/transfer
+    node: "{{ inventory_hostname }}"
+    image: team/train:3
+  register: started
+
+- name: Let those that come after read; the same with step go follows
+  swarmspeed.cluster.image_transfer:
+    step: allow
+    run: "{{ run }}"
+    place: /srv/transfer
+    node: "{{ inventory_hostname }}"
+    part: "{{ (looks | swarmspeed.cluster.image_chain('node1', image, addresses, {})).parts[inventory_hostname] }}"
+  vars:
+    image: team/train:3
+    looks: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['started', 'look']))) }}"
+
+- name: Wait
+  swarmspeed.cluster.image_transfer:
+    step: wait
+    run: "{{ run }}"
+    place: /srv/transfer
+    node: "{{ inventory_hostname }}"
+  register: waited
+  until: waited.over
+  retries: 100
+
+- name: End
+  swarmspeed.cluster.image_transfer:
+    step: end
+    run: "{{ run }}"
+    place: /srv/transfer
+    node: "{{ inventory_hostname }}"
+"""
+
+RETURN = r"""
+look:
+  description: What this node has, and what there is room for, or what keeps it from taking part.
+  returned: with step start
+  type: dict
+over:
+  description: Whether this node's part is done, well or not.
+  returned: with step wait
+  type: bool
+trouble:
+  description: What went wrong. Empty where nothing did.
+  returned: with step wait
+  type: str
+received:
+  description: Bytes that came, by the node they came from.
+  returned: with step wait
+  type: dict
+resumed:
+  description: Bytes that an earlier transfer had left.
+  returned: with step wait
+  type: int
+seconds:
+  description: How long it took, loading included.
+  returned: with step wait
+  type: float
+notes:
+  description: What went wrong on the way and was mended.
+  returned: with step wait
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_run import Transfer, python_of_the_host
+
+
+def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
+    """Do what is asked."""
+    result: dict[str, Any] = {"changed": False}
+    if params["step"] == "start":
+        result["look"] = transfer.start(params["image"], params["started_from"])
+    elif params["step"] == "allow":
+        transfer.allow(params["part"], python_of_the_host())
+    elif params["step"] == "go":
+        transfer.go(params["part"])
+    elif params["step"] == "wait":
+        said = transfer.wait(params["seconds"])
+        empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
+        result.update({key: said.get(key, value) for key, value in empty.items()})
+        result["over"] = said["over"]
+        # A node that gives has no seconds: it is as it was.
+        result["changed"] = bool(said.get("state") == "done" and "seconds" in said)
+    else:
+        transfer.end(params["keep"])
+    return result
+
+
+def main() -> None:
+    """Do one step."""
+    module = AnsibleModule(
+        argument_spec={
+            "step": {"type": "str", "choices": ["start", "allow", "go", "wait", "end"], "required": True},
+            "run": {"type": "str", "required": True},
+            "place": {"type": "path", "required": True},
+            "node": {"type": "str", "required": True},
+            "account": {"type": "str", "default": "root"},
+            "image": {"type": "str", "default": ""},
+            "started_from": {"type": "str", "default": ""},
+            "part": {"type": "dict", "default": {}},
+            "seconds": {"type": "int", "default": 50},
+            "keep": {"type": "bool", "default": False},
+        },
+        required_if=[("step", "start", ["image"]), ("step", "allow", ["part"]), ("step", "go", ["part"])],
+        supports_check_mode=False,
+    )
+    params = module.params
+    if not params["run"].isalnum():
+        module.fail_json(msg=f"image_transfer: run: {params['run']!r}. Use letters and digits only.")
+    transfer = Transfer(params["place"], params["run"], params["node"], params["account"], SocketEngine())
+    try:
+        result = step(params, transfer)
+    except (EngineError, TransferError) as error:
+        module.fail_json(msg=f"{params['node']}: {error}")
+    except OSError as error:
+        module.fail_json(msg=f"{params['node']}: image_transfer: {error}. Use become.")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

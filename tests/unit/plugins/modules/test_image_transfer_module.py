@@ -1,0 +1,197 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""image_transfer's steps on a spool of its own: a real process in the background, a fake engine."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _image_run
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_run import Transfer, running
+from ansible_collections.swarmspeed.cluster.plugins.modules import image_transfer
+from ansible_collections.swarmspeed.cluster.plugins.modules.image_transfer import step
+
+needs_keygen = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no ssh-keygen")
+MINE = "ssh-ed25519 AAAA me@desk\n"
+
+
+class FakeEngine:
+    """An engine of overlay2 with one image of two layers, and one that has been removed while one looked."""
+
+    def __init__(self, driver: str = "overlay2") -> None:
+        self.driver = driver
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        image = {
+            "Id": "sha256:i",
+            "Os": "linux",
+            "Architecture": "x86_64",
+            "RootFS": {"Layers": ["sha256:a", "sha256:b"]},
+        }
+        answers = {
+            "/info": {"Architecture": "x86_64", "DockerRootDir": "/", "DriverStatus": [["driver-type", self.driver]]},
+            "/images/json": [{"Id": "sha256:i"}, {"Id": "sha256:gone"}],
+            "/images/sha256:i/json": image,
+            "/images/t/i:1/json": image,
+            "/images/t/i:1/history": [{"Size": 5}, {"Size": 0}, {"Size": 7}],
+        }
+        if path.startswith("/images/json?filters="):
+            return []
+        if path not in answers:
+            raise EngineError("No such image", 404)
+        return answers[path]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home of the account, and a host key."""
+    entry = tmp_path.stat()
+    known = type("Entry", (), {"pw_dir": str(tmp_path), "pw_uid": entry.st_uid, "pw_gid": entry.st_gid})
+    monkeypatch.setattr("pwd.getpwnam", lambda name: known)
+    monkeypatch.setattr(_image_run, "HOST_KEY", str(tmp_path / "host.pub"))
+    (tmp_path / "host.pub").write_text("ssh-ed25519 HOST root@h\n")
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "authorized_keys").write_text(MINE)
+    yield tmp_path
+
+
+def transfer(home: Path, run: str = "r1", engine: Any = None) -> Transfer:
+    return Transfer(str(home / "spool"), run, "lab2", getpass.getuser(), engine or FakeEngine())
+
+
+def params(name: str, **changed: Any) -> dict[str, Any]:
+    return {"step": name, "image": "t/i:1", "started_from": "desk", "part": {}, "seconds": 5, "keep": False, **changed}
+
+
+PART = {
+    "image": "t/i:1",
+    "id": "sha256:i",
+    "layers": ["sha256:a", "sha256:b"],
+    "os": "linux",
+    "architecture": "amd64",
+    "have": 2,
+    "whole": False,
+    "bytes": 0,
+    "readers": {"lab3": "ssh-ed25519 READER x"},
+    "sources": [
+        {"name": "lab1", "address": "127.0.0.1", "port": 1, "account": "nobody", "host_key": "ssh-ed25519 H"},
+    ],
+}
+
+
+@needs_keygen
+def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ansible_collections.swarmspeed.cluster.plugins.module_utils._image_receive.PATIENCE", 0.0)
+    keys = home / ".ssh" / "authorized_keys"
+    one = transfer(home)
+    look = step(params("start"), one)["look"]
+    assert look["image"] == {
+        "id": "sha256:i",
+        "layers": ["sha256:a", "sha256:b"],
+        "os": "linux",
+        "architecture": "amd64",
+        "history": [7, 0, 5],
+    }
+    assert look["chains"] == [["sha256:a", "sha256:b"]]
+    assert look["public_key"].startswith("ssh-ed25519 ") and look["host_key"].startswith("ssh-ed25519 HOST")
+    spool = home / "spool"
+    assert oct(spool.stat().st_mode & 0o777) == "0o700"
+    assert oct((spool / "key").stat().st_mode & 0o777) == "0o600"
+    pid = json.loads((spool / "lock").read_text())["pid"]
+    try:
+        assert running(pid) and pid != os.getpid()
+
+        # Another one meanwhile is refused, and takes nothing of the first away.
+        second = transfer(home, "r2")
+        said = step(params("start"), second)["look"]["running"]
+        assert (said["pid"], said["host"], said["started_from"], said["run"]) == (pid, "lab2", "desk", "r1")
+        step(params("end"), second)
+        assert running(pid) and (spool / "key").exists()
+
+        step(params("allow", part=PART), one)
+        assert keys.read_text().startswith(MINE) and "READER swarmspeed-transfer lab3.r1\n" in keys.read_text()
+        step(params("go", part=PART), one)
+        # Nobody answers at that address: the process says so, in the sentence that the user will read.
+        waited = step(params("wait", seconds=60), one)
+        assert waited["over"] and not waited["changed"]
+        assert waited["trouble"].startswith("no node gives the image any more (lab1: ")
+    finally:
+        step(params("end"), one)
+    assert not running(pid)
+    assert keys.read_text() == MINE
+    assert not spool.exists()
+
+
+@needs_keygen
+def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_told(home: Path) -> None:
+    one = transfer(home)
+    step(params("start"), one)
+    spool = home / "spool"
+    (spool / "blobs" / "a.part").write_bytes(b"some")
+    pid = json.loads((spool / "lock").read_text())["pid"]
+    os.kill(pid, 9)
+    while running(pid):
+        pass
+    waited = step(params("wait"), one)
+    assert (
+        waited["trouble"] == "the process of the transfer was killed. Remedy: run again; it goes on from what is there."
+    )
+    with pytest.raises(TransferError, match="the process of this transfer is gone"):
+        step(params("go", part=PART), one)
+    step(params("end", keep=True), one)
+    assert sorted(path.name for path in spool.iterdir()) == ["blobs", "lock"]
+    assert [path.name for path in (spool / "blobs").iterdir()] == ["a.part"]
+    # The next one finds it.
+    again = transfer(home, "r2")
+    assert step(params("start"), again)["look"]["spooled"] == {"a.part": 4}
+    step(params("end"), again)
+    assert not spool.exists()
+
+
+@needs_keygen
+def test_an_engine_that_does_not_answer_is_an_answer(home: Path) -> None:
+    class Dead(FakeEngine):
+        def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+            raise EngineError("no answer from the Docker engine")
+
+    one = transfer(home, engine=Dead())
+    look = step(params("start"), one)["look"]
+    assert look == {"trouble": "no answer from the Docker engine. Remedy: ansible-playbook site.yml --tags docker"}
+    step(params("end"), one)
+    assert not (home / "spool").exists()
+
+
+def test_an_account_that_is_not_there_is_an_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(name: str) -> None:
+        raise KeyError(name)
+
+    one = transfer(home)
+    monkeypatch.setattr("pwd.getpwnam", unknown)
+    look = step(params("start"), one)["look"]
+    assert look == {"trouble": f"there is no account {getpass.getuser()}. Remedy: correct ansible_user."}
+
+
+@needs_keygen
+def test_engines_that_keep_images_in_containerd_are_told_apart(home: Path) -> None:
+    one = transfer(home, engine=FakeEngine("io.containerd.snapshotter.v1"))
+    assert step(params("start"), one)["look"]["store"] == "containerd"
+    step(params("end"), one)
+
+
+def test_a_word_that_could_be_a_path_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = {"step": "end", "run": "../x", "place": "/x", "node": "n"}
+    with patch_module_args(arguments), pytest.raises(SystemExit):
+        image_transfer.main()
+    said = json.loads(capsys.readouterr().out)
+    assert said["failed"] and said["msg"] == "image_transfer: run: '../x'. Use letters and digits only."
