@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
     Problem,
     mapping,
@@ -280,4 +281,5 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
     "shrink": lambda facts: check_shrink(facts.wanted.launch),
+    "bundle_systems": lambda facts: check_fit(facts.wanted.bundle, facts.sections("system")),
 }
