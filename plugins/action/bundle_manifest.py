@@ -18,7 +18,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import 
     BundleError,
     Entry,
     Manifest,
-    damage,
     render,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import (
@@ -27,20 +26,26 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io impo
     measure,
     prune,
     read_manifest,
+    read_record,
+    take,
     wheel_entry,
+    write_record,
     write_text,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import damage
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 
 SPEC: dict[str, Any] = {
     "bundle": {"type": "path", "required": True},
     "collected": {"type": "list", "elements": "dict", "required": True},
     "image": {"type": "dict", "default": {}},
+    "archive": {"type": "path"},
     "wheelhouse": {"type": "path"},
     "accelerator": {"type": "str", "choices": ["cuda", "cpu"], "required": True},
     "variables": {"type": "dict", "required": True},
 }
 MADE_BY = "swarmspeed.cluster"
+IMAGE = ("name", "id", "path")
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -53,9 +58,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         result: dict[str, Any] = super().run(tmp, task_vars)
         dummy, arguments = self.validate_argument_spec(argument_spec=SPEC)
         bundle = Path(arguments["bundle"])
+        arguments.update(collected=plain(arguments["collected"]), image=plain(arguments["image"]))
         if self._task.check_mode:
             return {**result, "changed": False, "msg": f"{bundle / MANIFEST} would be written"}
         try:
+            if arguments["archive"]:
+                arguments["image"]["path"] = self._archive(bundle, Path(arguments["archive"]))
             manifest = Manifest(
                 made_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                 made_by=MADE_BY,
@@ -63,7 +71,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 accelerator=arguments["accelerator"],
                 variables=plain(arguments["variables"]),
                 files=tuple(self._entries(bundle, arguments)),
-                image={key: str(arguments["image"][key]) for key in ("name", "id", "path") if arguments["image"]},
+                image={key: str(arguments["image"].get(key, "")) for key in IMAGE if arguments["image"]},
             )
             changed = not self._same(bundle, manifest)
             if changed:
@@ -86,6 +94,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             f"for {', '.join(manifest.systems)}.",
         )
         return result
+
+    @staticmethod
+    def _archive(bundle: Path, archive: Path) -> str:
+        """Take an archive of the user's, which ``docker save`` made, with a record beside it as one of ours has."""
+        expected = digest(archive)
+        path = bundle / "image" / f"{expected[1][:24]}.tar"
+        if read_record(path) is None:
+            with archive.open("rb") as source:
+                take(source, path, expected)
+            write_record(path, {})
+        return path.relative_to(bundle).as_posix()
 
     @staticmethod
     def _same(bundle: Path, manifest: Manifest) -> bool:

@@ -25,11 +25,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import 
     BundleError,
     Entry,
     Manifest,
-    check_files,
-    check_variables,
     parse,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import check_files, check_variables
 
 _CHUNK = 1 << 20
 PART = ".part"
@@ -187,7 +186,7 @@ def wheel_entry(path: Path, name: str) -> Entry:
         ]
         if metadata:
             said = dict(HeaderParser().parsestr(wheel.read(metadata[0]).decode("utf-8", "replace")).items())
-    stem = path.name.split("-")
+    stem = path.name.removesuffix(".tar.gz").removesuffix(".zip").split("-")
     licence = (said.get("License-Expression") or said.get("License") or "").strip().splitlines()
     return Entry(
         name,

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
     Problem,
     mapping,
@@ -20,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight impo
     number,
     whole,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_docker import check_docker, check_toolkit
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driver import check_driver
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_launch import (

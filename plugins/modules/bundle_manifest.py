@@ -25,9 +25,13 @@ options:
     elements: dict
     required: true
   image:
-    description: Result of M(swarmspeed.cluster.bundle_image), with C(name); empty where there is no image.
+    description: Result of M(swarmspeed.cluster.bundle_image), with C(name); empty where there is no image. With
+      O(archive), the name alone.
     type: dict
     default: {}
+  archive:
+    description: Archive of the image on the controller, made by C(docker save), where it does not come from a host.
+    type: path
   wheelhouse:
     description: Folder with wheels on the controller that are to be in the bundle.
     type: path
