@@ -143,7 +143,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         if image:
             size, sha256 = digest(bundle / image["path"])
             name, dummy, tag = str(image["name"]).rpartition(":")
-            yield Entry(image["path"], size, sha256, "image", package=name, version=tag, source=str(image["id"]))
+            yield Entry(
+                image["path"], size, sha256, "image", package=name, version=tag, source=str(image.get("id") or "")
+            )
             size, sha256 = digest(bundle / f"{image['path']}.json")
             yield Entry(f"{image['path']}.json", size, sha256, "index")
         wheelhouse = Path(arguments["wheelhouse"]) if arguments["wheelhouse"] else None

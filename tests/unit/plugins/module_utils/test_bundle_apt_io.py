@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""apt for a bundle: asked as on an empty host, and a source laid out on a node. Programs are invented, files are real."""
+"""apt for a bundle: asked as on an empty host; a source laid out on a node. Programs are invented, files are real."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ SYSTEM = {"distribution": "debian", "release": "12", "architecture": "x86_64"}
 
 def deb(name: str, version: str) -> Deb:
     return parse_deb(
-        f"Package: {name}\nVersion: {version}\nArchitecture: amd64\nFilename: x/{name}.deb\nSize: 1\nSHA256: {'ab' * 32}"
+        f"Package: {name}\nVersion: {version}\nArchitecture: amd64\n"
+        f"Filename: x/{name}.deb\nSize: 1\nSHA256: {'ab' * 32}"
     )
 
 
@@ -38,7 +39,15 @@ class FakeApt:
         return CommandResult(0)
 
     def policy(self, names: Sequence[str]) -> str:
-        table = "  Version table:\n     2.1 500\n        500 http://x Packages\n     1.9 500\n        500 http://x Packages\n"
+        lines = [
+            "  Version table:",
+            "     2.1 500",
+            "        500 http://x P",
+            "     1.9 500",
+            "        500 http://x P",
+            "",
+        ]
+        table = "\n".join(lines)
         return "".join(f"{name}:\n  Installed: (none)\n{table}" for name in names if name in ("engine", "tool"))
 
     def simulate(self, names: Sequence[str]) -> CommandResult:
