@@ -30,7 +30,7 @@ DOCUMENTS = sorted(
     for path in ROOT.glob(pattern)
 )
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report")
+JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle")
 MINE = "inventories/mine"
 """The folder that the reader makes; the README's own command makes it from inventories/example."""
 

@@ -85,7 +85,7 @@ def archive(node: Node, **files: bytes) -> str:
 def test_only_what_is_lacking_or_damaged_is_fetched(tmp_path: Path, node: Node) -> None:
     bundle = tmp_path / "bundle"
     debs = [deb("one", b"one"), deb("two", b"two")]
-    asked = {"bundle": str(bundle), "system": SYSTEM, "groups": []}
+    asked: dict[str, Any] = {"bundle": str(bundle), "system": SYSTEM, "groups": []}
     node.answers = [{"debs": debs}, {"archive": archive(node, one=b"one", two=b"two")}, {}]
     result = node.action(bundle_collect, **asked)
     assert (result["changed"], result["system"], result["fetched"]) == (True, NAME, ["one.deb", "two.deb"])
@@ -182,10 +182,8 @@ def test_an_engine_that_refuses_is_quoted(tmp_path: Path, node: Node) -> None:
         node.action(bundle_image, bundle=str(tmp_path), name="team:1")
 
 
-def finish(node: Node, bundle: Path, **more: Any) -> dict[str, Any]:
-    packages = [
-        {key: value for key, value in deb(name, name.encode()).items() if key != "stanza"} for name in more.pop("names")
-    ]
+def finish(node: Node, bundle: Path, names: list[str], **more: Any) -> dict[str, Any]:
+    packages = [deb(name, name.encode()) for name in names]
     collected = [{"system": NAME, "packages": packages}]
     return node.action(
         bundle_manifest, bundle=str(bundle), collected=collected, accelerator="cpu", variables={"a": ["b"]}, **more
@@ -199,7 +197,7 @@ def test_the_manifest_is_written_last_and_only_when_something_is_new(tmp_path: P
     archive_file.write_bytes(b"image")
     wheels.mkdir()
     (wheels / "tool-1.0.tar.gz").write_bytes(b"wheel")
-    more = {"image": {"name": "team:1"}, "archive": str(archive_file), "wheelhouse": str(wheels)}
+    more: dict[str, Any] = {"image": {"name": "team:1"}, "archive": str(archive_file), "wheelhouse": str(wheels)}
     result = finish(node, bundle, names=["one", "two"], **more)
     assert (result["changed"], result["files"]) == (True, 6)
     assert result["removed"] == [f"apt/{NAME}/old.deb"]
