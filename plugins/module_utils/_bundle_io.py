@@ -33,6 +33,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bund
 _CHUNK = 1 << 20
 PART = ".part"
 """What a file is called until it is whole."""
+SEEN = ".verified"
+"""What this controller has read of a bundle, and what it was."""
 RECORD = ".json"
 """The name of a record is that of its file with this behind it."""
 
@@ -50,19 +52,41 @@ def digest(path: Path) -> tuple[int, str]:
 def measure(folder: Path, entries: Iterable[Entry]) -> dict[str, tuple[int, str] | str | None]:
     """Return size and digest of each file, why it cannot be read, or None where it is missing.
 
-    One of another size is not read to its end: it is told by that.
+    One of another size is not read to its end: it is told by that. One that was read before and has not been touched
+    since (inode, times of writing and of change to the nanosecond) is not read again: an image has many gigabytes.
     """
     found: dict[str, tuple[int, str] | str | None] = {}
+    known, seen = _known(folder), {}
     for entry in entries:
         path = folder / entry.path
         try:
-            size = path.stat().st_size
-            found[entry.path] = digest(path) if size == entry.size else (size, "")
+            status = path.stat()
+            mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+            if status.st_size != entry.size:
+                found[entry.path] = (status.st_size, "")
+            elif known.get(entry.path) == [*mark, entry.sha256]:
+                found[entry.path] = (entry.size, entry.sha256)
+                seen[entry.path] = [*mark, entry.sha256]
+            else:
+                found[entry.path] = measured = digest(path)
+                seen[entry.path] = [*mark, measured[1]]
         except FileNotFoundError:
             found[entry.path] = None
         except OSError as error:
             found[entry.path] = error.strerror or "unknown error"
+    if seen != known:
+        # Only a saving: where it cannot be written, all is read again.
+        with contextlib.suppress(OSError):
+            write_text(folder / SEEN, json.dumps(seen))
     return found
+
+
+def _known(folder: Path) -> dict[str, Any]:
+    try:
+        known = json.loads((folder / SEEN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def read_manifest(folder: Path) -> Manifest:

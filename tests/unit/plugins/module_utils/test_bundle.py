@@ -228,6 +228,24 @@ def test_damaged_missing_cut_and_outdated_are_told_apart(tmp_path: Path) -> None
     ]
 
 
+def test_what_was_read_and_not_touched_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path)
+    assert problems(tmp_path) == []
+    with monkeypatch.context() as patched:
+        patched.setattr(_bundle_io, "digest", lambda path: pytest.fail(f"{path} was read again"))
+        assert problems(tmp_path) == []
+    # Another content of the same size, with the old time of writing: the time of change tells.
+    path = tmp_path / "apt/x/one.deb"
+    before = path.stat()
+    path.write_bytes(b"0ne")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 is another)"]
+    assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 is another)"]
+    (tmp_path / _bundle_io.SEEN).write_text("{", encoding="utf-8")
+    path.write_bytes(b"one")
+    assert problems(tmp_path) == []
+
+
 def test_what_does_not_arrive_whole_gets_no_name(tmp_path: Path) -> None:
     good = (3, hashlib.sha256(b"one").hexdigest())
     with pytest.raises(BundleError, match=r"one\.deb did not arrive as it was sent \(2 of 3 bytes\)"):
