@@ -206,7 +206,7 @@ def test_the_manifest_is_written_last_and_only_when_something_is_new(tmp_path: P
     assert document["made_for"] == {"systems": [NAME], "accelerator": "cpu", "variables": {"a": ["b"]}}
     assert {entry["path"] for entry in document["files"]} == {
         path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()
-    } - {"manifest.json"}
+    } - {"manifest.json", ".verified"}
 
     before = (bundle / "manifest.json").read_bytes()
     assert finish(node, bundle, names=["one", "two"], **more)["changed"] is False
