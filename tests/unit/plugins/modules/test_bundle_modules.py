@@ -15,6 +15,9 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_apt_io import BundleAptError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import Deb, parse_deb
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import docker_plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._toolkit_plan import PACKAGES as TOOLKIT
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._toolkit_plan import toolkit_plan
 from ansible_collections.swarmspeed.cluster.plugins.modules import bundle_collect, bundle_send
 
 SYSTEM = {"distribution": "debian", "release": "12", "architecture": "x86_64"}
@@ -150,3 +153,38 @@ def test_what_fails_leaves_no_source(
     monkeypatch.setattr(bundle_send, "ask", refuse)
     assert run(bundle_send, capsys, archive="/x.tar", files={"a": "b"}, packages=["one"])["msg"] == message
     assert done == ["laid out", "removed /x"]
+
+
+BARE = {
+    "system": {**SYSTEM, "codename": "bookworm"},
+    "packages": {},
+    "docker": {},
+    "engine": {},
+    "files": {},
+    "held": [],
+}
+"""As roles/host/tasks/bundle_packages.yml gives it to the plans of the roles: a host that has nothing yet."""
+
+
+@pytest.mark.parametrize(
+    ("source", "codename", "packages"),
+    [
+        ("distribution", "bookworm", ["python3-docker", "python3-requests", "docker.io", "iptables"]),
+        ("distribution", "trixie", ["python3-docker", "python3-requests", "docker.io", "docker-cli", "iptables"]),
+        ("keep", "bookworm", ["python3-docker", "python3-requests"]),
+    ],
+)
+def test_the_plan_for_an_empty_host_names_all_that_docker_needs(
+    source: str, codename: str, packages: list[str]
+) -> None:
+    facts = {**BARE, "system": {**SYSTEM, "codename": codename}}
+    plan = docker_plan(facts, {"source": source, "version": ""})
+    assert (plan["packages"], plan["sources"], plan["stale_sources"]) == (packages, "", [])
+
+
+def test_the_plan_for_an_empty_host_names_all_that_the_toolkit_needs() -> None:
+    request = {"version": "1.18.2", "repository_url": "https://x.example.com/deb", "repository_key": "key"}
+    plan = toolkit_plan(BARE, request)
+    assert plan["packages"] == list(TOOLKIT) and plan["version"] == "1.18.2"
+    assert "URIs: https://x.example.com/deb/amd64\n" in plan["sources"]
+    assert plan["stale_sources"]
