@@ -182,7 +182,7 @@ def test_the_plan_for_an_empty_host_names_all_that_docker_needs(
     assert (plan["packages"], plan["sources"], plan["stale_sources"]) == (packages, "", [])
 
 
-def test_the_plan_for_an_empty_host_names_all_that_the_toolkit_needs() -> None:
+def test_an_empty_hosts_plan_names_all_that_the_toolkit_needs() -> None:
     request = {"version": "1.18.2", "repository_url": "https://x.example.com/deb", "repository_key": "key"}
     plan = toolkit_plan(BARE, request)
     assert plan["packages"] == list(TOOLKIT) and plan["version"] == "1.18.2"
