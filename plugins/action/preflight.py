@@ -14,7 +14,14 @@ from ansible.errors import AnsibleActionFail, AnsibleError, AnsibleUndefinedVari
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import PreflightError, Report, collect
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import VARIABLE as BUNDLE_VARIABLE
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import problems as bundle_problems
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
+    PreflightError,
+    Problem,
+    Report,
+    collect,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import (
     GROUPS,
@@ -23,6 +30,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
     Inventory,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
 
 ROLES = Path(__file__).parents[2] / "roles"
@@ -42,6 +50,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "stage": {"type": "str", "required": True, "choices": ["inventory", "facts"]},
                 "skip": {"type": "list", "elements": "str", "default": []},
                 "files": {"type": "dict", "default": {}},
+                "bundle_variables": {"type": "dict", "default": {}},
                 "hosts_facts": {"type": "dict"},
                 "unreachable": {"type": "dict", "default": {}},
                 "wanted": {"type": "dict"},
@@ -55,7 +64,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             )
         try:
             if arguments["stage"] == "inventory":
-                report = collect(INVENTORY_CHECKS, self._inventory(arguments["files"], variables), arguments["skip"])
+                report = collect(INVENTORY_CHECKS, self._inventory(arguments, variables), arguments["skip"])
             else:
                 facts = Facts(
                     hosts=arguments["hosts_facts"],
@@ -67,7 +76,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             raise AnsibleActionFail(str(error)) from error
         return {**result, **outcome(report)}
 
-    def _inventory(self, files: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
+    def _inventory(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
+        files = self._absolute(arguments["files"])
         specs = parse_specs(self._spec_documents())
         wanted = dict.fromkeys([*specs.options, *OWN_CHECK])
         groups = variables.get("groups") or {}
@@ -93,9 +103,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             specs=specs,
             invalid=lambda name, value: invalid(name, specs.options[name], value),
             broken=broken,
-            files=self._absolute(files),
+            files=files,
             kind=kind,
+            bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
         )
+
+    @staticmethod
+    def _bundle(folder: Any, wanted: Mapping[str, Any]) -> Iterable[Problem]:
+        return bundle_problems(folder, plain(wanted)) if isinstance(folder, str) and folder else ()
 
     def _spec_documents(self) -> dict[str, Any]:
         documents: dict[str, Any] = {}

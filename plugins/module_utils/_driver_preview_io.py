@@ -1,11 +1,15 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A trial of apt in a directory of its own, over copies of the host's sources, lists and preferences."""
+"""A trial of apt in a directory of its own, over copies of the host's sources, lists and preferences.
+
+Where these are, apt itself says: with ``APT_CONFIG`` (a run from an offline bundle) they are others than usual.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,26 +26,34 @@ UPDATE_TIMEOUT = 300.0
 TIMEOUT = 120.0
 """Seconds for a simulation."""
 
+NOWHERE = "/dev/null"
+"""What apt is told where it is to read no folder of sources."""
+_PLACES = {
+    "list": ("Dir::Etc::sourcelist/f", "etc/apt/sources.list"),
+    "parts": ("Dir::Etc::sourceparts/f", "etc/apt/sources.list.d"),
+    "lists": ("Dir::State::lists/f", "var/lib/apt/lists"),
+}
+
 
 class SystemAptIO:
     """``folder`` is empty and removed by the caller; ``without`` are source files of the host that are left out."""
 
     def __init__(self, folder: str, sources: str, without: Sequence[str] = (), root: str = "/") -> None:
-        self._folder, root_path = Path(folder), Path(root)
-        etc, lists = root_path / "etc/apt", root_path / "var/lib/apt/lists"
+        self._folder, etc, places = Path(folder), Path(root) / "etc/apt", _places(root)
         for part in ("sources.list.d", "preferences.d", "lists/partial", "cache/archives/partial"):
             (self._folder / part).mkdir(parents=True)
-        self._copy(etc / "sources.list.d", "sources.list.d", without)
+        self._copy(places["parts"], "sources.list.d", without)
         self._copy(etc / "preferences.d", "preferences.d", ())
-        for name in ("sources.list", "preferences"):
-            if (etc / name).is_file() and str(Path("/etc/apt", name)) not in without:
-                shutil.copyfile(etc / name, self._folder / name)
+        for name, path in (("sources.list", places["list"]), ("preferences", etc / "preferences")):
+            if path.is_file() and str(Path("/etc/apt", name)) not in without:
+                shutil.copyfile(path, self._folder / name)
             else:
                 (self._folder / name).touch()
-        if sources:
+        # A file that the role is going to write would not be read either where apt reads none.
+        if sources and str(places["parts"]) != NOWHERE:
             (self._folder / "sources.list.d/swarmspeed-nvidia.sources").write_text(sources, encoding="utf-8")
         # Lists that are there spare fetching them again: apt asks only whether they changed.
-        self._copy(lists, "lists", ())
+        self._copy(places["lists"], "lists", ())
         # apt fetches as an account of its own, which must be able to come here and write.
         self._folder.chmod(0o755)
         if os.geteuid() == 0 and root == "/":
@@ -93,6 +105,18 @@ class SystemAptIO:
         program = find_program("apt-mark")
         answer = run_program([program, "showhold"], TIMEOUT) if program else CommandResult(127)
         return [line.partition(":")[0] for line in answer.stdout.split()]
+
+
+def _places(root: str) -> dict[str, Path]:
+    """Return where apt reads its sources and keeps its lists."""
+    places = {name: Path(root) / usual for name, (dummy, usual) in _PLACES.items()}
+    program = find_program("apt-config") if root == "/" else None
+    if program is None:
+        return places
+    asked = [word for name, (key, dummy) in _PLACES.items() for word in (name, key)]
+    answer = run_program([program, "shell", *asked], TIMEOUT)
+    said = dict(re.findall(r"^(\w+)='([^']+)'$", answer.stdout, re.MULTILINE)) if answer.rc == 0 else {}
+    return {name: Path(said.get(name, path)) for name, path in places.items()}
 
 
 def _give_to_apt(path: Path) -> None:

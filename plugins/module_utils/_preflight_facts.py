@@ -19,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight impo
     number,
     whole,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_docker import check_docker, check_toolkit
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driver import check_driver
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_launch import (
@@ -280,4 +281,5 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
     "shrink": lambda facts: check_shrink(facts.wanted.launch),
+    "bundle_systems": lambda facts: check_fit(facts.wanted.bundle, facts.sections("system")),
 }

@@ -51,7 +51,7 @@ OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"
 """The launch script lies below the workspace's source: where that is missing, the script is not asked for."""
-DIRECTORIES = (SOURCE, "training_image_wheelhouse", "workspace_python_wheelhouse")
+DIRECTORIES = (SOURCE, "cluster_bundle", "training_image_wheelhouse", "workspace_python_wheelhouse")
 """Variables that name a directory on the controller; every other one named in ``files`` is a regular file."""
 
 
@@ -63,6 +63,7 @@ class Inventory:
     all that the user set, also where a template cannot be evaluated yet, and ``broken`` why a template fails.
     ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
     None. ``files`` are paths by variable name; ``kind`` tells ``file``, ``directory`` and None (missing) apart.
+    ``bundle`` works out what speaks against the offline bundle, which takes a while where it is large.
     """
 
     groups: Mapping[str, Any]
@@ -74,6 +75,7 @@ class Inventory:
     broken: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
     kind: Callable[[str], str | None] = lambda _path: None
+    bundle: Callable[[], Iterable[Problem]] = tuple
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group in inventory order, an empty list where there is no such group."""
@@ -294,6 +296,11 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
             yield Problem(name, f"{path} on the controller is a {kind}, not a {wanted}", "correct the path")
 
 
+def check_bundle(inventory: Inventory) -> Iterator[Problem]:
+    """The offline bundle is whole, and was made for these values of the variables."""
+    yield from inventory.bundle()
+
+
 def check_nccl(inventory: Inventory) -> Iterator[Problem]:
     """Settings of NCCL and Gloo are such as these take: what is out of range they would change, or ignore."""
     by_name = {name: inventory.values(name) for name in VARIABLES}
@@ -362,4 +369,5 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "variable_values": check_variable_values,
     "nccl_env": check_nccl,
     "files": check_files,
+    "bundle": check_bundle,
 }

@@ -67,6 +67,7 @@ class Wanted:
     docker: Mapping[str, Any] = field(default_factory=dict)
     socket_interfaces: Mapping[str, Any] = field(default_factory=dict)
     toolkit: Mapping[str, Any] = field(default_factory=dict)
+    bundle: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_wanted(given: Mapping[str, Any]) -> Wanted:
@@ -167,5 +168,6 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),
     "underlay": ("underlay", "a mapping of mtu and interfaces", _mapping),
     "swarm": ("swarm", "a mapping of data_path_port, default_address_pool, addresses and departed", _mapping),
+    "bundle": ("bundle", "a mapping of systems, accelerator and accelerator_made_for", _mapping),
     "distributions": ("distributions", "a mapping of distribution to releases", _distributions),
 }

@@ -15,12 +15,12 @@ description:
   - Collects all problems and fails once, with a numbered list of lines C(host or variable, what is wrong, remedy).
   - The stage V(inventory) needs no connection. Its checks are C(groups), C(managers), C(names), C(network_mode),
     C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots), C(variable_names),
-    C(variable_values), C(nccl_env) and C(files).
+    C(variable_values), C(nccl_env), C(files) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(disk), C(image), C(foreign_swarm),
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
     C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(docker),
-    C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile), C(ds_config) and C(shrink).
+    C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -41,7 +41,13 @@ options:
       - For stage V(inventory), files on the controller that variables name, as a mapping of variable name to path.
       - A path that is null or empty is not asked for. A relative path starts at the playbook's folder.
       - Where C(workspace_source) is given and missing, C(deepspeed_launch_script) below it is not complained about too.
-      - C(workspace_source) and C(training_image_wheelhouse) have to be directories, everything else regular files.
+      - C(workspace_source), C(cluster_bundle) and those that end in C(_wheelhouse) have to be directories, everything
+        else regular files.
+      - Every file of C(cluster_bundle) is read, to compare it with its digest.
+    type: dict
+    default: {}
+  bundle_variables:
+    description: For stage V(inventory), the variables that decide what is in an offline bundle, with their values now.
     type: dict
     default: {}
   hosts_facts:
@@ -116,6 +122,12 @@ options:
         default: {}
       docker:
         description: By host, what is asked of its Docker engine, as the filter C(host_request) gives it.
+        type: dict
+        default: {}
+      bundle:
+        description: >-
+          Of an offline bundle C(systems) and C(accelerator_made_for), as its manifest says, and C(accelerator), as was
+          found; empty where there is none.
         type: dict
         default: {}
       toolkit:

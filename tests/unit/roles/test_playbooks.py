@@ -15,7 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 ROOT = Path(__file__).parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report")
+JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle")
 LOOKS = ("status", "stop")
 """Journeys that must work while much is broken: they walk one role, and a node that is down does not end them."""
 
@@ -119,8 +119,14 @@ def test_the_benchmark_knows_all_roles_and_walks_that_of_the_network() -> None:
     assert [role for role, dummy, dummy in walked("bench_network")] == ["preflight", "overlay_network"]
 
 
+def test_the_bundle_knows_all_roles_and_walks_that_of_the_packages() -> None:
+    assert [role for role, dummy, dummy in journey("bundle")] == DESIGN
+    assert [role for role, dummy, dummy in walked("bundle")] == ["host"]
+
+
 ENTRIES = {
     "site": None,
+    "bundle": "bundle",
     "bench_network": "bench",
     "launch": None,
     **{name: name for name in ("verify", "teardown", *LOOKS)},
@@ -143,6 +149,7 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
     lenders.update({look: {"preflight"} for look in LOOKS})
     lenders["report"] = {"preflight", "overlay_network", "deepspeed_launch"}
+    lenders["bundle"] = set(DESIGN) - {"host"}
     lenders["bench_network"] = set(DESIGN) - {"preflight", "overlay_network"}
     for role, arguments, task in entries:
         assert "ansible.builtin.import_role" in task, role  # static, so that tags reach the tasks
@@ -157,7 +164,9 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
 @pytest.mark.parametrize("name", JOURNEYS)
 def test_the_cluster_is_looked_for_before_anything_else(name: str) -> None:
     first, second = load(PLAYBOOKS / f"{name}.yml")
-    assert first["hosts"] == "localhost" and second["hosts"] == "cluster"
+    # A bundle is made where there is internet, mostly on other hosts.
+    asked = "{{ 'bundle' if groups['bundle'] | default([]) else 'cluster' }}" if name == "bundle" else "cluster"
+    assert first["hosts"] == "localhost" and second["hosts"] == asked
     assert all(play["gather_facts"] is False for play in (first, second))
     assert second["become"] is True and second["any_errors_fatal"] is (name not in (*LOOKS, "report"))
     ((check,),) = [play["tasks"] for play in (first,)]

@@ -1,0 +1,82 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Saves an image of a host's engine into a bundle on the controller."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import (
+    PART,
+    digest,
+    read_record,
+    take,
+    write_record,
+)
+
+FOLDER = "image"
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """The archive is called by the image's id, and what it is by a record beside it, written after it."""
+
+    TRANSFERS_FILES = True
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        dummy, arguments = self.validate_argument_spec(
+            argument_spec={
+                "bundle": {"type": "path", "required": True},
+                "name": {"type": "str", "required": True},
+            }
+        )
+        bundle, name = Path(arguments["bundle"]), arguments["name"]
+        image = self._command(["docker", "image", "inspect", "--format", "{{.Id}}", name], variables).strip()
+        digits = image.rpartition(":")[2]
+        if not digits.isalnum():
+            raise AnsibleActionFail(f"{name}: the engine says that its id is {image!r}.")
+        path = bundle / FOLDER / f"{digits[:24]}.tar"
+        record = {"name": name, "id": image}
+        try:
+            there = read_record(path) == record
+            if not there and not self._task.check_mode:
+                self._save(name, path, variables)
+                write_record(path, record)
+        except (BundleError, OSError) as error:
+            raise AnsibleActionFail(
+                f"{path}: {error}. Remedy: see that there is space, and run bundle.yml again."
+            ) from error
+        result.update(changed=not there, id=image, path=path.relative_to(bundle).as_posix())
+        return result
+
+    def _save(self, name: str, path: Path, variables: dict[str, Any]) -> None:
+        folder = str(self._connection._shell.tmpdir)
+        remote = self._connection._shell.join_path(folder, "image.tar")
+        self._command(["docker", "save", "--output", remote, name], variables)
+        # Whoever logs in is to fetch what root wrote.
+        self._command(["chown", "--reference", folder, remote], variables)
+        said = self._command(["sha256sum", remote], variables).split()[0]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PART) as file:
+            self._connection.fetch_file(remote, file.name)
+            size, found = digest(Path(file.name))
+            if found != said:
+                raise BundleError("the image did not arrive as it was sent")
+            with Path(file.name).open("rb") as source:
+                take(source, path, (size, found))
+
+    def _command(self, words: list[str], variables: dict[str, Any]) -> str:
+        answer = self._execute_module(
+            module_name="ansible.legacy.command", module_args={"argv": words}, task_vars=variables
+        )
+        if answer.get("failed") or answer.get("rc"):
+            said = str(answer.get("stderr") or answer.get("msg") or "").strip()[-300:].rstrip(".")
+            raise AnsibleActionFail(f"{' '.join(words[:3])} failed on this host: {said}.")
+        return str(answer.get("stdout") or "")

@@ -1,0 +1,191 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Packages with all that they need, for an offline bundle."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: bundle_collect
+short_description: Bring packages with all that they need from a host's package sources to the controller
+version_added: 0.1.0
+description:
+  - Asks apt of a host that can reach its package sources what the installation of packages needs on a host of its
+    distribution on which nothing is installed, so that the answer does not depend on what this one has.
+  - Downloads on the host what the controller does not have yet, and brings it to C(apt/<system>) in the bundle, each
+    file checked by its SHA-256. Nothing is installed, and apt's own lists and sources stay as they are.
+  - The last step is M(swarmspeed.cluster.bundle_manifest).
+  - Implemented as an action plugin with a module of the same name, which runs on the host.
+options:
+  bundle:
+    description: Folder of the bundle on the controller.
+    type: path
+    required: true
+  system:
+    description: Section C(system) of the facts of M(swarmspeed.cluster.node_facts), by which the packages are filed.
+    type: dict
+    required: true
+  groups:
+    description: What is wanted, each a part whose packages are installed together.
+    type: list
+    elements: dict
+    required: true
+    suboptions:
+      prefix:
+        description: How the variables begin that messages name, such as V(docker).
+        type: str
+        required: true
+      packages:
+        description: Names of packages.
+        type: list
+        elements: str
+        required: true
+      locked:
+        description: Those of them that must have one version.
+        type: list
+        elements: str
+        default: []
+      version:
+        description: That version, or how it begins.
+        type: str
+        default: ''
+  sources:
+    description: Text of a deb822 file that is to be added to apt's sources.
+    type: str
+    default: ''
+  without:
+    description: Source files of the host that are left out.
+    type: list
+    elements: path
+    default: []
+  folder:
+    description: Where the module works on the host. Given by the action plugin.
+    type: path
+  lacking:
+    description: Names of files to download. Given by the action plugin.
+    type: list
+    elements: str
+attributes:
+  check_mode:
+    support: full
+    description: Asks apt, and downloads nothing.
+  diff_mode:
+    support: none
+    description: Files of packages are not shown as a diff.
+  idempotent:
+    support: full
+    description: A file whose digest is right is not fetched again.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Fetch an engine and what it needs
+  swarmspeed.cluster.bundle_collect:
+    bundle: /srv/bundle
+    system: "{{ ansible_facts['swarmspeed']['system'] }}"
+    groups:
+      - prefix: docker
+        packages: [docker.io, python3-docker]
+"""
+
+RETURN = r"""
+system:
+  description: How the bundle calls this system.
+  returned: success
+  type: str
+  sample: debian-12-amd64
+packages:
+  description: All packages of this system, each with C(name), C(version), C(source), C(file), C(size) and C(sha256).
+  returned: success
+  type: list
+  elements: dict
+fetched:
+  description: Names of the files that were not there, or not whole.
+  returned: success
+  type: list
+  elements: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_apt_io import (
+    BundleAptError,
+    EmptyHost,
+    pack,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import Deb, DebError, choose
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._package_preview import Goal, look
+
+
+def collect(io: EmptyHost, groups: list[dict[str, Any]]) -> list[Deb]:
+    """Return all packages that the groups need. Raises ``BundleAptError`` and ``DebError``."""
+    wanted: dict[tuple[str, str, str], None] = {}
+    for group in groups:
+        found = look(io, Goal(tuple(group["packages"]), group["prefix"], group["version"], tuple(group["locked"])))
+        if found.problems:
+            raise BundleAptError(" ".join(found.problems))
+        wanted.update(dict.fromkeys(io.wanted(found.packages)))
+    return choose(io.shown(list(wanted)), wanted) if wanted else []
+
+
+def main() -> None:
+    """Ask apt, and download what is lacking."""
+    names: dict[str, Any] = {"type": "list", "elements": "str"}
+    group = {
+        "prefix": {"type": "str", "required": True},
+        "packages": {**names, "required": True},
+        "locked": {**names, "default": []},
+        "version": {"type": "str", "default": ""},
+    }
+    module = AnsibleModule(
+        argument_spec={
+            "bundle": {"type": "path", "required": True},
+            "system": {"type": "dict", "required": True},
+            "groups": {"type": "list", "elements": "dict", "required": True, "options": group},
+            "sources": {"type": "str", "default": ""},
+            "without": {"type": "list", "elements": "path", "default": []},
+            "folder": {"type": "path"},
+            "lacking": names,
+        },
+        supports_check_mode=True,
+    )
+    asked = module.params
+    if not asked["folder"]:
+        module.fail_json(msg="folder is missing: this module is run by the action plugin of the same name.")
+    folder = Path(asked["folder"])
+    try:
+        (folder / "apt").mkdir(exist_ok=True)
+        io = EmptyHost(str(folder / "apt"), asked["sources"], asked["without"])
+        debs = collect(io, asked["groups"])
+        if asked["lacking"] is not None:
+            chosen = [deb for deb in debs if deb.file in set(asked["lacking"])]
+            io.download(chosen, folder / "packages")
+            pack(chosen, folder / "packages", folder / "packages.tar")
+            module.exit_json(changed=True, archive=str(folder / "packages.tar"))
+    except (BundleAptError, DebError) as error:
+        module.fail_json(msg=f"{str(error).rstrip('. ')}.")
+    except OSError as error:
+        module.fail_json(msg=f"Cannot collect packages on this host: {error}. Is there space in {folder}?")
+    module.exit_json(
+        changed=False,
+        debs=[
+            {
+                "name": deb.name,
+                "version": deb.version,
+                "source": f"{deb.source} {deb.source_version}",
+                "file": deb.file,
+                "size": deb.size,
+                "sha256": deb.sha256,
+                "stanza": deb.stanza,
+            }
+            for deb in debs
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

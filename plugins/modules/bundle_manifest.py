@@ -1,0 +1,89 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of the action plugin bundle_manifest."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: bundle_manifest
+short_description: Finish an offline bundle with its manifest
+version_added: 0.1.0
+description:
+  - Works out the digest of every file, copies wheels, removes what an earlier run has left, and writes
+    C(manifest.json), whole or not at all. A bundle without one is not finished.
+  - Implemented as an action plugin; nothing is sent to any node. Meant for C(run_once).
+options:
+  bundle:
+    description: Folder of the bundle on the controller.
+    type: path
+    required: true
+  collected:
+    description: Results of M(swarmspeed.cluster.bundle_collect), one for each system.
+    type: list
+    elements: dict
+    required: true
+  image:
+    description: Result of M(swarmspeed.cluster.bundle_image), with C(name); empty where there is no image. With
+      O(archive), the name alone.
+    type: dict
+    default: {}
+  archive:
+    description: Archive of the image on the controller, made by C(docker save), where it does not come from a host.
+    type: path
+  wheelhouse:
+    description: Folder with wheels on the controller that are to be in the bundle.
+    type: path
+  accelerator:
+    description: What the nodes compute on.
+    type: str
+    choices: [cuda, cpu]
+    required: true
+  variables:
+    description: The variables that decide what is in it, by name.
+    type: dict
+    required: true
+attributes:
+  check_mode:
+    support: full
+    description: Nothing is written.
+  diff_mode:
+    support: none
+    description: The manifest is long.
+  idempotent:
+    support: full
+    description: Where nothing but the time would be another, the manifest stays as it is.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Finish the bundle
+  swarmspeed.cluster.bundle_manifest:
+    bundle: /srv/bundle
+    collected: ["{{ packages_of_debian_12 }}"]
+    accelerator: cpu
+    variables: {docker_source: distribution}
+  run_once: true
+"""
+
+RETURN = r"""
+manifest:
+  description: The manifest on the controller.
+  returned: success
+  type: str
+files:
+  description: How many files the bundle has beside it.
+  returned: success
+  type: int
+bytes:
+  description: Their size together.
+  returned: success
+  type: int
+removed:
+  description: What an earlier run had left.
+  returned: success
+  type: list
+  elements: str
+"""
