@@ -58,14 +58,14 @@ OLDER = [
 EQUAL = [("1.0", "0:1.0"), ("1.0", "1.0-0"), ("1.00", "1.0"), ("1.01-1", "1.1-01")]
 
 
-@pytest.mark.parametrize(("one", "other"), OLDER)
-def test_an_older_version_is_older_either_way_round(one: str, other: str) -> None:
-    assert (compare(one, other), compare(other, one)) == (-1, 1)
+@pytest.mark.parametrize(("low", "high"), OLDER)
+def test_an_older_version_is_older_either_way_round(low: str, high: str) -> None:
+    assert (compare(low, high), compare(high, low)) == (-1, 1)
 
 
-@pytest.mark.parametrize(("one", "other"), EQUAL)
-def test_versions_that_are_written_otherwise_can_be_equal(one: str, other: str) -> None:
-    assert (compare(one, other), compare(other, one)) == (0, 0)
+@pytest.mark.parametrize(("short", "long"), EQUAL)
+def test_versions_that_are_written_otherwise_can_be_equal(short: str, long: str) -> None:
+    assert (compare(short, long), compare(long, short)) == (0, 0)
 
 
 @pytest.mark.skipif(shutil.which("dpkg") is None, reason="no dpkg on this machine")
