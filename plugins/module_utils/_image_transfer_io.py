@@ -48,7 +48,7 @@ class SshLink:
 
     def frames(self, name: str, offset: int) -> Iterator[tuple[bytes, bytes]]:
         try:
-            os.write(self._process.stdin.fileno(), f"{name} {offset}\n".encode())  # type: ignore[union-attr]
+            os.write(self._process.stdin.fileno(), f"{name} {offset}\n".encode())  # type: ignore[union-attr]  # a PIPE above
         except OSError as error:
             raise LinkLost(self._last_words()) from error
         kind = b""
@@ -57,7 +57,7 @@ class SshLink:
             yield kind, self._read(length)
 
     def _read(self, size: int) -> bytes:
-        out = self._process.stdout.fileno()  # type: ignore[union-attr]
+        out = self._process.stdout.fileno()  # type: ignore[union-attr]  # a PIPE above
         data = bytearray()
         while len(data) < size:
             if not select.select([out], [], [], STILL)[0]:
@@ -117,8 +117,8 @@ class SystemTransferIO:
             try:
                 widen(process.stdout)
                 try:
-                    yield process.stdout  # type: ignore[misc]
-                    while process.stdout.read(PIPE):  # type: ignore[union-attr]
+                    yield process.stdout  # type: ignore[misc]  # a PIPE above
+                    while process.stdout.read(PIPE):  # type: ignore[union-attr]  # a PIPE above
                         pass
                 except Exception as error:
                     raise TransferError(self._failed("docker save", process, words) or str(error)) from error
@@ -137,14 +137,14 @@ class SystemTransferIO:
             widen(process.stdin)
             try:
                 with contextlib.suppress(BrokenPipeError):
-                    write(process.stdin)  # type: ignore[arg-type]
-                    process.stdin.close()  # type: ignore[union-attr]
+                    write(process.stdin)  # type: ignore[arg-type]  # a PIPE above
+                    process.stdin.close()  # type: ignore[union-attr]  # a PIPE above
                 failed = self._failed("docker load", process, words)
             finally:
                 process.kill()
                 process.wait()
                 with contextlib.suppress(OSError):
-                    process.stdin.close()  # type: ignore[union-attr]
+                    process.stdin.close()  # type: ignore[union-attr]  # a PIPE above
         if failed:
             raise TransferError(failed)
 
