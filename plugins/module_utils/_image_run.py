@@ -299,6 +299,9 @@ class Transfer:
     def clear(self, keep: bool) -> None:
         """Remove keys, and what this transfer has left; the lock last."""
         self._authorize(lambda text: without_keys(text, str(self.place)))
+        for pid in readers(self.place):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.system.remove_partial()
         if not self.place.is_dir():
             return
@@ -335,15 +338,16 @@ def running(pid: int) -> bool:
     return state != "Z"
 
 
-def readers(place: Path) -> bool:
-    """Whether somebody reads from this spool."""
+def readers(place: Path) -> list[int]:
+    """Return the processes that read out this spool for others."""
     program = f"{place}/serve.py".encode()
+    found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 if program in (entry / "cmdline").read_bytes().split(b"\0"):
-                    return True
-    return False
+                    found.append(int(entry.name))
+    return found
 
 
 def room(root: str, place: Path) -> tuple[dict[str, int], bool]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import struct
 import sys
 import time
@@ -25,6 +26,10 @@ BEAT = 1.0
 """Seconds between two signs of life while there is nothing to send."""
 STILL = 30.0
 """Seconds after which a writer that shows no sign of life is taken for dead."""
+STUCK = 60
+"""Seconds after which a reader that takes nothing is given up: its network may be gone, which sshd does not notice."""
+SILENT = 900
+"""Seconds after which a reader that asks for nothing is given up; it may be loading what it has."""
 
 
 class Refused(Exception):
@@ -117,10 +122,10 @@ def serve_one(
             file.close()
 
 
-def serve(spool: Path, requests: BinaryIO, send: Callable[[bytes], Any]) -> None:
+def serve(spool: Path, ask: Callable[[], bytes], send: Callable[[bytes], Any]) -> None:
     """Answer until nothing more is asked."""
     while True:
-        line = requests.readline(200)
+        line = ask()
         if not line:
             return
         words = line.decode("ascii", "replace").split()
@@ -133,12 +138,18 @@ def serve(spool: Path, requests: BinaryIO, send: Callable[[bytes], Any]) -> None
 def main() -> None:
     out = sys.stdout.buffer
 
+    # The default action of an alarm is what is meant: an end.
+    def ask() -> bytes:
+        signal.alarm(SILENT)
+        return sys.stdin.buffer.readline(200)
+
     def send(data: bytes) -> None:
+        signal.alarm(STUCK)
         out.write(data)
         out.flush()
 
     try:
-        serve(Path(__file__).resolve().parent, sys.stdin.buffer, send)
+        serve(Path(__file__).resolve().parent, ask, send)
     except (BrokenPipeError, ConnectionResetError, KeyboardInterrupt):
         os._exit(0)
 

@@ -8,10 +8,25 @@ import re
 import select
 import subprocess
 import time
+from typing import Any
 
 import pytest
 
-from tests.fault_journey import CHECKPOINTS, DIGITS, STEPS, alive, back, clean, forget, log, machine, note, state, wait
+from tests.fault_journey import (
+    CHECKPOINTS,
+    DIGITS,
+    STEPS,
+    alive,
+    back,
+    clean,
+    everybody_known,
+    forget,
+    log,
+    machine,
+    note,
+    state,
+    wait,
+)
 from tests.journey import NODES, ROOT, command, container, environment, inside, on, playbook, variables
 
 LAST = "digits: epoch 8/8"
@@ -37,9 +52,10 @@ def undisturbed() -> tuple[int, str]:
     return steps_done(), last_words()
 
 
-def trains() -> None:
+def trains(**values: Any) -> None:
     """Start digits, and wait for the second epoch."""
-    playbook("launch", *variables(**DIGITS, deepspeed_launch_follow=False)).done(change=True)
+    asked = {**DIGITS, "deepspeed_launch_follow": False, **values}
+    playbook("launch", *variables(**asked)).done(change=True)
     wait(lambda: "rank 0: digits: epoch 2/8" in log(), 300)
 
 
@@ -76,6 +92,32 @@ def test_the_manager_and_node_of_rank_0_is(how: str, undisturbed: tuple[int, str
         machine("lab1", "start")
     back("lab1")
     went_on(f"the manager, with rank 0, is {how}", undisturbed, since)
+
+
+def test_a_node_that_stays_away_is_left_out() -> None:
+    forget()
+    config = {**DIGITS["deepspeed_launch_ds_config"], "gradient_accumulation_steps": 2}
+    trains(deepspeed_launch_ds_config_preset="zero0", deepspeed_launch_ds_config=config, deepspeed_launch_shrink=True)
+    since = time.time()
+    machine("lab3", "kill")
+    try:
+        wait(lambda: state()["state"] == "succeeded", 700)
+        took = time.time() - since
+        found = state()
+    finally:
+        machine("lab3", "start")
+        back("lab3")
+    assert found["shrunk_from"] == {"world_size": 3, "nodes": 3, "left_out": ["lab3"]}
+    assert found["world_size_expected"] == found["world_size_seen"] == 2
+    said = (
+        "lab3 did not come back within 300 s. The job goes on without: 2 instead of 3 ranks: gradient_accumulation_steps 2 becomes 3, "
+        "so train_batch_size stays 96 and the micro batch 16"
+    )
+    assert said in log()
+    assert "digits: going on after epoch" in log() and LAST in log()
+    note(f"| lab3 is switched off and stays so | direct | | succeeded without it after {took:.0f} s | {found['restarts'][0]['reason']} |")
+    everybody_known()
+    clean(found["master_port"])
 
 
 def on_a_terminal(until: str, *arguments: str) -> tuple[int, str]:

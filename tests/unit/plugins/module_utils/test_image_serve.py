@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -115,7 +116,7 @@ def test_a_writer_that_is_gone_or_stands_still_is_told(spool: Path) -> None:
 def test_nothing_but_parts_can_be_asked_for(spool: Path, line: bytes) -> None:
     (spool / "key").write_text("secret")
     out = bytearray()
-    serve(spool, io.BytesIO(line), out.extend)
+    serve(spool, io.BytesIO(line).readline, out.extend)
     assert frames(bytes(out)) == [(b"X", b"it was asked for something that is no part of an image")]
 
 
@@ -127,3 +128,17 @@ def test_it_runs_alone_from_the_folder_of_the_spool(spool: Path) -> None:
     words = [sys.executable, "-I", "-B", str(program)]
     done = subprocess.run(words, input=asked, capture_output=True, check=True, timeout=30)
     assert frames(done.stdout) == [(b"D", b"x"), (b"E", b""), (b"E", b"")]
+
+
+def test_a_reader_that_takes_nothing_is_given_up(spool: Path) -> None:
+    program = spool / "serve.py"
+    text = Path(_image_serve.__file__).read_text(encoding="utf-8")
+    assert "STUCK = 60" in text
+    program.write_text(text.replace("STUCK = 60", "STUCK = 1"), encoding="utf-8")
+    (spool / "blobs" / NAME).write_bytes(b"x" * (8 << 20))
+    words = [sys.executable, "-I", "-B", str(program)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        process.stdin.write(f"{NAME} 0\n".encode())
+        process.stdin.flush()
+        assert process.wait(timeout=30) == -signal.SIGALRM
