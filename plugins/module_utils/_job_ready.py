@@ -5,22 +5,28 @@ Copied into containers beside the supervisor: standard library, Python 3.8 or la
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
 try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import write_json
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_judge import Failure
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_nodes import Nodes
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import rest
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_shrink import refusal
 except ImportError:  # in a job's folder, where the files lie side by side
+    from _job_base import write_json  # type: ignore[import-not-found,no-redef]
     from _job_judge import Failure  # type: ignore[import-not-found,no-redef]
     from _job_nodes import Nodes  # type: ignore[import-not-found,no-redef]
     from _job_part import rest  # type: ignore[import-not-found,no-redef]
     from _job_shrink import refusal  # type: ignore[import-not-found,no-redef]
 
+ACCEPTED = "ds_config.accepted"
+"""In the job's folder: the configuration that DeepSpeed has last accepted, for which ranks."""
 CHECK_TIMEOUT = 300.0
 """Seconds that DeepSpeed may take to read its configuration: importing it from a cold disk is the slow part."""
 
@@ -41,6 +47,12 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
     if not path:
         return None
     place = nodes.place
+    asked, accepted = _asked(nodes, path), nodes.folder / ACCEPTED
+    with contextlib.suppress(OSError, ValueError):
+        before = json.loads(accepted.read_text(encoding="utf-8"))
+        if asked and before["asked"] == asked:
+            nodes.state["deepspeed_version"] = before["release"]
+            return None
     command = ["python3", "-B", str(nodes.folder / "_job_ds_config.py"), path, str(place.world_size)]
     reason = ""
     try:
@@ -54,6 +66,9 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
                     f"DeepSpeed {answer['release']} in this image refuses {path} for {place.world_size} rank(s): "
                     f"{answer['refusal']}"
                 )
+            elif asked:
+                with contextlib.suppress(OSError):
+                    write_json(accepted, {"asked": asked, "release": answer["release"]})
         elif not nodes.asked:
             reason = f"DeepSpeed did not read {path} within {CHECK_TIMEOUT:.0f} s. Look at the log."
     except OSError as error:
@@ -61,6 +76,19 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
     except ValueError:
         reason = f"DeepSpeed could not be imported to check {path}. The end of the log says why."
     return Failure(reason) if reason else None
+
+
+def _asked(nodes: Nodes, path: str) -> str:
+    """A digest of all that DeepSpeed's answer depends on: the same question is not worth seconds of importing it."""
+    release, container = (nodes.state.get("versions") or {}).get("deepspeed"), nodes.state.get("container_id")
+    if not release:
+        return ""
+    place = nodes.place
+    with contextlib.suppress(OSError):
+        config = Path(path).read_text(encoding="utf-8")
+        said = [config, place.world_size, release, container, sorted(place.environment(0).items())]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    return ""
 
 
 def can_not_shrink(nodes: Nodes, config: dict[str, Any] | None) -> Failure | None:

@@ -238,6 +238,26 @@ def test_a_configuration_that_deepspeed_refuses_starts_nothing(job: Job, deepspe
     assert not (tmp_path / "started").exists()
 
 
+def test_what_deepspeed_has_accepted_is_not_asked_again(job: Job, deepspeed: Path, tmp_path: Path) -> None:
+    path = config_file(tmp_path, '{"train_batch_size": 4}')
+    before = {"state": "starting", "run": 4, "versions": {"deepspeed": "0.0.7"}, "container_id": "c1"}
+
+    def run(**changes: Any) -> dict[str, Any]:
+        (job.folder / "state.json").write_text(json.dumps({**before, **changes}))
+        return job.shell(START + WORLD + DONE, ds_config=path).end()
+
+    assert run()["state"] == "succeeded"
+    (deepspeed / "__init__.py").write_text("import asked_again\n")
+    again = run()
+    assert (again["state"], again["deepspeed_version"]) == ("succeeded", "0.0.7")
+    not_imported = f"DeepSpeed could not be imported to check {path}. The end of the log says why."
+    assert run(container_id="c2")["reason"] == not_imported
+    assert run(versions={"deepspeed": "0.0.8"})["reason"] == not_imported
+    assert run(versions={})["reason"] == not_imported
+    path.write_text('{"train_batch_size": 8}')
+    assert run()["reason"] == not_imported
+
+
 def test_values_that_an_integration_fills_in_are_no_fault(job: Job, deepspeed: Path, tmp_path: Path) -> None:
     path = config_file(tmp_path, '{"train_batch_size": "auto", "b": "wrong"}')
     reason = job.shell("true", ds_config=path).end()["reason"]
