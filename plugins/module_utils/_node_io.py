@@ -96,7 +96,8 @@ def package_facts(names: list[str]) -> dict[str, str | None]:
 def file_facts(path: str, *, content: bool, block: str | None, mark: str | None = None) -> dict[str, Any]:
     """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file.
 
-    With ``mark``, ``marked`` says whether the file's first line holds that text.
+    With ``mark``, ``marked`` says whether the file's first line holds that text. ``plain`` comes with the content of a
+    whole file: whether a module would find nothing else to tell of it, no link and no SELinux context.
     """
     absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     try:
@@ -127,7 +128,17 @@ def file_facts(path: str, *, content: bool, block: str | None, mark: str | None 
     facts["sha256"] = sha256(data)
     if content:
         facts["content"] = data.decode("utf-8", "replace")
+        if block is None:
+            facts["plain"] = status.st_nlink == 1 and not Path(path).is_symlink() and not _selinux(path)
     return facts
+
+
+def _selinux(path: str) -> bool:
+    """Whether the file has an SELinux context. With SELinux enabled each has one."""
+    try:
+        return "security.selinux" in os.listxattr(path)
+    except OSError:  # a filesystem without extended attributes
+        return False
 
 
 def file_digest(path: str | Path) -> str:

@@ -136,6 +136,17 @@ options:
     description: Permissions of the file, as for M(ansible.builtin.file).
     type: raw
     default: "0644"
+  looked:
+    description:
+      - Compare on the controller with what M(swarmspeed.cluster.node_facts), asked for the file's C(content), has
+        found in this run. Where nothing is to change the reply is the same and the node is not contacted; in every
+        other case the module runs there and judges by the file itself.
+      - Only for a task before which nothing can have written the file since that look. A loop or a second use of the
+        same path must not say it.
+      - Asynchronous and delegated tasks go to the node all the same, as do files that are not C(root)'s or are links,
+        and tasks that ask for other file attributes than O(mode) or give that in symbols.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - ansible.builtin.files
 attributes:
@@ -149,6 +160,7 @@ attributes:
     support: full
     description: Changes nothing where the file means the same and its attributes are as asked for.
 notes:
+  - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - A file with comments (hjson, which DeepSpeed reads) is understood; when it is written anew its comments are lost, so
     a copy is kept beside it.
   - The memory plan is arithmetic from published formulas; it has not been compared with a GPU.
@@ -281,6 +293,7 @@ backup_file:
   sample: /job/ds_config.json.812.2026-11-20@10:00:00~
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -326,6 +339,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "memlock": {"type": "int"},
     "force": {"type": "bool", "default": False},
     "mode": {"type": "raw", "default": "0644"},
+    "looked": {"type": "bool", "default": False},  # read by the action alone
 }
 
 
@@ -358,16 +372,15 @@ def plan(module: AnsibleModule) -> Plan:
     return wanted
 
 
-def main() -> None:
-    """Run the module."""
-    module = AnsibleModule(dict(ARGUMENTS), supports_check_mode=True, add_file_common_args=True)
+def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[str, Any]:
+    """Make the file as asked for and say so. The action hands in a stand-in for the module, and what a look found."""
     module.no_log_values.update(secrets(module.params["config"]))
     path = module.params["path"]
     result: dict[str, Any] = {"path": path}
     try:
         text = None
         wanted = plan(module) if module.params["state"] == "present" else None
-        found = read(path)
+        found = look(path)
         before, reason = existing(found)
         module.no_log_values.update(secrets_in_text(found.text or ""))
         if reason and not module.params["force"]:
@@ -389,7 +402,13 @@ def main() -> None:
         result.update(settle(module, found, text, backup=backup))
     except TextFileError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    return result
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(dict(ARGUMENTS), supports_check_mode=True, add_file_common_args=True)
+    module.exit_json(**answer(module))
 
 
 if __name__ == "__main__":

@@ -68,6 +68,17 @@ options:
     description: Permissions of the file, as for M(ansible.builtin.file).
     type: raw
     default: "0644"
+  looked:
+    description:
+      - Compare on the controller with what M(swarmspeed.cluster.node_facts), asked for the file's C(content), has
+        found in this run. Where nothing is to change the reply is the same and the node is not contacted; in every
+        other case the module runs there and judges by the file itself.
+      - Only for a task before which nothing can have written the file since that look. A loop or a second use of the
+        same path must not say it.
+      - Asynchronous and delegated tasks go to the node all the same, as do files that are not C(root)'s or are links,
+        and tasks that ask for other file attributes than O(mode) or give that in symbols.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - ansible.builtin.files
 attributes:
@@ -81,6 +92,7 @@ attributes:
     support: full
     description: Changes nothing where the file and its attributes are as asked for.
 notes:
+  - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - The grammars of file and filters are those of C(deepspeed/launcher/runner.py), DeepSpeed 0.19.8.
   - Of DeepSpeed's launchers C(pdsh) takes every filter, and C(slurm), from 0.19.7 on, one that leaves each host the
     same first slots. C(openmpi), C(mpich), C(impi) and C(mvapich) take none.
@@ -181,6 +193,7 @@ backup_file:
   sample: /job/hostfile.812.2026-11-20@10:00:00~
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -210,6 +223,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "force": {"type": "bool", "default": False},
     "mode": {"type": "raw", "default": "0644"},
+    "looked": {"type": "bool", "default": False},  # read by the action alone
 }
 
 
@@ -238,14 +252,8 @@ def facts(planned: Plan) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Run the module."""
-    module = AnsibleModule(
-        dict(ARGUMENTS),
-        supports_check_mode=True,
-        add_file_common_args=True,
-        required_if=[("state", "present", ("hosts",))],
-    )
+def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[str, Any]:
+    """Make the file as asked for and say so. The action hands in a stand-in for the module, and what a look found."""
     path = module.params["path"]
     result: dict[str, Any] = {"path": path}
     wanted = None
@@ -256,7 +264,7 @@ def main() -> None:
             result.update(facts(planned))
             if planned.left_out:
                 module.warn(f"Left out of the hostfile {path}, having 0 slots: {names_shown(planned.left_out)}")
-        found = read(path)
+        found = look(path)
         reason = fault(found)
         if reason and not module.params["force"]:
             raise left_alone(path, "DeepSpeed hostfile", reason)
@@ -267,7 +275,18 @@ def main() -> None:
         )
     except TextFileError as error:
         module.fail_json(msg=str(error))
-    module.exit_json(**result)
+    return result
+
+
+def main() -> None:
+    """Run the module."""
+    module = AnsibleModule(
+        dict(ARGUMENTS),
+        supports_check_mode=True,
+        add_file_common_args=True,
+        required_if=[("state", "present", ("hosts",))],
+    )
+    module.exit_json(**answer(module))
 
 
 if __name__ == "__main__":

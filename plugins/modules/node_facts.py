@@ -143,7 +143,8 @@ ansible_facts:
           type: dict
           returned: always
         files:
-          description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for; its text where asked.
+          description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for; where asked, its text
+            and whether it is C(plain), neither a link nor with an SELinux context.
           type: dict
           returned: always
         trees:

@@ -1,0 +1,15 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Controller side of hostfile: spares the round trip where a look has found the file as wanted."""
+
+from __future__ import annotations
+
+from ansible_collections.swarmspeed.cluster.plugins.modules import hostfile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils._looked import LookedAction
+
+
+class ActionModule(LookedAction):
+    """Nothing of its own: the module's code judges, here or on the node."""
+
+    MODULE = hostfile
