@@ -16,6 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text im
     domain,
     mapping,
     names,
+    number,
     sequence,
     short,
     size,
@@ -263,10 +264,16 @@ def node_cells(
                 "on_overlay": bool(overlay) and container.get("state") == "running",
                 "overlay_address": str(overlay or ""),
                 "container": str(container.get("state") or ("absent" if facts else "")),
-                "offset": mapping(facts.get("clock")).get("offset"),
+                "offset": _apart(mapping(facts.get("clock"))),
             }
         )
     return cells
+
+
+def _apart(clock: Mapping[str, Any]) -> float | None:
+    """Seconds between a node's clock and the controller's; 0 where the measurement is not finer than that."""
+    offset, doubt = number(clock.get("offset")), number(clock.get("uncertainty")) or 0.0
+    return 0.0 if offset is not None and abs(offset) <= doubt else offset
 
 
 def _slot(index: int, models: Mapping[str, int]) -> str:

@@ -89,7 +89,8 @@ def left(name: str) -> list[str]:
     return on(
         name,
         f"ls -d {SPOOL}/key {SPOOL}/part 2>/dev/null; grep swarmspeed-transfer /root/.ssh/authorized_keys; "
-        f"docker images -q --filter label=swarmspeed.transfer; pgrep -f {SPOOL}/[s]erve.py; true",
+        # Quoted: the shell would put the file's name there, and the transfer take pgrep for one who reads.
+        f"docker images -q --filter label=swarmspeed.transfer; pgrep -f '{SPOOL}/[s]erve.py'; true",
     ).splitlines()
 
 
