@@ -40,8 +40,8 @@ lab-down: venv ## removes every trace of a lab [LAB_NAME=swarmspeed]; LAB_PURGE=
 	@$(playbook) molecule/default/destroy.yml
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"
 
-bench: lab ## what things take, side by side on the lab [BENCH="launch site"; all without] [ROUNDS=5]
-	@python -m tests.bench --rounds $(ROUNDS) $(BENCH)
+bench: lab ## what things take, side by side on the lab [BENCH="launch site"; all without] [ROUNDS=5] [RELEASE=1: into the history]
+	@python -m tests.bench --rounds $(ROUNDS) $(if $(RELEASE),--release) $(BENCH)
 
 test: ## everything CI runs, in a lab of its own
 	@tests/steps lint unit differential lab-down lab "molecule SCENARIO=$(CI_SCENARIOS)" lab-down

@@ -3,7 +3,8 @@
 
 """Measure designs side by side on the lab: what is compared is done in turn, in one run. Prints; judges nothing.
 
-Usage: python -m tests.bench [--rounds 5] [MEASUREMENT...]. The lab is up; a site.yml that is not counted comes first.
+Usage: python -m tests.bench [--rounds 5] [--release] [MEASUREMENT...]. The lab is up; a site.yml that is not counted
+comes first. With --release the figures also go into the history, docs/bench/VERSION.json.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import time
+
+import yaml
 
 from tests.bench.registry import REGISTRY, Row, keep, table
 from tests.journey import ROOT, site
@@ -20,25 +23,30 @@ for module in ("playbooks", "launch", "verify", "network", "distribution"):
     importlib.import_module(f"tests.bench.{module}")
 
 RESULT = ROOT / ".cache" / "bench.json"
+VERSION = yaml.safe_load((ROOT / "galaxy.yml").read_text(encoding="utf-8"))["version"]
+HISTORY = ROOT / "docs" / "bench" / f"{VERSION}.json"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("measurements", nargs="*", help=f"of {', '.join(REGISTRY.known)}; all without")
+    parser.add_argument("--release", action="store_true", help=f"keep them in {HISTORY.relative_to(ROOT)} as well")
+    parser.add_argument("measurements", nargs="*", help=f"of {', '.join(REGISTRY.known)}; without, all but first")
     asked = parser.parse_args()
     try:
         chosen = REGISTRY.chosen(asked.measurements)
     except ValueError as error:
         parser.error(str(error))
-    began = time.monotonic()
-    site().done()
-    print(f"site.yml, to bring the nodes there: {time.monotonic() - began:.1f} s", flush=True)
+    if next(iter(chosen)) != "first":
+        began = time.monotonic()
+        site().done()
+        print(f"site.yml, to bring the nodes there: {time.monotonic() - began:.1f} s", flush=True)
     found: dict[str, list[Row]] = {}
     for name, measure in chosen.items():
         found[name] = measure(asked.rounds)
         print("\n".join(table(name, found[name])), flush=True)
-        keep(RESULT, asked.rounds, {name: found[name]})
+        for path in (RESULT, HISTORY) if asked.release else (RESULT,):
+            keep(path, asked.rounds, {name: found[name]})
     print(f"Seconds unless said otherwise, {asked.rounds} rounds in turn. All values: {RESULT}")
 
 

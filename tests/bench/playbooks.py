@@ -1,32 +1,92 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A second site.yml beside ``ansible -m setup`` of the same hosts: what a run costs that has nothing to do."""
+"""site.yml beside ``ansible -m setup`` of the same hosts: a run with nothing to do, of one role, and the first one."""
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import time
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import INVENTORY, ROOT, environment, site
+from tests.journey import INVENTORY, ROOT, command, environment, site
 
-SETUP = ["ansible", "cluster", "-i", str(INVENTORY), "-m", "ansible.builtin.setup"]
+SETUP = "ansible -m setup"
+MOST_ROUNDS = 3
+"""Of what takes a quarter of an hour with the default number of them."""
+SHOWN = 12
+"""Tasks of a first run that are told one by one."""
+TASK = re.compile(r"^(?:swarmspeed\.cluster\.(\w+) : )?(.+?) -+ (\d+\.\d+)s$", re.M)
+"""A line of ansible.posix.profile_tasks."""
+
+
+def setup() -> float:
+    """Seconds of one look by Ansible's own means."""
+    words = ["ansible", "cluster", "-i", str(INVENTORY), "-m", "ansible.builtin.setup"]
+    began = time.monotonic()
+    subprocess.run(words, cwd=ROOT, env=environment(), check=True, capture_output=True, timeout=300)
+    return time.monotonic() - began
+
+
+def nothing_to_do(*arguments: str) -> float:
+    """Seconds of a site.yml that changes nothing."""
+    began = time.monotonic()
+    site(*arguments).done(change=False)
+    return time.monotonic() - began
+
+
+def profile(output: str) -> list[tuple[str, str, float]]:
+    """Role, task and seconds of each task in what profile_tasks prints at the end, longest first."""
+    recap = output.rpartition("TASKS RECAP")[2]
+    return [(role or "", task, float(seconds)) for role, task, seconds in TASK.findall(recap)]
+
+
+@REGISTRY.add("first", on_request=True)
+def first_site(rounds: int) -> list[Row]:
+    """The first run, from bare nodes to the end of the job: the lab is made anew, once, whatever the rounds."""
+    del rounds
+    subprocess.run(["make", "lab-down", "lab"], cwd=ROOT, check=True, capture_output=True, timeout=900)
+    profiled = {"ANSIBLE_CALLBACKS_ENABLED": "ansible.posix.profile_tasks", "PROFILE_TASKS_TASK_OUTPUT_LIMIT": "all"}
+    began = time.monotonic()
+    environ = {**environment(), **profiled}
+    answer = subprocess.run(
+        command("site"), cwd=ROOT, env=environ, capture_output=True, text=True, timeout=3600, check=False
+    )
+    seconds = time.monotonic() - began
+    if answer.returncode:
+        raise RuntimeError(answer.stdout[-4000:])
+    tasks = profile(answer.stdout)
+    roles: dict[str, float] = {}
+    for role, dummy, took in tasks:
+        roles[role or "the playbook itself"] = roles.get(role or "the playbook itself", 0.0) + took
+    nodes = os.environ.get("LAB_NODES", "3")
+    return [
+        Row(f"site.yml, first run, {nodes} nodes", [seconds]),
+        *(Row(f"role {role}", [took]) for role, took in sorted(roles.items(), key=lambda item: -item[1])),
+        *(Row(f"task {task}", [took], note=role) for role, task, took in tasks[:SHOWN]),
+    ]
 
 
 @REGISTRY.add("site")
 def second_site(rounds: int) -> list[Row]:
-    """A site.yml that changes nothing, and one look by Ansible's own means."""
-    again: list[float] = []
-    setup: list[float] = []
+    """A second run, all of it."""
+    again, looks = [], []
     for dummy in range(rounds):
-        began = time.monotonic()
-        site().done(change=False)
-        again.append(time.monotonic() - began)
-        began = time.monotonic()
-        subprocess.run(SETUP, cwd=ROOT, env=environment(), check=True, capture_output=True, timeout=300)
-        setup.append(time.monotonic() - began)
-    return [
-        Row("site.yml, nothing to change", again, floor="ansible -m setup"),
-        Row("ansible -m setup", setup),
-    ]
+        again.append(nothing_to_do())
+        looks.append(setup())
+    return [Row("site.yml, nothing to change", again, floor=SETUP), Row(SETUP, looks)]
+
+
+@REGISTRY.add("tags")
+def one_role(rounds: int) -> list[Row]:
+    """A second run of each role alone."""
+    roles = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
+    times: dict[str, list[float]] = {role: [] for role in roles}
+    looks = []
+    for dummy in range(min(rounds, MOST_ROUNDS)):
+        for role in roles:
+            times[role].append(nothing_to_do("--tags", role))
+        looks.append(setup())
+    return [*(Row(f"--tags {role}", values, floor=SETUP) for role, values in times.items()), Row(SETUP, looks)]

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import statistics
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -36,9 +38,13 @@ class Registry:
     """Measurements by name, in the order in which they are made."""
 
     known: dict[str, Measurement] = field(default_factory=dict)
+    on_request: set[str] = field(default_factory=set)
+    """Those that are not made without being asked for."""
 
-    def add(self, name: str) -> Callable[[Measurement], Measurement]:
-        """Register a function: it gets the number of rounds, and leaves the lab as it found it."""
+    def add(self, name: str, on_request: bool = False) -> Callable[[Measurement], Measurement]:
+        """Register a function: it gets the number of rounds, and leaves a cluster that is up."""
+        if on_request:
+            self.on_request.add(name)
 
         def keep(function: Measurement) -> Measurement:
             self.known[name] = function
@@ -47,11 +53,12 @@ class Registry:
         return keep
 
     def chosen(self, names: list[str]) -> dict[str, Measurement]:
-        """Return those that were asked for; all where none was. Raises ``ValueError`` for a name that is not known."""
+        """Return those asked for; where none was, all that need not be. Raises ``ValueError`` for an unknown name."""
         unknown = [name for name in names if name not in self.known]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: no such measurement. There are: {', '.join(self.known)}.")
-        return {name: function for name, function in self.known.items() if not names or name in names}
+        asked = set(names) or set(self.known) - self.on_request
+        return {name: function for name, function in self.known.items() if name in asked}
 
 
 REGISTRY = Registry()
@@ -72,6 +79,12 @@ def table(name: str, rows: list[Row]) -> list[str]:
     return lines
 
 
+def machine() -> str:
+    """What the figures were taken on, in words."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
+    return f"{os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
+
+
 def keep(path: Path, rounds: int, found: dict[str, list[Row]]) -> None:
     """Write all rows, with every value, as JSON. Measurements of an earlier run that were not made now stay."""
     try:
@@ -79,8 +92,12 @@ def keep(path: Path, rounds: int, found: dict[str, list[Row]]) -> None:
     except (OSError, ValueError):
         known = {}
     for name, rows in found.items():
-        known[name] = {"rounds": rounds, "rows": [{**asdict(row), "median": row.median} for row in rows]}
-    path.parent.mkdir(exist_ok=True)
+        known[name] = {
+            "rounds": rounds,
+            "machine": machine(),
+            "rows": [{**asdict(row), "median": row.median} for row in rows],
+        }
+    path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
     beside.replace(path)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from ansible_collections.swarmspeed.cluster.tests.bench.playbooks import profile
 from ansible_collections.swarmspeed.cluster.tests.bench.registry import Registry, Row, keep, table
 
 ROWS = [
@@ -34,7 +35,10 @@ def test_what_is_not_asked_for_is_not_measured() -> None:
     registry.add("launch")(lambda dummy: ROWS)
     assert list(registry.chosen([])) == ["site", "launch"]
     assert list(registry.chosen(["launch"])) == ["launch"]
-    with pytest.raises(ValueError, match=r"^lunch: no such measurement\. There are: site, launch\.$"):
+    registry.add("first", on_request=True)(lambda dummy: ROWS)
+    assert list(registry.chosen([])) == ["site", "launch"]
+    assert list(registry.chosen(["first", "site"])) == ["site", "first"]
+    with pytest.raises(ValueError, match=r"^lunch: no such measurement\. There are: site, launch, first\.$"):
         registry.chosen(["lunch", "site"])
 
 
@@ -55,3 +59,17 @@ def test_every_value_is_kept_beside_those_of_other_measurements(tmp_path: Path) 
     ]
     assert (kept["site"]["rounds"], kept["site"]["rows"][0]["values"]) == (5, [1.0])
     assert [file.name for file in path.parent.iterdir()] == ["bench.json"]
+
+
+def test_the_tasks_of_a_run_that_was_profiled() -> None:
+    output = """TASK [x] ***
+TASKS RECAP ********************************************************************
+Sunday 22 November 2026  15:10:10 +0000 (0:00:00.133)       0:00:30.981 *******
+===============================================================================
+swarmspeed.cluster.training_image : Build the image, once --------- 209.88s
+The inventory must have a cluster --------------------------------------- 0.22s
+"""
+    assert profile(output) == [
+        ("training_image", "Build the image, once", 209.88),
+        ("", "The inventory must have a cluster", 0.22),
+    ]
