@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Inventory hosts as entries of a hostfile. Documented in to_hostfile.yml beside this file."""
+"""Inventory hosts as entries of a hostfile, and in words. Documented in the .yml files beside this one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import HostsError, refusal
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import (
+    HostsError,
+    refusal,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import names_shown as shown
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_inventory import DEFAULT_SOURCE, entries
 
 
@@ -28,9 +32,14 @@ def to_hostfile(
         raise AnsibleFilterError(refusal("to_hostfile", error.problems)) from None
 
 
+def names_shown(names: Iterable[str]) -> str:
+    """Return the first names, and the number of the others, for a message."""
+    return shown([str(name) for name in names]) or "no host"
+
+
 class FilterModule:
     """What Ansible asks for."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""
-        return {"to_hostfile": to_hostfile}
+        return {"to_hostfile": to_hostfile, "names_shown": names_shown}

@@ -238,3 +238,15 @@ def test_every_filter_has_its_page() -> None:
     assert documented["name"] == "to_hostfile"
     assert {"_input", *documented["positional"].split(", ")} == set(documented["options"])
     assert documented["options"]["gpu_info"]["default"] == "gpu_info"
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], "no host"),
+        (["gpu1", "gpu2"], "gpu1, gpu2"),
+        ([f"g{number}" for number in range(64)], ", ".join(f"g{number}" for number in range(20)) + " and 44 more"),
+    ],
+)
+def test_names_in_a_message(names: list[str], text: str) -> None:
+    assert hostfile.FilterModule().filters()["names_shown"](names) == text
