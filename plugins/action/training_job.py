@@ -74,9 +74,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             reply = {**reply, **self._follow(args, task_vars, reply, timeout=timeout, fresh=fresh)}
             if reply["job"]["state"] == "succeeded":
                 ranks, nodes = reply["job"]["world_size_seen"], reply["job"]["nodes_seen"]
+                # With per_node a script may start ranks that nobody else sees.
+                what = (
+                    f"{ranks} rank(s) on {nodes}"
+                    if ranks
+                    else f"its command ended well on {reply['job']['nodes_expected']}"
+                )
                 without = ", ".join((reply["job"].get("shrunk_from") or {}).get("left_out") or [])
                 without = f", without {without}, which stayed away" if without else ""
-                say(f"Job {reply['job']['name']} succeeded: {ranks} rank(s) on {nodes} node(s){without}.")
+                say(f"Job {reply['job']['name']} succeeded: {what} node(s){without}.")
         elif started and not observing and reply["job"]["state"] == "succeeded" and not changed:
             say(f"Job {reply['job']['name']} succeeded at {reply['job']['finished_at']}: not started again.")
         elif follow:

@@ -130,6 +130,11 @@ class Place:
         """The lowest rank on this node."""
         return ranks_by_node(self.members)[self.node].start if self.members else 0
 
+    def rank_itself(self) -> int | None:
+        """The rank that this node's command is itself. With more than one slot it starts the ranks."""
+        alone = self.spec.get("launcher") == "per_node" and len(self.slots()) == 1
+        return self.first_rank() if alone else None
+
     def slots(self) -> list[int]:
         return list(self.members[self.rank]["slots"]) if self.members else []
 

@@ -131,7 +131,8 @@ class Follower(Supervisor):
             place.lay_out(message["config"])
             if not place.direct:  # the leader's launcher comes over ssh; here its ranks are watched
                 return
-            self.part.start(place.command(values), place.environment(message["master_port"]), place.spec["chdir"])
+            environment = place.environment(message["master_port"])
+            self.part.start(place.command(values), environment, place.spec["chdir"], place.rank_itself())
         except OSError as error:
             self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": str(error)})
 

@@ -158,7 +158,8 @@ class Leader(Nodes):
             )
             environment["DS_ENV_FILE"] = str(self.folder / "environment")
         try:
-            self.part.start(place.command({**values, "logs": str(logs)}), environment, spec["chdir"])
+            command = place.command({**values, "logs": str(logs)})
+            self.part.start(command, environment, spec["chdir"], place.rank_itself())
         except OSError as error:
             return Failure(f"the launcher could not be started: {error}. Check command and chdir.", code=127)
         return self._follow()

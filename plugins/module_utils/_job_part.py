@@ -147,8 +147,13 @@ class Part:
                 start_new_session=True,
             )
 
-    def start(self, command: list[str], environment: dict[str, str], chdir: str | None) -> None:
+    def start(
+        self, command: list[str], environment: dict[str, str], chdir: str | None, rank: int | None = None
+    ) -> None:
+        """Start the launcher; with ``rank`` that rank itself, which has no log of its own to show itself by."""
         self.launcher = self.launch(command, environment, chdir)
+        if rank is not None:
+            self.ranks.add(rank)
 
     def poll(self) -> None:
         """Read what is new, see who has ended, and carry on with a stop that was begun."""

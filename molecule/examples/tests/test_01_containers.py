@@ -84,7 +84,8 @@ def test_each_node_keeps_the_layers_of_its_stage_and_training_goes_on_from_there
     kept = {name: {int(file[6:8]) for file in files if file.startswith("layer_")} for name, files in layers.items()}
     assert set.union(*kept.values()) == set(range(8))  # an embedding, six blocks and a head
     assert sum(map(len, kept.values())) == 8
-    run = playbook("launch", *extra("gdgpt_pipeline", deepspeed_launch_args=["--target", "3.0", "--resume"]))
+    # site.yml, as the containers are those of the last example's image.
+    run = playbook("site", *extra("gdgpt_pipeline", deepspeed_launch_args=["--target", "3.0", "--resume"]))
     run.done(change=True)
     assert re.search(r"3 ranks, 3 stages, backend gloo, \d+ bytes of text, from step 60", run.text)
 
@@ -100,7 +101,7 @@ def test_a_core_that_is_named_is_the_one_that_is_used() -> None:
     short = ["--moe", "--epochs", "1", "--stage", "2", "--target", "0", "--checkpoints="]
     values = {"deepspeed_launch_name": "bound", "deepspeed_launch_args": short}
     cores = ["--bind_cores_to_rank", "--bind_core_list", "1"]
-    run = playbook("launch", *extra("cifar10", **values, deepspeed_launch_launcher_args=cores)).done(change=True)
+    run = playbook("site", *extra("cifar10", **values, deepspeed_launch_launcher_args=cores)).done(change=True)
     assert re.search(r"cifar10: rank 0 on cores 1 of \d+, memory bind:\d", run.text), run.output[-3000:]
 
 

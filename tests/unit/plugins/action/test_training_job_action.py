@@ -210,6 +210,12 @@ def test_a_console_far_behind_jumps_ahead_and_says_so(shown: list[str]) -> None:
     assert any("bytes of the log are not shown" in line for line in shown)
 
 
+def test_ranks_that_nobody_saw_are_not_counted(shown: list[str]) -> None:
+    job = {"world_size_seen": None, "nodes_seen": None, "nodes_expected": 3}
+    Follower([reply("running", changed=True, job=job), reply("succeeded", job=job)]).run(task_vars=VARS)
+    assert shown[-1] == "Job digits succeeded: its command ended well on 3 node(s)."
+
+
 def test_another_run_in_its_place_is_an_error(shown: list[str]) -> None:
     action = Follower([reply("running", changed=True), reply("running", job={"run": 2})])
     with pytest.raises(AnsibleError, match=r"Job digits, run 1, was replaced meanwhile by somebody else's run\."):

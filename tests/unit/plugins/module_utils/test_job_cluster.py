@@ -264,9 +264,16 @@ def test_torchrun_is_judged_by_its_exit_codes(cluster: Callable[..., Cluster]) -
 
 def test_per_node_gets_its_place_in_the_environment(cluster: Callable[..., Cluster]) -> None:
     job = cluster('echo "$MASTER_ADDR $WORLD_SIZE $NODE_RANK $NNODES $NPROC_PER_NODE"', launcher="per_node").run()
-    assert job.end()["state"] == "succeeded"
+    state = job.end()
+    assert (state["state"], state["world_size_seen"], state["nodes_seen"]) == ("succeeded", 3, 3)
     assert "gpu1: 127.0.0.1 3 0 3 1" in job.log()
     assert "127.0.0.1 3 2 3 1" in (job.folder("gpu3") / "launcher.log").read_text()
+
+
+def test_ranks_that_a_script_starts_itself_are_not_made_up(cluster: Callable[..., Cluster]) -> None:
+    members = [{"name": name, "address": "127.0.0.1", "slots": [0, 1]} for name in NAMES]
+    state = cluster("true", launcher="per_node", members=members, world_size=6).run().end()
+    assert (state["state"], state["world_size_seen"], state["nodes_seen"]) == ("succeeded", None, None)
 
 
 RESUMING = {"resume": "auto", "restarts": 2, "resume_args": ["--from", "@tag@"], "backoff": 0.5, "node_wait": 20}
