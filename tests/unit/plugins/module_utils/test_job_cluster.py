@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import Place
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import SOURCES
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import survivors
 
@@ -270,10 +271,16 @@ def test_per_node_gets_its_place_in_the_environment(cluster: Callable[..., Clust
     assert "127.0.0.1 3 2 3 1" in (job.folder("gpu3") / "launcher.log").read_text()
 
 
-def test_ranks_that_a_script_starts_itself_are_not_made_up(cluster: Callable[..., Cluster]) -> None:
-    members = [{"name": name, "address": "127.0.0.1", "slots": [0, 1]} for name in NAMES]
-    state = cluster("true", launcher="per_node", members=members, world_size=6).run().end()
-    assert (state["state"], state["world_size_seen"], state["nodes_seen"]) == ("succeeded", None, None)
+@pytest.mark.parametrize(
+    ("launcher", "slots", "rank"), [("per_node", [3], 2), ("per_node", [0, 1], None), ("deepspeed", [3], None)]
+)
+def test_a_command_is_a_rank_where_it_starts_none(
+    tmp_path: Path, launcher: str, slots: list[int], rank: int | None
+) -> None:
+    members = [{"name": "gpu1", "address": "a", "slots": [0, 1]}, {"name": "gpu2", "address": "b", "slots": slots}]
+    spec = {"launcher": launcher, "members": members, "environment": {}}
+    (tmp_path / "spec.json").write_text(json.dumps({"spec": spec, "node": "gpu2"}))
+    assert Place(tmp_path).rank_itself() == rank
 
 
 RESUMING = {"resume": "auto", "restarts": 2, "resume_args": ["--from", "@tag@"], "backoff": 0.5, "node_wait": 20}
