@@ -9,10 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import (
-    HostsError,
-    refusal,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import HostsError, refusal
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import names_shown as shown
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_inventory import DEFAULT_SOURCE, entries
 

@@ -136,19 +136,9 @@ options:
     description: Permissions of the file, as for M(ansible.builtin.file).
     type: raw
     default: "0644"
-  looked:
-    description:
-      - Compare on the controller with what M(swarmspeed.cluster.node_facts), asked for the file's C(content), has
-        found in this run. Where nothing is to change the reply is the same and the node is not contacted; in every
-        other case the module runs there and judges by the file itself.
-      - Only for a task before which nothing can have written the file since that look. A loop or a second use of the
-        same path must not say it.
-      - Asynchronous and delegated tasks go to the node all the same, as do files that are not C(root)'s or are links,
-        and tasks that ask for other file attributes than O(mode) or give that in symbols.
-    type: bool
-    default: false
 extends_documentation_fragment:
   - ansible.builtin.files
+  - swarmspeed.cluster.looked
 attributes:
   check_mode:
     support: full
