@@ -27,6 +27,7 @@ INVENTORY = ROOT / "inventories" / "lab"
 ONE = "Preflight found 1 problem. Nothing was changed. 1. "
 """How a run begins its message when one thing is wrong."""
 
+LAB = os.environ.get("LAB_NAME", "swarmspeed")
 NODES = ("lab1", "lab2", "lab3")
 CLUSTER_ROOT = "/srv/swarmspeed/swarmspeed"
 ETC = f"{CLUSTER_ROOT}/etc"
@@ -204,7 +205,7 @@ def inspect(name: str, kind: str, what: str) -> dict[str, Any]:
 
 def image_archive() -> Path:
     """Return where a scenario leaves the training image for the next one of the same lab."""
-    return ROOT / ".cache" / f"{os.environ.get('LAB_NAME', 'swarmspeed')}-training-image.tar"
+    return ROOT / ".cache" / f"{LAB}-training-image.tar"
 
 
 def send(folder: Path, name: str, place: str) -> None:
@@ -254,6 +255,13 @@ def write_inventory(path: Path, managers: list[str], workers: list[str]) -> Path
     groups = {"managers": hosts(managers), "workers": hosts(workers)}
     path.write_text(json.dumps({"cluster": {"children": groups}}), encoding="utf-8")
     return path
+
+
+def network(action: str, *addresses: str) -> str:
+    """Cut the lab off from everything but itself and these addresses of it, count what tried to leave, or restore."""
+    script = ROOT / "molecule" / "default" / "network"
+    done = subprocess.run([script, action, LAB, *addresses], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def variables(**values: Any) -> tuple[str, str]:

@@ -105,6 +105,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             broken=broken,
             files=files,
             kind=kind,
+            text=text,
             bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
         )
 
@@ -186,6 +187,14 @@ def kind(path: str) -> str | None:
         return "file" if Path(path).is_file() else None
     except (OSError, ValueError):
         return None
+
+
+def text(path: str) -> str:
+    """Return what is in a file, empty where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def check_skips(skip: Iterable[str]) -> None:

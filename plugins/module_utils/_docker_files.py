@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._apt_pins import source_text
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+    CA_PATH,
     DOCKER,
     DROPIN_FOLDER,
     DROPIN_PATH,
@@ -28,7 +29,7 @@ def owned_files(asked: Request, host: Host, exact: bool) -> list[dict[str, Any]]
     proxy = proxy_environment(asked.proxy)
     wanted = sources_wanted(asked, host, exact)
     sources = _sources(asked, host) if wanted else ""
-    files: list[dict[str, Any]] = [{"path": DROPIN_FOLDER, "mode": "0755"}] if proxy else []
+    files: list[dict[str, Any]] = [{"path": DROPIN_FOLDER, "mode": "0755"}] if proxy or asked.ca else []
     files += [
         {
             # The unit's properties can be read by everybody, the file with the values by root alone.
@@ -42,6 +43,13 @@ def owned_files(asked: Request, host: Host, exact: bool) -> list[dict[str, Any]]
             "mode": "0600",
             "secret": True,
             "state": "present" if proxy else "absent",
+        },
+        {
+            # The engine reads the host's authorities once, when it starts: another one is another unit.
+            "path": CA_PATH,
+            "content": "# Kept by swarmspeed.cluster (host_ca_certificate)\n"
+            f"[Service]\nEnvironment=SWARMSPEED_CA={asked.ca}\n",
+            "state": "present" if asked.ca else "absent",
         },
         {"path": SOURCES_PATH, "content": sources, "state": "present" if wanted else "absent"},
     ]

@@ -17,6 +17,7 @@ SOURCES_PATH = "/etc/apt/sources.list.d/swarmspeed-docker.sources"
 DROPIN_FOLDER = "/etc/systemd/system/docker.service.d"
 DROPIN_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.conf"
 PROXY_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.env"
+CA_PATH = f"{DROPIN_FOLDER}/swarmspeed-ca.conf"
 STALE_SOURCES = ("/etc/apt/sources.list.d/docker.list", "/etc/apt/sources.list.d/docker.sources")
 """Where Docker's own instructions put it; two sources with different keys for one address make every apt-get fail."""
 
@@ -34,7 +35,10 @@ PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PRO
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked, by the variables of the role without its prefix. ``mtu`` is the underlay's."""
+    """What is asked, by the variables of the role without its prefix.
+
+    ``mtu`` is the underlay's, ``ca`` the hash of the certificate authority that the host was given, empty for none.
+    """
 
     source: str = DISTRIBUTION
     version: str = ""
@@ -47,6 +51,7 @@ class Request:
     repository_key: str = ""
     swarm: bool = True
     mtu: int = 1500
+    ca: str = ""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_files i
     sources_wanted,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+    CA_PATH,
     DOCKER,
     DROPIN_PATH,
     LOCKED,
@@ -139,6 +140,8 @@ def restart_reasons(host: Host, keys: Sequence[str], files: Sequence[Mapping[str
         reasons.append(f"{', '.join(keys)} in {CONFIG_PATH} (docker_daemon_config)")
     if any(differs(entry, host) for entry in files if entry["path"] in (DROPIN_PATH, PROXY_PATH)):
         reasons.append("its proxy (docker_proxy)")
+    if any(differs(entry, host) for entry in files if entry["path"] == CA_PATH):
+        reasons.append("a certificate authority (host_ca_certificate)")
     if version:
         reasons.append(f"version {version} (docker_version)")
     return reasons

@@ -41,6 +41,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_over
     check_overlay_network,
     check_overlay_subnet,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_proxy import check_proxies
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_swarm import check_foreign_swarm
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import Wanted
 
@@ -259,6 +260,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "systemd": check_systemd,
     "python": check_python,
     "clock": check_clock,
+    "proxy": lambda facts: check_proxies(facts.sections("proxies")),
     "disk": check_disk,
     "image": check_image,
     "foreign_swarm": _check_foreign_swarm,

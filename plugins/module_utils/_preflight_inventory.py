@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_netw
     check_overlay_values,
     check_swarm_values,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_proxy import CERTIFICATE, check_certificate
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecs, Unknown
 
 GROUPS = ("cluster", "managers", "workers")
@@ -62,7 +63,8 @@ class Inventory:
     By host, ``hosts`` holds the variables that the user set and whose values are known by now, ``names`` the names of
     all that the user set, also where a template cannot be evaluated yet, and ``broken`` why a template fails.
     ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
-    None. ``files`` are paths by variable name; ``kind`` tells ``file``, ``directory`` and None (missing) apart.
+    None. ``files`` are paths by variable name; ``kind`` tells ``file``, ``directory`` and None (missing) apart, and
+    ``text`` returns what is in one.
     ``bundle`` works out what speaks against the offline bundle, which takes a while where it is large.
     """
 
@@ -75,6 +77,7 @@ class Inventory:
     broken: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
     kind: Callable[[str], str | None] = lambda _path: None
+    text: Callable[[str], str] = lambda _path: ""
     bundle: Callable[[], Iterable[Problem]] = tuple
 
     def members(self, group: str) -> list[str]:
@@ -296,6 +299,13 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
             yield Problem(name, f"{path} on the controller is a {kind}, not a {wanted}", "correct the path")
 
 
+def check_ca_certificate(inventory: Inventory) -> Iterator[Problem]:
+    """The file of a certificate authority holds what it should; that it is there is another check."""
+    path = inventory.files.get(CERTIFICATE)
+    if isinstance(path, str) and path and inventory.kind(path) == "file":
+        yield from check_certificate(path, inventory.text(path))
+
+
 def check_bundle(inventory: Inventory) -> Iterator[Problem]:
     """The offline bundle is whole, and was made for these values of the variables."""
     yield from inventory.bundle()
@@ -369,5 +379,6 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "variable_values": check_variable_values,
     "nccl_env": check_nccl,
     "files": check_files,
+    "ca_certificate": check_ca_certificate,
     "bundle": check_bundle,
 }

@@ -71,6 +71,12 @@ options:
     type: list
     elements: str
     default: []
+  proxies:
+    description:
+      - HTTP proxies by the variable that names each, to be asked whether they let this host through. Five seconds are
+        spent on each at most.
+    type: dict
+    default: {}
   docker_socket:
     description: The socket of the Docker engine.
     type: path
@@ -189,6 +195,12 @@ ansible_facts:
               pip and git name (each with the file), and C(resolved), the addresses of each name asked for.
           type: dict
           returned: always
+        proxies:
+          description:
+            - By variable what the proxy answered. Its C(address), whether a user was C(given), C(status) and C(schemes) of
+              the answer, or the C(error).
+          type: dict
+          returned: always
         held:
           description: Those of the packages asked for that are on hold.
           type: list
@@ -247,6 +259,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import
     system_facts,
     tree_digests,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._proxy_io import SystemProxyIO, gather_proxies
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._services_io import (
     SystemServicesIO,
     gather_esp,
@@ -295,6 +308,7 @@ def main() -> None:
             "sysctls": {"type": "list", "elements": "str", "default": []},
             "jobs": {"type": "path"},
             "resolve": {"type": "list", "elements": "str", "default": []},
+            "proxies": {"type": "dict", "default": {}, "no_log": True},
             "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "driver_kernel": {"type": "str", "default": ""},
             "sysfs_root": {"type": "path", "default": "/sys"},
@@ -303,6 +317,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     asked = module.params
+    # An address without a user is no secret, and would be made unreadable wherever else it stands.
+    module.no_log_values -= {url for url in asked["proxies"].values() if "@" not in str(url)}
     mistake = _mistake(asked)
     if mistake:
         module.fail_json(msg=mistake)
@@ -332,6 +348,7 @@ def main() -> None:
             "driver": _driver(gpu, asked["driver_kernel"] or system["kernel"]),
             "fabric": gather_fabric(SystemFabricIO(), gpu),
             "services": gather_services(services, asked["resolve"]),
+            "proxies": gather_proxies(SystemProxyIO(), services, asked["proxies"]),
             "docker": docker,
             "held": held_facts(asked["packages"]),
             "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"]),

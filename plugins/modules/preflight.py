@@ -15,9 +15,9 @@ description:
   - Collects all problems and fails once, with a numbered list of lines C(host or variable, what is wrong, remedy).
   - The stage V(inventory) needs no connection. Its checks are C(groups), C(managers), C(names), C(network_mode),
     C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots), C(variable_names),
-    C(variable_values), C(nccl_env), C(files) and C(bundle).
+    C(variable_values), C(nccl_env), C(files), C(ca_certificate) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
-    C(distribution), C(systemd), C(python), C(clock), C(disk), C(image), C(foreign_swarm),
+    C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm),
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
     C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(docker),
     C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,17 +15,25 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.journey import JOBS, ONE, ROOT, Run, inspect, job, lab_inventory, node, on, playbook, variables
+from tests.journey import (
+    JOBS,
+    LAB,
+    ONE,
+    ROOT,
+    Run,
+    inspect,
+    job,
+    lab_inventory,
+    network,
+    node,
+    on,
+    playbook,
+    variables,
+)
 
-LAB = os.environ.get("LAB_NAME", "swarmspeed")
 BUNDLE = Path(os.environ.get("OFFLINE_BUNDLE") or ROOT / ".cache" / f"{LAB}-bundle")
 HOSTS = tuple(lab_inventory()["_meta"]["hostvars"])
 AGAIN = "Remedy: run bundle.yml again where there is internet"
-
-
-def network(action: str) -> str:
-    script = ROOT / "molecule/offline/network"
-    return subprocess.run([script, action, LAB], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def site(**values: Any) -> Run:

@@ -1,0 +1,132 @@
+"""The password is in no output, no list of processes, no log, no file that others may read, and no image."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from lab import GIVEN, HOSTS, PASSWORD
+
+from tests.journey import Run, node, on, playbook, site, ssh, variables
+
+LOUD = ("-vvv", "--diff")
+CONFIGURED = "/etc/apt/apt.conf.d/80swarmspeed-proxy /etc/xdg/pip/pip.conf"
+OTHER = variables(
+    training_image_python_packages=["scikit-learn", "tomli"], training_image_repository="swarmspeed/other"
+)
+"""Another image: all but the last step of its build comes from the engine's cache, and pip goes out for that one."""
+
+
+def forms() -> list[str]:
+    """Return the password as it is, and as base64 has it, at each of the three places that a text can begin at."""
+    assert len(PASSWORD) == 24
+    shifted = (base64.b64encode(b"-" * shift + PASSWORD.encode()).decode()[4:-4] for shift in range(3))
+    return [PASSWORD, *shifted]
+
+
+def seen(text: str) -> list[str]:
+    joined = "".join(text.split())
+    return [form for form in forms() if form in joined]
+
+
+@pytest.fixture(scope="module")
+def processes() -> list[str]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def busy(processes: list[str]) -> Run:
+    """A run that writes all files with the password anew, and builds an image."""
+    for name in HOSTS:
+        on(name, f"rm {CONFIGURED}")
+    ended = threading.Event()
+
+    def sample() -> None:
+        while not ended.wait(0.3):
+            processes.extend(node(name).run("ps axww -o args").stdout for name in HOSTS)
+            processes.append(subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True).stdout)
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        return site("--tags", "host,docker,training_image", *LOUD, *GIVEN, *OTHER)
+    finally:
+        ended.set()
+        sampler.join()
+
+
+def test_the_busy_run_did_what_it_was_to_do(busy: Run) -> None:
+    busy.done(change=True)
+    for name in HOSTS:
+        assert PASSWORD in on(name, f"cat {CONFIGURED}")
+    assert "tomli" in on("lab1", "docker run --rm $(docker images -q swarmspeed/other) pip list")
+
+
+def test_it_printed_no_password(busy: Run) -> None:
+    assert "Build the image" in busy.output
+    assert seen(busy.output) == []
+
+
+def test_no_process_showed_it(busy: Run, processes: list[str]) -> None:
+    assert sum("pip install" in listed for listed in processes) > 0  # sampled while the image was built
+    assert seen("\n".join(processes)) == []
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_no_log_of_a_node_has_it(busy: Run, name: str) -> None:
+    log = on(
+        name,
+        "journalctl --no-pager --output cat; cat /var/log/apt/*.log /var/log/dpkg.log /var/log/syslog 2>/dev/null || true",
+    )
+    assert "ansible" in log
+    assert seen(log) == []
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
+    """Nor one in a folder that is closed to them: modes of the files themselves count. Layers are looked at elsewhere."""
+    look = "find / /run /tmp -xdev -path /var/lib/docker -prune -o -type f {} -size -50M -print0 | xargs -0 grep -lF {} || true"
+    assert on(name, look.format("-perm -004", PASSWORD)) == ""
+    # The same look finds those that are for root alone.
+    closed = set(on(name, look.format("-perm 600", PASSWORD)).split())
+    assert {*CONFIGURED.split(), "/etc/systemd/system/docker.service.d/swarmspeed-proxy.env"} <= closed
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_no_image_and_no_container_has_it(busy: Run, name: str) -> None:
+    images = on(name, "docker images --all --quiet --no-trunc | sort -u").split()
+    assert images
+    told = on(
+        name,
+        "docker images -aq | sort -u | xargs docker inspect; docker images -aq | sort -u | xargs -n1 docker history --no-trunc",
+    )
+    told += on(name, "docker ps -aq | xargs --no-run-if-empty docker inspect; docker info; systemctl show docker")
+    assert seen(told) == []
+
+
+def test_no_layer_has_it(busy: Run) -> None:
+    """Also the layers of the stage in which pip ran, which stay in the engine's cache."""
+    images = " ".join(
+        on("lab1", "docker images --all --quiet --filter dangling=true; docker images -q swarmspeed/other").split()
+    )
+    command = f"docker save {images} | grep --text --count --fixed-strings -e {PASSWORD} -e {forms()[1]}"
+    found = subprocess.run(ssh("lab1", command), capture_output=True, text=True, timeout=600, check=False)
+    assert (found.stdout.strip(), found.returncode) == ("0", 1), found.stderr
+
+
+def test_the_idle_run_prints_none_either() -> None:
+    run = site(*LOUD, *GIVEN).done(change=False)
+    assert seen(run.output) == []
+    assert seen(playbook("verify", *LOUD, *GIVEN).done(change=False).output) == []
+
+
+def test_the_other_image_goes() -> None:
+    for name in HOSTS:
+        on(name, "docker images -q swarmspeed/other | xargs --no-run-if-empty docker rmi --force")

@@ -1,0 +1,191 @@
+"""A proxy that refuses, a mirror that answers with a web page, an authority that nobody knows: one sentence each."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from lab import GIVEN, HOSTS, OUTSIDE, PASSWORD, PROXY, variables, with_password
+
+from tests import journey
+from tests.journey import ONE, Run, network, node, on, site, snapshot
+
+REFUSES = f"the proxy {PROXY}:3128 does not accept this user and password (407). Remedy: correct them: "
+WANTS = f"the proxy {PROXY}:3128 wants a user and a password (407), and none is given. Remedy: write them into"
+IN_THE_BUILD = "lab1: the image was not built. "
+REFUSED = "the proxy does not accept user and password, or was given none (407). Remedy: correct {}: http://"
+UNKNOWN = f"the certificate of {OUTSIDE}:8445 is by an authority that is not known there, mostly the company's own."
+HTML = "answers with a web page (HTML), as a login page or a wrong address does. Remedy: look at what it says"
+SMALL = {"training_image_repository": "swarmspeed/trouble", "training_image_torch": "einops"}
+UNASKED = {"preflight_skip": ["proxy"]}
+"""Without preflight's question to the proxy: what each program says of it then."""
+
+
+def wrong(name: str, password: str) -> Any:
+    value = variables()[name]
+    if isinstance(value, dict):
+        return {key: with_password(url, password) for key, url in value.items()}
+    return with_password(value, password)
+
+
+def run(*arguments: str, **values: Any) -> Run:
+    found = site(*arguments, *GIVEN, *journey.variables(**values))
+    assert PASSWORD not in found.output
+    return found
+
+
+def images() -> dict[str, list[str]]:
+    """Return what each engine has, unnamed images and containers among it."""
+    look = "docker images --all --quiet --no-trunc | sort -u; docker ps --all --quiet --no-trunc; ls -A /srv/swarmspeed/swarmspeed"
+    return {name: on(name, look).splitlines() for name in HOSTS}
+
+
+@contextmanager
+def nothing_changed() -> Iterator[None]:
+    before = snapshot(), images()
+    yield
+    assert (snapshot(), images()) == before
+    assert network("count") == "0"
+
+
+@pytest.mark.parametrize(
+    ("password", "said"),
+    [("wrong-QQ71", REFUSES), ("", WANTS)],
+)
+@pytest.mark.parametrize("variable", ["host_apt_proxy", "host_pip_proxy", "docker_proxy", "training_image_proxy"])
+def test_a_proxy_that_refuses_is_found_before_anything_is_changed(variable: str, password: str, said: str) -> None:
+    named = {"docker_proxy": "docker_proxy.http, docker_proxy.https"}.get(variable, variable)
+    with nothing_changed():
+        found = run(**{variable: wrong(variable, password)})
+        found.refused(f"{ONE}{', '.join(HOSTS)}: {named}: {said}")
+        assert "QQ71" not in found.output
+
+
+def test_one_proxy_in_all_variables_is_one_problem() -> None:
+    names = ("host_apt_proxy", "host_pip_proxy", "docker_proxy", "training_image_proxy")
+    with nothing_changed():
+        run(**{name: wrong(name, "wrong-QQ71") for name in names}).refused(
+            f"{ONE}{', '.join(HOSTS)}: host_apt_proxy, host_pip_proxy, docker_proxy.http, docker_proxy.https, "
+            f"training_image_proxy: {REFUSES}"
+        )
+
+
+def test_apt_that_is_refused() -> None:
+    """The file that apt reads is written before apt is asked: it is all that changes, and is right again below."""
+    found = run(
+        "--tags", "host", host_apt_proxy=wrong("host_apt_proxy", "wrong-QQ71"), host_packages=["tree"], **UNASKED
+    )
+    found.refused("lab1: apt could not install packages. " + REFUSED.format("host_apt_proxy"))
+    assert "QQ71" not in found.output
+    assert node("lab1").run("dpkg -s tree").rc != 0
+    run("--tags", "host").done(change=True)
+
+
+def test_pip_that_is_refused_in_the_build() -> None:
+    with nothing_changed():
+        found = run(
+            "--tags",
+            "training_image",
+            training_image_proxy=wrong("training_image_proxy", "wrong-QQ71"),
+            **SMALL,
+            **UNASKED,
+        )
+        found.refused(IN_THE_BUILD + REFUSED.format("training_image_proxy"))
+        assert "QQ71" not in found.output
+
+
+def test_pip_that_meets_an_authority_that_nobody_knows() -> None:
+    index = {"training_image_torch_index": f"https://{OUTSIDE}:8445/index/"}
+    with nothing_changed():
+        run("--tags", "training_image", **SMALL, **index).refused(
+            IN_THE_BUILD + UNKNOWN, "Remedy: give that authority's certificate in host_ca_certificate."
+        )
+
+
+def test_an_index_that_answers_with_a_login_page() -> None:
+    index = {"training_image_torch_index": f"https://{OUTSIDE}:8444/index/"}
+    with nothing_changed():
+        run("--tags", "training_image", **SMALL, **index).refused(
+            IN_THE_BUILD + "the package index has nothing under that name, as a wrong address or a login page has. "
+            "Remedy: correct training_image_torch_index"
+        )
+
+
+def pulled(image: str, **values: Any) -> Run:
+    return run("--tags", "training_image", training_image_source="pull", training_image_name=image, **values)
+
+
+def test_an_image_of_the_companys_own_registry_is_pulled_through_the_proxy() -> None:
+    """The other way round: with the authority that was given it works, so what follows fails for its own reason."""
+    image = f"{OUTSIDE}:8443/lab/tiny:1"
+    pulled(image).done(change=True)
+    for name in HOSTS:
+        on(name, f"docker rmi {image}")
+
+
+def test_a_registry_of_an_authority_that_nobody_knows() -> None:
+    with nothing_changed():
+        pulled(f"{OUTSIDE}:8445/lab/tiny:1").refused(
+            f"lab1: the image {OUTSIDE}:8445/lab/tiny:1 was not pulled. {UNKNOWN}"
+        )
+
+
+def test_a_registry_that_answers_with_a_login_page() -> None:
+    with nothing_changed():
+        pulled(f"{OUTSIDE}:8444/lab/tiny:1").refused(
+            f"lab1: the image {OUTSIDE}:8444/lab/tiny:1 was not pulled. ", HTML
+        )
+
+
+def test_a_mirror_that_answers_with_a_login_page() -> None:
+    """The engine goes on to its own registry, which no lab reaches, and says nothing of the mirror but in its journal."""
+    mirror = {"docker_daemon_config": {"registry-mirrors": [f"https://{OUTSIDE}:8444"]}}
+    run("--tags", "docker", **mirror).done(change=True)
+    try:
+        with nothing_changed():
+            pulled("lab/tiny:1", **mirror).refused(
+                "lab1: the image lab/tiny:1 was not pulled. ", HTML, "registry-mirrors"
+            )
+    finally:
+        run("--tags", "docker", docker_daemon_config={"registry-mirrors": None}).done(change=True)
+
+
+def test_an_engine_that_the_proxy_refuses() -> None:
+    """Its proxy is changed by hand: by variables it would be found before, and needs a restart."""
+    path = "/etc/systemd/system/docker.service.d/swarmspeed-proxy.env"
+    with journey.condition(
+        "lab1",
+        f"cp -p {path} /root/kept && sed -i 's/{PASSWORD}/wrong-QQ71/' {path} && systemctl restart docker",
+        f"mv /root/kept {path} && systemctl restart docker",
+    ):
+        found = pulled(f"{OUTSIDE}:8443/lab/tiny:1", **UNASKED)
+        found.refused(f"lab1: the image {OUTSIDE}:8443/lab/tiny:1 was not pulled. {REFUSED.format('docker_proxy')}")
+        assert "QQ71" not in found.output
+    for name in HOSTS:
+        node(name).run(f"docker rmi {OUTSIDE}:8443/lab/tiny:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nothing of that kind", "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----). Remedy: "),
+        ("-----BEGIN PRIVATE KEY-----", "holds a private key, which every account on the nodes could read then. "),
+    ],
+)
+def test_a_file_that_is_no_certificate(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "ca.crt"
+    path.write_text(text, encoding="utf-8")
+    with nothing_changed():
+        run(host_ca_certificate=str(path)).refused(f"{ONE}host_ca_certificate: {path} {said}")
+
+
+def test_after_all_this_nothing_is_to_be_repaired() -> None:
+    run().done(change=False, nodes=HOSTS)
+    assert network("count") == "0"
