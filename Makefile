@@ -9,7 +9,7 @@ LAB_PURGE ?= 0
 ROUNDS ?= 5
 # The scenarios of `make test`, in an order that works: site must meet nodes that have nothing yet. `make test-all` adds the others.
 CI_SCENARIOS ?= smoke site galaxy
-MORE_SCENARIOS ?= distribution host_network examples faults fabric gpu_host driver_packages offline
+MORE_SCENARIOS ?= distribution host_network examples faults fabric gpu_host driver_packages offline proxy
 # The releases of DeepSpeed that hostfile and ds_config are compared with.
 ORACLE_RELEASES ?= 0.15.4 0.16.9 0.17.6 0.18.9 0.19.8
 export LAB_NAME LAB_NODES LAB_PURGE ORACLE_RELEASES

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from lab import ADDRESSES, GIVEN, HOSTS, OUTSIDE, PROXY, entries
-
 from tests.journey import JOBS, inspect, job, network, node, on, playbook, site
+from tests.proxy_journey import ADDRESSES, GIVEN, HOSTS, OUTSIDE, PROXY, entries
 
 
 def test_no_node_tried_to_leave() -> None:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import base64
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from lab import GIVEN, HOSTS, PASSWORD
-
 from tests.journey import Run, node, on, playbook, site, ssh, variables
+from tests.proxy_journey import GIVEN, HOSTS, PASSWORD
 
 LOUD = ("-vvv", "--diff")
 CONFIGURED = "/etc/apt/apt.conf.d/80swarmspeed-proxy /etc/xdg/pip/pip.conf"
@@ -48,10 +43,12 @@ def busy(processes: list[str]) -> Run:
         on(name, f"rm {CONFIGURED}")
     ended = threading.Event()
 
+    mine = ["ps", "axww", "-o", "args"]
+
     def sample() -> None:
         while not ended.wait(0.3):
             processes.extend(node(name).run("ps axww -o args").stdout for name in HOSTS)
-            processes.append(subprocess.run(["ps", "axww", "-o", "args"], capture_output=True, text=True).stdout)
+            processes.append(subprocess.run(mine, capture_output=True, text=True, check=True).stdout)
 
     sampler = threading.Thread(target=sample)
     sampler.start()
@@ -81,18 +78,17 @@ def test_no_process_showed_it(busy: Run, processes: list[str]) -> None:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_log_of_a_node_has_it(busy: Run, name: str) -> None:
-    log = on(
-        name,
-        "journalctl --no-pager --output cat; cat /var/log/apt/*.log /var/log/dpkg.log /var/log/syslog 2>/dev/null || true",
-    )
+    files = "/var/log/apt/*.log /var/log/dpkg.log /var/log/syslog"
+    log = on(name, f"journalctl --no-pager --output cat; cat {files} 2>/dev/null; true")
     assert "ansible" in log
     assert seen(log) == []
 
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
-    """Nor one in a folder that is closed to them: modes of the files themselves count. Layers are looked at elsewhere."""
-    look = "find / /run /tmp -xdev -path /var/lib/docker -prune -o -type f {} -size -50M -print0 | xargs -0 grep -lF {} || true"
+    """The modes of the files themselves count, though a folder be closed. Layers are looked at elsewhere."""
+    found = "find / /run /tmp -xdev -path /var/lib/docker -prune -o -type f {} -size -50M -print0"
+    look = found + " | xargs -0 grep -lF {} || true"
     assert on(name, look.format("-perm -004", PASSWORD)) == ""
     # The same look finds those that are for root alone.
     closed = set(on(name, look.format("-perm 600", PASSWORD)).split())
@@ -103,10 +99,8 @@ def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
 def test_no_image_and_no_container_has_it(busy: Run, name: str) -> None:
     images = on(name, "docker images --all --quiet --no-trunc | sort -u").split()
     assert images
-    told = on(
-        name,
-        "docker images -aq | sort -u | xargs docker inspect; docker images -aq | sort -u | xargs -n1 docker history --no-trunc",
-    )
+    of_all = "docker images --all --quiet | sort -u | xargs --no-run-if-empty"
+    told = on(name, f"{of_all} docker inspect; {of_all} --max-args=1 docker history --no-trunc")
     told += on(name, "docker ps -aq | xargs --no-run-if-empty docker inspect; docker info; systemctl show docker")
     assert seen(told) == []
 

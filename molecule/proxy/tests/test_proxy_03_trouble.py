@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +9,9 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from lab import GIVEN, HOSTS, OUTSIDE, PASSWORD, PROXY, variables, with_password
-
 from tests import journey
 from tests.journey import ONE, Run, network, node, on, site, snapshot
+from tests.proxy_journey import GIVEN, HOSTS, OUTSIDE, PASSWORD, PROXY, variables, with_password
 
 REFUSES = f"the proxy {PROXY}:3128 does not accept this user and password (407). Remedy: correct them: "
 WANTS = f"the proxy {PROXY}:3128 wants a user and a password (407), and none is given. Remedy: write them into"
@@ -43,8 +39,8 @@ def run(*arguments: str, **values: Any) -> Run:
 
 def images() -> dict[str, list[str]]:
     """Return what each engine has, unnamed images and containers among it."""
-    look = "docker images --all --quiet --no-trunc | sort -u; docker ps --all --quiet --no-trunc; ls -A /srv/swarmspeed/swarmspeed"
-    return {name: on(name, look).splitlines() for name in HOSTS}
+    look = "docker images --all --quiet --no-trunc | sort -u; docker ps --all --quiet --no-trunc"
+    return {name: on(name, f"{look}; ls -A {journey.CLUSTER_ROOT}").splitlines() for name in HOSTS}
 
 
 @contextmanager
@@ -145,7 +141,7 @@ def test_a_registry_that_answers_with_a_login_page() -> None:
 
 
 def test_a_mirror_that_answers_with_a_login_page() -> None:
-    """The engine goes on to its own registry, which no lab reaches, and says nothing of the mirror but in its journal."""
+    """The engine goes on to its own registry, which no lab reaches, and tells of the mirror in its journal alone."""
     mirror = {"docker_daemon_config": {"registry-mirrors": [f"https://{OUTSIDE}:8444"]}}
     run("--tags", "docker", **mirror).done(change=True)
     try:

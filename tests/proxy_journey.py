@@ -1,17 +1,15 @@
-"""What the tests behind the proxy share: what was given, what the proxy's log says, and who knows the password."""
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the tests of the scenario proxy share: what was given, what the proxy's log says, and who knows the password."""
 
 from __future__ import annotations
 
 import json
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-# pytest puts this folder into the path, and not the checkout.
-sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.journey import LAB, ROOT, lab_inventory
 
