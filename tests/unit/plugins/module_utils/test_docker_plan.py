@@ -14,6 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io imp
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config import merge
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_files import proxy_environment
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+    CA_PATH,
     DROPIN_PATH,
     PACKAGES,
     PROXY_PATH,
@@ -461,6 +462,21 @@ def test_the_proxy_is_in_a_file_of_its_own_that_root_alone_reads() -> None:
     assert plan(same)["restart_reasons"] == ["its proxy (docker_proxy)"]
     assert plan(host(packages=DEBIAN, files={PROXY_PATH: ABSENT}))["restart_reasons"] == []
     assert "/etc/systemd/system/docker.service.d" not in [entry["path"] for entry in plan(facts)["files"]]
+
+
+def test_another_certificate_authority_is_another_unit_as_the_engine_reads_them_when_it_starts() -> None:
+    facts = host(packages=DEBIAN, docker=running("job"))
+    found = plan(facts, ca="abc")
+    files = {entry["path"]: entry for entry in found["files"]}
+    assert files[CA_PATH]["content"].endswith("[Service]\nEnvironment=SWARMSPEED_CA=abc\n")
+    assert files["/etc/systemd/system/docker.service.d"]["mode"] == "0755"
+    assert found["restart_reasons"] == ["a certificate authority (host_ca_certificate)"]
+    assert found["in_the_way"] == ["job"]
+    there = {CA_PATH: {"exists": True, "sha256": hashlib.sha256(files[CA_PATH]["content"].encode()).hexdigest()}}
+    same = host(packages=DEBIAN, docker=running("job"), files=there)
+    assert plan(same, ca="abc")["restart_reasons"] == []
+    assert plan(same, ca="other")["restart_reasons"] == plan(same)["restart_reasons"] == found["restart_reasons"]
+    assert plan(facts)["restart_reasons"] == []
 
 
 def test_what_systemd_would_take_for_its_own_is_escaped() -> None:

@@ -103,6 +103,19 @@ def test_no_secret_and_no_join_token_is_in_the_result(
     assert '"cluster_id": "c1"' in shown  # the swarm that carries the tokens was read
 
 
+def test_a_proxys_password_is_nowhere_in_the_result(
+    bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Port 9 of this machine is nobody's. Ansible adds what a module was given to its result."""
+    plain, secret = "http://127.0.0.1:9", "http://me:hunter2@127.0.0.1:9"
+    result = run(capsys, proxies={"host_apt_proxy": secret, "host_pip_proxy": plain})
+    found = result["ansible_facts"]["swarmspeed"]["proxies"]
+    assert (found["host_apt_proxy"]["given"], found["host_pip_proxy"]["given"]) == (True, False)
+    assert found["host_apt_proxy"]["error"] and found["host_apt_proxy"]["address"] == "127.0.0.1:9"
+    assert "hunter2" not in json.dumps(result)
+    assert result["invocation"]["module_args"]["proxies"]["host_pip_proxy"] == plain
+
+
 def test_a_bare_host_is_no_failure(bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     bare.setattr(node_facts, "SocketEngine", NoEngine)
     result = run(capsys)
