@@ -93,7 +93,7 @@ def test_pip_that_is_refused_in_the_build() -> None:
             **SMALL,
             **UNASKED,
         )
-        found.refused(IN_THE_BUILD + REFUSED.format("training_image_proxy"))
+        found.refused(IN_THE_BUILD + REFUSED.format("training_image_proxy (for the base image docker_proxy)"))
         assert "QQ71" not in found.output
 
 
