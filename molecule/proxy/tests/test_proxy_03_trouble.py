@@ -40,7 +40,7 @@ def run(*arguments: str, **values: Any) -> Run:
 def images() -> dict[str, list[str]]:
     """Return what each engine has, unnamed images and containers among it."""
     look = "docker images --all --quiet --no-trunc | sort -u; docker ps --all --quiet --no-trunc"
-    return {name: on(name, f"{look}; ls -A {journey.CLUSTER_ROOT}").splitlines() for name in HOSTS}
+    return {name: on(name, f"{look}; ls -A {journey.CLUSTER_ROOT} || true").splitlines() for name in HOSTS}
 
 
 @contextmanager
