@@ -197,8 +197,8 @@ ansible_facts:
           returned: always
         proxies:
           description:
-            - By variable what the proxy answered. Its C(address), whether a user was C(given), C(status) and C(schemes) of
-              the answer, or the C(error).
+            - By variable what the proxy answered. Its C(address), whether a user was C(given), C(status) and
+              C(schemes) of the answer, or the C(error).
           type: dict
           returned: always
         held:
