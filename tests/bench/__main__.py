@@ -16,7 +16,7 @@ import time
 import yaml
 
 from tests.bench.registry import REGISTRY, Row, keep, table
-from tests.journey import ROOT, site
+from tests.journey import ROOT, lab_inventory, site
 
 # Importing them registers what they measure.
 for module in ("playbooks", "launch", "verify", "network", "distribution"):
@@ -45,8 +45,9 @@ def main() -> None:
     for name, measure in chosen.items():
         found[name] = measure(asked.rounds)
         print("\n".join(table(name, found[name])), flush=True)
+        nodes = len(lab_inventory()["_meta"]["hostvars"])
         for path in (RESULT, HISTORY) if asked.release else (RESULT,):
-            keep(path, asked.rounds, {name: found[name]})
+            keep(path, asked.rounds, nodes, {name: found[name]})
     print(f"Seconds unless said otherwise, {asked.rounds} rounds in turn. All values: {RESULT}")
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import time
@@ -61,9 +60,8 @@ def first_site(rounds: int) -> list[Row]:
     roles: dict[str, float] = {}
     for role, dummy, took in tasks:
         roles[role or "the playbook itself"] = roles.get(role or "the playbook itself", 0.0) + took
-    nodes = os.environ.get("LAB_NODES", "3")
     return [
-        Row(f"site.yml, first run, {nodes} nodes", [seconds]),
+        Row("site.yml, first run", [seconds]),
         *(Row(f"role {role}", [took]) for role, took in sorted(roles.items(), key=lambda item: -item[1])),
         *(Row(f"task {task}", [took], note=role) for role, task, took in tasks[:SHOWN]),
     ]

@@ -85,14 +85,14 @@ def machine() -> str:
     return f"{os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
 
 
-def keep(path: Path, rounds: int, found: dict[str, list[Row]]) -> None:
-    """Write all rows, with every value, as JSON. Measurements of an earlier run that were not made now stay."""
+def keep(path: Path, rounds: int, nodes: int, found: dict[str, list[Row]]) -> None:
+    """Write all rows, with every value, as JSON. Measurements that were not made now, or with other nodes, stay."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         known = {}
     for name, rows in found.items():
-        known[name] = {
+        known[f"{name}, {nodes} nodes"] = {
             "rounds": rounds,
             "machine": machine(),
             "rows": [{**asdict(row), "median": row.median} for row in rows],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 
 import pytest
 from ansible_collections.swarmspeed.cluster.tests.bench.playbooks import profile
 from ansible_collections.swarmspeed.cluster.tests.bench.registry import Registry, Row, keep, table
 
+ROOT = Path(__file__).parents[3]
 ROWS = [
     Row("launch.yml", [14.0, 13.0, 18.0], floor="by hand"),
     Row("by hand", [12.0, 10.0, 11.0]),
@@ -44,10 +47,11 @@ def test_what_is_not_asked_for_is_not_measured() -> None:
 
 def test_every_value_is_kept_beside_those_of_other_measurements(tmp_path: Path) -> None:
     path = tmp_path / "new" / "bench.json"
-    keep(path, 3, {"launch": ROWS[:1], "site": ROWS[1:2]})
-    keep(path, 5, {"site": [Row("by hand", [1.0])]})
+    keep(path, 3, 3, {"launch": ROWS[:1], "site": ROWS[1:2]})
+    keep(path, 5, 3, {"site": [Row("by hand", [1.0])]})
+    keep(path, 5, 12, {"site": [Row("by hand", [2.0])]})
     kept = json.loads(path.read_text())
-    assert kept["launch"]["rows"] == [
+    assert kept["launch, 3 nodes"]["rows"] == [
         {
             "name": "launch.yml",
             "values": [14.0, 13.0, 18.0],
@@ -57,8 +61,31 @@ def test_every_value_is_kept_beside_those_of_other_measurements(tmp_path: Path) 
             "median": 14.0,
         }
     ]
-    assert (kept["site"]["rounds"], kept["site"]["rows"][0]["values"]) == (5, [1.0])
+    assert (kept["site, 3 nodes"]["rounds"], kept["site, 3 nodes"]["rows"][0]["values"]) == (5, [1.0])
+    assert kept["site, 12 nodes"]["rows"][0]["values"] == [2.0]
     assert [file.name for file in path.parent.iterdir()] == ["bench.json"]
+
+
+HISTORY, PAGE = ROOT / "docs" / "bench", ROOT / "docs" / "performance.md"
+SHOWN = re.compile(r"<!-- BENCH: (?P<version>\S+) (?P<key>.+?) -->\n```text\n.*?```", re.S)
+
+
+def test_the_page_shows_the_history_as_it_is() -> None:
+    """After new figures: ``WRITE_PERFORMANCE=1 pytest tests/unit/lab/test_bench.py``."""
+
+    def block(found: re.Match[str]) -> str:
+        kept = json.loads((HISTORY / f"{found['version']}.json").read_text(encoding="utf-8"))[found["key"]]
+        rows = [Row(**{name: value for name, value in row.items() if name not in {"median"}}) for row in kept["rows"]]
+        lines = "\n".join(table(found["key"], rows))
+        return f"<!-- BENCH: {found['version']} {found['key']} -->\n```text\n{lines}\n```"
+
+    page = PAGE.read_text(encoding="utf-8")
+    wanted, blocks = SHOWN.subn(block, page)
+    assert blocks >= 4
+    if os.environ.get("WRITE_PERFORMANCE"):
+        PAGE.write_text(wanted, encoding="utf-8")
+        return
+    assert wanted == page
 
 
 def test_the_tasks_of_a_run_that_was_profiled() -> None:
