@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
+import threading
 import time
+from pathlib import Path
 
 from tests.bench.registry import REGISTRY, Row
 from tests.journey import INVENTORY, ROOT, command, environment, site
@@ -64,6 +67,51 @@ def first_site(rounds: int) -> list[Row]:
         Row("site.yml, first run", [seconds]),
         *(Row(f"role {role}", [took]) for role, took in sorted(roles.items(), key=lambda item: -item[1])),
         *(Row(f"task {task}", [took], note=role) for role, task, took in tasks[:SHOWN]),
+    ]
+
+
+def tree(root: int) -> set[int]:
+    """A process and all that descend from it."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            parents[int(path.parent.name)] = int(path.read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    found = {root}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def memory(pids: set[int]) -> float:
+    """MiB that these processes hold together: their proportional set size, which counts shared pages once (proc(5))."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8"), re.M)
+            total += int(found[1]) if found else 0
+    return total / 1024
+
+
+@REGISTRY.add("controller", on_request=True)
+def controller(rounds: int) -> list[Row]:
+    """What site.yml --check takes of the controller; bare nodes are enough, so LAB_NODES=64 fits on one machine."""
+    del rounds
+    began, peak = time.monotonic(), 0.0
+    with subprocess.Popen(
+        command("site", "--check"), cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        assert process.stdout
+        reader = threading.Thread(target=process.stdout.read)  # so that it never waits for a full pipe
+        reader.start()
+        while process.poll() is None:
+            peak = max(peak, memory(tree(process.pid)))
+            time.sleep(0.2)
+        reader.join()
+    if process.returncode:
+        raise RuntimeError("site.yml --check failed")
+    return [
+        Row("site.yml --check", [time.monotonic() - began]),
+        Row("memory, with all that it has started", [peak], unit="MiB"),
     ]
 
 

@@ -82,7 +82,8 @@ def table(name: str, rows: list[Row]) -> list[str]:
 def machine() -> str:
     """What the figures were taken on, in words."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return f"{os.cpu_count()} cores, {memory:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
+    kernel = platform.release().partition("-")[0]
+    return f"{os.cpu_count()} cores, {memory:.0f} GiB, Linux {kernel}, Python {platform.python_version()}"
 
 
 def keep(path: Path, rounds: int, nodes: int, found: dict[str, list[Row]]) -> None:

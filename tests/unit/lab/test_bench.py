@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.tests.bench.playbooks import profile
+from ansible_collections.swarmspeed.cluster.tests.bench.playbooks import memory, profile, tree
 from ansible_collections.swarmspeed.cluster.tests.bench.registry import Registry, Row, keep, table
 
 ROOT = Path(__file__).parents[3]
@@ -100,3 +101,14 @@ The inventory must have a cluster --------------------------------------- 0.22s
         ("training_image", "Build the image, once", 209.88),
         ("", "The inventory must have a cluster", 0.22),
     ]
+
+
+def test_the_memory_of_a_process_and_of_what_it_has_started() -> None:
+    with subprocess.Popen(["sh", "-c", "sleep 30 & wait"]) as shell:
+        try:
+            while len(pids := tree(shell.pid)) < 2:
+                assert shell.poll() is None
+            assert memory({os.getpid()} | pids) > memory({os.getpid()}) > 1
+        finally:
+            subprocess.run(["pkill", "-P", str(shell.pid)], check=True)
+    assert memory({shell.pid}) == 0
