@@ -33,9 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--release", action="store_true", help=f"keep them in {HISTORY.relative_to(ROOT)} as well")
-    parser.add_argument(
-        "measurements", nargs="*", help=f"of {known}; without, all but {optional}"
-    )
+    parser.add_argument("measurements", nargs="*", help=f"of {known}; without, all but {optional}")
     asked = parser.parse_args()
     try:
         chosen = REGISTRY.chosen(asked.measurements)

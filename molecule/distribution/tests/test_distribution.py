@@ -260,6 +260,32 @@ def test_without_its_controller_a_transfer_comes_to_its_end_and_clears_up() -> N
     assert len(identities(image)) == 1
 
 
+def test_older_images_of_this_cluster_go_by_choice_and_no_others() -> None:
+    image, repository, mine = build("7", low=1), "swarmspeed/swarmspeed", "--label swarmspeed.cluster=swarmspeed"
+    made = {
+        f"{repository}:old": mine,
+        f"{repository}:used": f"{mine} --label used=1",
+        f"{repository}:foreign": "",
+        "distribution/test:ours-by-label": mine,
+    }
+    distribute(image).done()
+    for name, labels in made.items():
+        on("lab2", f"printf 'FROM {image}\nENV NAME={name}\n' | docker build -q {labels} -t {name} -")
+    on("lab2", f"docker tag {repository}:old {repository}:older; docker create --name pruned-not {repository}:used")
+    try:
+        distribute(image).done(change=False)
+        run = playbook("site", *given(image), *variables(training_image_prune=True)).done(change=True)
+        assert {name for name, changed in run.changed.items() if changed} == {"lab2"}
+        assert [name for name in (*made, f"{repository}:older") if not has("lab2", name)] == [
+            f"{repository}:old",
+            f"{repository}:older",
+        ]
+        assert has("lab2", image)
+        playbook("site", *given(image), *variables(training_image_prune=True)).done(change=False)
+    finally:
+        on("lab2", f"docker rm pruned-not; docker rmi {' '.join(made)} {repository}:older 2>/dev/null; true")
+
+
 def test_teardown_removes_what_a_killed_run_has_left() -> None:
     line = f'command="/usr/bin/python3 -B {SPOOL}/serve.py" ssh-ed25519 AAAA swarmspeed-transfer lab3.x'
     on("lab2", f"mkdir -p -m 700 {SPOOL}/blobs && touch {SPOOL}/key && echo '{line}' >> /root/.ssh/authorized_keys")

@@ -59,7 +59,8 @@ def python(name: str, code: str) -> Any:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_it_trains_and_a_second_run_changes_nothing(example: str) -> None:
     ranks, nodes, reached = EXAMPLES[example]
-    on("lab1", f"rm -rf {JOBS}/{example}")  # where the tests run a second time on the same lab
+    # Where the tests run a second time on the same lab.
+    on("lab1", f"rm -rf {JOBS}/{example} {CLUSTER_ROOT}/workspace/checkpoints/tensorboard/{example}")
     run = as_the_readme_says(example)
     assert f"Job {example} succeeded: {ranks} rank(s) on {nodes} node(s)." in run.text
     assert re.search(reached, run.text), run.output[-4000:]
@@ -97,6 +98,17 @@ def test_ranks_are_bound_to_cores_and_to_their_memory(rank: int) -> None:
     assert re.search(rf"cifar10: rank {rank} on cores [\d,]+ of \d+, memory bind:\d", seen), seen[-2000:]
 
 
+def test_tensorboard_has_a_curve_that_falls() -> None:
+    code = (
+        "import json; from tensorboard.backend.event_processing.event_accumulator import EventAccumulator as Events; "
+        f'events = Events("{CHECKPOINTS}/tensorboard/cifar10").Reload(); '
+        'print(json.dumps([one.value for one in events.Scalars("Train/Samples/train_loss")]))'
+    )
+    losses = python("lab1", code)
+    assert len(losses) == 96, losses  # 1,536 pictures, 16 a rank and step, three ranks, three epochs
+    assert sum(losses[-10:]) < sum(losses[:10]) / 2
+
+
 def test_a_core_that_is_named_is_the_one_that_is_used() -> None:
     short = ["--moe", "--epochs", "1", "--stage", "2", "--target", "0", "--checkpoints="]
     values = {"deepspeed_launch_name": "bound", "deepspeed_launch_args": short}
@@ -111,17 +123,6 @@ def test_every_rank_has_an_expert_of_its_own() -> None:
         files = inside(name, f"ls {CHECKPOINTS}/cifar10/epoch03").split()
         experts = [file for file in files if "_expert_" in file and file.endswith("model_states.pt")]
         assert [re.findall(r"_expert_(\d+)_", file) for file in experts] == [[str(rank)]], files
-
-
-def test_tensorboard_has_a_curve_that_falls() -> None:
-    code = (
-        "import json; from tensorboard.backend.event_processing.event_accumulator import EventAccumulator as Events; "
-        f'events = Events("{CHECKPOINTS}/tensorboard/cifar10").Reload(); '
-        'print(json.dumps([one.value for one in events.Scalars("Train/Samples/train_loss")]))'
-    )
-    losses = python("lab1", code)
-    assert len(losses) == 96, losses  # 1,536 pictures, 16 a rank and step, three ranks, three epochs
-    assert sum(losses[-10:]) < sum(losses[:10]) / 2
 
 
 def test_lightning_saves_on_the_node_of_rank_0() -> None:

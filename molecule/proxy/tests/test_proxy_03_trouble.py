@@ -155,7 +155,7 @@ def test_a_mirror_that_answers_with_a_login_page() -> None:
                 "lab1: the image lab/tiny:1 was not pulled: ", HTML, "registry-mirrors"
             )
     finally:
-        run("--tags", "docker", docker_daemon_config={"registry-mirrors": None}).done(change=True)
+        run("--tags", "docker", docker_restart=True, docker_daemon_config={"registry-mirrors": None}).done(change=True)
 
 
 def test_an_engine_that_the_proxy_refuses() -> None:
