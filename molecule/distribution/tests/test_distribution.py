@@ -261,7 +261,7 @@ def test_without_its_controller_a_transfer_comes_to_its_end_and_clears_up() -> N
 
 
 def test_older_images_of_this_cluster_go_by_choice_and_no_others() -> None:
-    image, repository, mine = build("7", low=1), "swarmspeed/swarmspeed", "--label swarmspeed.cluster=swarmspeed"
+    image, repository, mine = build("7", low=1), "distribution/ours", "--label swarmspeed.cluster=swarmspeed"
     made = {
         f"{repository}:old": mine,
         f"{repository}:used": f"{mine} --label used=1",
@@ -271,17 +271,18 @@ def test_older_images_of_this_cluster_go_by_choice_and_no_others() -> None:
     distribute(image).done()
     for name, labels in made.items():
         on("lab2", f"printf 'FROM {image}\nENV NAME={name}\n' | docker build -q {labels} -t {name} -")
+    prune = variables(training_image_repository=repository, training_image_prune=True)
     on("lab2", f"docker tag {repository}:old {repository}:older; docker create --name pruned-not {repository}:used")
     try:
         distribute(image).done(change=False)
-        run = playbook("site", *given(image), *variables(training_image_prune=True)).done(change=True)
+        run = playbook("site", *given(image), *prune).done(change=True)
         assert {name for name, changed in run.changed.items() if changed} == {"lab2"}
         assert [name for name in (*made, f"{repository}:older") if not has("lab2", name)] == [
             f"{repository}:old",
             f"{repository}:older",
         ]
         assert has("lab2", image)
-        playbook("site", *given(image), *variables(training_image_prune=True)).done(change=False)
+        playbook("site", *given(image), *prune).done(change=False)
     finally:
         on("lab2", f"docker rm pruned-not; docker rmi {' '.join(made)} {repository}:older 2>/dev/null; true")
 
