@@ -13,6 +13,7 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
+from ansible_collections.swarmspeed.cluster.plugins.doc_fragments.looked import ModuleDocFragment
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_filters import plan
 from ansible_collections.swarmspeed.cluster.plugins.modules import hostfile
 
@@ -211,7 +212,10 @@ def test_what_deepspeed_reads_is_replaced_without_force(run: Run) -> None:
 
 
 def test_the_documentation_names_what_is_there() -> None:
-    options = from_yaml(hostfile.DOCUMENTATION)["options"]
+    options = {
+        **from_yaml(hostfile.DOCUMENTATION)["options"],
+        **from_yaml(ModuleDocFragment.DOCUMENTATION)["options"],
+    }
     assert {name: option["type"] for name, option in options.items()} == {
         name: option["type"] for name, option in hostfile.ARGUMENTS.items()
     }
