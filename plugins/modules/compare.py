@@ -27,6 +27,13 @@ options:
       absent or null.
     type: dict
     required: true
+  problems:
+    description:
+      - What speaks against O(wanted), each a sentence with its remedy. Where there is one, the task fails with the
+        host's name and all of them, and compares nothing.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     support: full
@@ -47,6 +54,7 @@ EXAMPLES = r"""
     found: "{{ ansible_facts['swarmspeed']['docker'] }}"
     wanted:
       running: true
+    problems: "{{ ['docker_version is odd. Remedy: correct it.'] if docker_version is search('[^0-9.]') else [] }}"
   register: engine
 """
 

@@ -92,14 +92,11 @@ def done(file: str, **changed: Any) -> list[str]:
 
 @pytest.mark.parametrize("accelerator", ["cpu", "cuda"])
 @pytest.mark.parametrize("role", OF_DOCKER)
-def test_a_role_that_needs_docker_says_one_line_and_does_nothing(role: str, accelerator: str) -> None:
+def test_a_role_that_needs_docker_does_nothing(role: str, accelerator: str) -> None:
     cluster = {**variables()["swarmspeed_cluster"], "accelerator": accelerator}
     bare = {"deepspeed_launch_runtime": "host", "swarmspeed_cluster": cluster}
-    assert done(f"{role}/tasks/main.yml", **bare) == ["ansible.builtin.debug"]
+    assert done(f"{role}/tasks/main.yml", **bare) == []
     assert done(f"{role}/tasks/verify.yml", **bare) == []
-    (line,) = [task for task in load(f"{role}/tasks/main.yml") if acts(task, variables(role, **bare))]
-    assert line["ansible.builtin.debug"]["msg"].startswith(f"{role}: ")
-    assert line["run_once"] is True  # one line, not one for each of 64 nodes
 
 
 @pytest.mark.parametrize("role", [role for role in OF_DOCKER if role != "overlay_network"])
@@ -107,7 +104,7 @@ def test_with_containers_it_does_what_it_did(role: str) -> None:
     cluster = {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}
     for file in ("main", "verify"):
         found = done(f"{role}/tasks/{file}.yml", swarmspeed_cluster=cluster)
-        assert found and "ansible.builtin.debug" not in found
+        assert found
 
 
 @pytest.mark.parametrize(

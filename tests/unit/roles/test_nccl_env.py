@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.tests.unit.roles.test_bare_hosts import acts, load, value, variables
+from ansible_collections.swarmspeed.cluster.tests.unit.roles.test_bare_hosts import load, value, variables
 
 ROOT = "/srv/swarmspeed/swarmspeed"
 RECORD = f"{ROOT}/etc/nccl.release"
@@ -101,8 +101,7 @@ def test_settings_in_an_overlay_carry_their_reasons() -> None:
 def test_host_mode_is_advised_where_rdma_lies_idle(mode: str, layer: str | None, said: bool) -> None:
     found = given(cluster_network_mode=mode)
     found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "rdma": {"link_layer": layer, "reason": "so it is"}}
-    (task,) = [task for task in load("nccl_env/tasks/main.yml") if "ansible.builtin.debug" in task]
-    assert acts(task, found) is said
+    assert any("cluster_network_mode: host uses it" in line for line in value("_preflight_told", found)) is said
 
 
 def test_one_line_says_which_network_and_why() -> None:
@@ -114,6 +113,27 @@ def test_one_line_says_which_network_and_why() -> None:
     cluster = found["swarmspeed_cluster"]
     cluster["underlay"]["speed_mbps"] = None
     assert "(MTU 9000, speed unknown)" in value("_preflight_underlay", {**found, "swarmspeed_cluster": cluster})
+
+
+@pytest.mark.parametrize(
+    ("changed", "accelerator", "said"),
+    [
+        ({}, "cuda", []),
+        ({"cluster_accelerator": "auto"}, "cpu", ["Ranks compute on CPUs, as no host has an NVIDIA device: nothing"]),
+        ({"cluster_accelerator": "cpu"}, "cpu", ["Ranks compute on CPUs, as cluster_accelerator is cpu: nothing"]),
+        ({"cluster_network_mode": "host"}, "cuda", ["cluster_network_mode is host: no overlay network"]),
+        ({"deepspeed_launch_runtime": "host"}, "cuda", ["deepspeed_launch_runtime is host: ranks are processes"]),
+        ({"deepspeed_launch_script": ""}, "cuda", ["deepspeed_launch_script is not set: no job"]),
+    ],
+)
+def test_what_has_nothing_to_do_is_told_once_before_any_change(
+    changed: dict[str, Any], accelerator: str, said: list[str]
+) -> None:
+    found = variables(**{"deepspeed_launch_script": "train.py", **changed})
+    found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "accelerator": accelerator}
+    underlay, *lines = value("_preflight_told", found)
+    assert underlay.startswith("Underlay ") and len(lines) == len(said)
+    assert all(line.startswith(start) for line, start in zip(lines, said, strict=True))
 
 
 def test_interfaces_that_are_named_are_handed_to_preflight_and_no_token_is() -> None:

@@ -23,7 +23,7 @@ def run(args: dict[str, Any], check_mode: bool = False) -> dict[str, Any]:
         templar=None,
         shared_loader_obj=None,
     )
-    result: dict[str, Any] = action.run(task_vars={})
+    result: dict[str, Any] = action.run(task_vars={"inventory_hostname": "gpu1"})
     return result
 
 
@@ -72,3 +72,12 @@ def test_it_runs_without_a_connection() -> None:
     assert compare.ActionModule._requires_connection is False
     assert compare.ActionModule.TRANSFERS_FILES is False
     assert "action plugin" in documented.DOCUMENTATION
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_what_speaks_against_it_is_one_message_and_nothing_is_compared(check_mode: bool) -> None:
+    problems = ["the engine is too old. Remedy: update it", "port 7 is taken. Remedy: free it."]
+    with pytest.raises(AnsibleActionFail) as refused:
+        run({"found": {"a": 1}, "wanted": {"a": 2}, "problems": problems}, check_mode)
+    assert str(refused.value) == f"gpu1: {problems[0]}. {problems[1]}"
+    assert run({"found": {}, "wanted": {}, "problems": []}, check_mode) == {"changed": False, "differences": []}
