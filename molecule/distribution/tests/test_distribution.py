@@ -202,6 +202,32 @@ def test_an_image_for_another_architecture_is_refused_before_anything_travels() 
     assert [left(name) for name in NODES] == [[], [], []]
 
 
+def test_a_node_without_room_is_named_before_anything_travels() -> None:
+    image = build("9", roomy=24)
+    small = f"mkdir -p -m 700 {CLUSTER_ROOT} && mount -t tmpfs -o size=16m,mode=700 small {CLUSTER_ROOT}"
+    with condition("lab3", small, f"umount {CLUSTER_ROOT}"):
+        distribute(image).refused(
+            f"lab3: 16 MiB are free in {CLUSTER_ROOT}, and the transfer of the image needs 24 MiB there. Remedy: make room"
+        )
+        assert left("lab3") == []
+    assert not any(has(name, image) for name in ("lab2", "lab3"))
+    assert [left(name) for name in NODES] == [[], [], []]
+
+
+def test_a_disk_that_fills_while_the_engine_loads_is_named_and_nothing_half_loaded_stays() -> None:
+    image = build("10", wide=24)
+    place = "/var/lib/docker/tmp"  # where docker load unpacks what it is given
+    before = on("lab3", "docker images --all --quiet | sort -u")
+    with condition("lab3", f"mount -t tmpfs -o size=2m small {place}", f"umount {place}"):
+        distribute(image).refused("lab3: the disk of the engine is full (docker load: ", "Remedy: make room there")
+        assert has("lab2", image) and not has("lab3", image)
+        assert on("lab3", "docker images --all --quiet | sort -u") == before
+        assert [left(name) for name in NODES] == [[], [], []]
+    again = told(distribute(image).done(change=True), "lab3")
+    assert re.match(r"lab3: 0 MiB in .* 24 MiB had come before", again), again
+    assert len(identities(image)) == 1
+
+
 @pytest.mark.usefixtures("slow")
 def test_a_second_transfer_is_refused_and_names_the_first() -> None:
     image = build("6", large=120)
