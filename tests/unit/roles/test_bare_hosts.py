@@ -104,7 +104,7 @@ def test_with_containers_it_does_what_it_did(role: str) -> None:
     cluster = {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}
     for file in ("main", "verify"):
         found = done(f"{role}/tasks/{file}.yml", swarmspeed_cluster=cluster)
-        assert found
+        assert found and "ansible.builtin.debug" not in found
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,8 @@ def test_what_has_nothing_to_do_is_told_once_before_any_change(
     underlay, *lines = value("_preflight_told", found)
     assert underlay.startswith("Underlay ") and len(lines) == len(said)
     assert all(line.startswith(start) for line, start in zip(lines, said, strict=True))
+    (task,) = [task for task in load("preflight/tasks/main.yml") if "ansible.builtin.debug" in task]
+    assert task["run_once"] is True  # once, not for each of 64 nodes
 
 
 def test_interfaces_that_are_named_are_handed_to_preflight_and_no_token_is() -> None:
