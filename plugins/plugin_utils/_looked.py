@@ -11,6 +11,7 @@ import re
 from types import ModuleType
 from typing import Any
 
+from ansible import constants
 from ansible.module_utils.basic import FILE_COMMON_ARGUMENTS
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.parameters import remove_values
@@ -50,10 +51,17 @@ class StandIn:
         return changed
 
 
-def reply(module: ModuleType, arguments: dict[str, Any], files: Any) -> dict[str, Any] | None:
+def returns_invocation(task_vars: dict[str, Any] | None) -> bool:
+    """Whether a module's reply holds its arguments: always before ansible-core 2.21, there as it is configured."""
+    if constants.config.get_configuration_definition("INJECT_INVOCATION") is None:
+        return True
+    return bool(constants.config.get_config_value("INJECT_INVOCATION", variables=task_vars))
+
+
+def reply(module: ModuleType, arguments: dict[str, Any], files: Any, invocation: bool) -> dict[str, Any] | None:
     """The module's reply, were it run on the node; None where it has to be: something differs or is not known.
 
-    ``files`` is the part of node_facts of that name.
+    ``files`` is the part of node_facts of that name; ``invocation`` says whether the reply holds the arguments.
     """
     try:
         # As on the way to the node: templates and tags become plain values, keys text.
@@ -79,7 +87,8 @@ def reply(module: ModuleType, arguments: dict[str, Any], files: Any) -> dict[str
     if result["changed"] or int(params["mode"], 8) != mode:
         return None
     result.update(uid=0, gid=0, owner="root", group="root", mode=f"0{mode:03o}", state="file", size=len(content))
-    result["invocation"] = {"module_args": params}
+    if invocation:
+        result["invocation"] = {"module_args": params}
     # As exit_json has it: a short secret must not turn false into text.
     kept = {key: value for key, value in result.items() if value is None or isinstance(value, bool)}
     masked: dict[str, Any] = {**remove_values(result, stand_in.no_log_values), **kept}
@@ -111,7 +120,7 @@ class LookedAction(NormalAction):  # type: ignore[misc]  # ansible-core has no t
         task = self._task
         if boolean(task.args.get("looked", False), strict=False) and not task.async_val and not task.delegate_to:
             facts = ((task_vars or {}).get("ansible_facts") or {}).get("swarmspeed") or {}
-            answered = reply(self.MODULE, task.args, facts.get("files"))
+            answered = reply(self.MODULE, task.args, facts.get("files"), returns_invocation(task_vars))
             if answered is not None:
                 return answered
         ran: dict[str, Any] = super().run(tmp, task_vars)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from ansible.module_utils.common.parameters import PASS_VARS
 
 Seconds = Callable[[Callable[[], object]], float]
 
@@ -33,3 +35,12 @@ def seconds() -> Seconds:
         return best
 
     return measured
+
+
+@pytest.fixture
+def invocation_asked() -> dict[str, Any]:
+    """Arguments with which a module returns its own as ``invocation``, for tests that look for secrets in there.
+
+    ansible-core 2.21 does so only where its configuration says so; older releases always do, and know no such argument.
+    """
+    return {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}

@@ -35,7 +35,7 @@ BY_ROOT = {"uid": 0, "gid": 0, "owner": "root", "group": "root"}
 NODE = {"changed": True, "asked": "the node"}
 HOSTS = [{"name": "gpu1", "slots": 8}, {"name": "gpu2", "slots": 4}]
 CONFIG = {"train_batch_size": 32, "optimizer": {"type": "AdamW", "params": {"lr": "3e-5"}}}
-SECRET = {**CONFIG, "comet": {"enabled": True, "api_key": "s3cret-key"}}
+SECRET_ASKED = {"config": {**CONFIG, "comet": {"enabled": True, "api_key": "s3cret-key"}}}
 MODEL = {
     "preset": "auto",
     "world_size": 4,
@@ -50,6 +50,7 @@ class Case:
 
     def __init__(self, module: ModuleType, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.module, self.path, self._capsys = module, path, capsys
+        self.task_vars: dict[str, Any] = {}
 
     def ask_module(self, **args: Any) -> dict[str, Any]:
         warned: list[str] = []
@@ -89,7 +90,9 @@ class Case:
 
         action._execute_module = execute
         files = {str(self.path): self.look() if fact is None else fact}
-        answer: dict[str, Any] = action.run(task_vars={"ansible_facts": {"swarmspeed": {"files": files}}})
+        answer: dict[str, Any] = action.run(
+            task_vars={"ansible_facts": {"swarmspeed": {"files": files}}, **self.task_vars}
+        )
         assert task_args == before
         return answer
 
@@ -126,7 +129,7 @@ ASKED: dict[ModuleType, list[dict[str, Any]]] = {
         {"config": {"train_batch_size": 32, "gradient_clipping": None}, "mode": "0640"},
         {"preset": "zero2", "config": CONFIG, "world_size": 4, "deepspeed_version": "0.19.7"},
         {"preset": "zero3", "config": CONFIG, "deepspeed_version": "0.18.5"},
-        {"config": SECRET},
+        SECRET_ASKED,
         MODEL,
         {"config": {}, "preset": "zero4"},
         {"config": {"train_batch_sise": 32}},
@@ -177,6 +180,25 @@ def test_what_the_task_itself_has_written_spares_the_node(case: Case, asked: dic
     assert spared(case, asked)
 
 
+@pytest.mark.parametrize(
+    ("case", "asked"),
+    [(hostfile, ASKED[hostfile][1]), (ds_config, SECRET_ASKED), (ds_config, MODEL)],
+    indirect=["case"],
+)
+def test_the_reply_holds_the_arguments_where_ansible_is_set_so(
+    case: Case, asked: dict[str, Any], invocation_asked: dict[str, Any]
+) -> None:
+    """Before ansible-core 2.21 it always does, whatever the variable says."""
+    assert spared(case, asked)
+    case.task_vars = {"ansible_inject_invocation": "true"}
+    answer = case.act(asked)
+    assert answer == {**case.ask_module(**asked, looked=True, **invocation_asked), **BY_ROOT}
+    assert answer["invocation"]["module_args"]["path"] == str(case.path)
+    assert "s3cret" not in json.dumps(answer)
+    case.task_vars = {"ansible_inject_invocation": "false"}
+    assert case.act(asked) == {**case.ask_module(**asked, looked=True), **BY_ROOT}
+
+
 @by(hostfile)
 def test_warnings_are_the_modules(case: Case) -> None:
     asked = {"hosts": [*HOSTS, {"name": "spare", "slots": 0}]}
@@ -203,7 +225,7 @@ def test_warnings_are_the_modules(case: Case) -> None:
         {"state": "absent"},
         {"hosts": HOSTS[::-1]},
         {"hosts": HOSTS[:1]},
-        {"hosts": object()},
+        pytest.param({"hosts": object()}, id="hosts of no JSON type"),
         {"path": ["/etc/hostfile"]},
         {"path": "/somewhere/else"},
         {"path": "~/hostfile"},

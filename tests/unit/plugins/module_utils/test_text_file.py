@@ -157,7 +157,7 @@ def test_what_is_no_regular_file_is_refused_without_reading_it(tmp_path: Path) -
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TextFileError, match="is not a regular file; name the file itself"):
         read(str(tmp_path / "pipe"))
-    with pytest.raises(TextFileError, match="is not a path: embedded null"):
+    with pytest.raises(TextFileError, match=r"is not a path: (stat: )?embedded null"):
         read("a\0b")
     (tmp_path / "file").touch()
     with pytest.raises(TextFileError, match=r"file/below: cannot be looked at: Not a directory"):

@@ -50,14 +50,16 @@ class Serving(Bare):
 
 
 class Bench:
-    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]) -> None:
         self.path = path
+        self.invocation_asked = invocation_asked
         self.warned: list[str] = []
         self._capsys = capsys
 
     def __call__(self, config: Any = None, **args: Any) -> dict[str, Any]:
         self.warned.clear()
-        with patch_module_args({"path": str(self.path), "config": config, **args}), pytest.raises(SystemExit) as ended:
+        given = {"path": str(self.path), "config": config, **self.invocation_asked, **args}
+        with patch_module_args(given), pytest.raises(SystemExit) as ended:
             docker_daemon_config.main()
         text = self._capsys.readouterr().out
         assert "hunter2" not in text
@@ -67,11 +69,16 @@ class Bench:
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Bench:
+def run(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    invocation_asked: dict[str, Any],
+) -> Bench:
     monkeypatch.setattr(docker_daemon_config, "LocalHost", Bare)
     folder = tmp_path / "docker"
     folder.mkdir()
-    bench = Bench(folder / "daemon.json", capsys)
+    bench = Bench(folder / "daemon.json", capsys, invocation_asked)
     monkeypatch.setattr(AnsibleModule, "warn", lambda dummy, text: bench.warned.append(text))
     return bench
 

@@ -21,13 +21,17 @@ CONFIG = {"train_batch_size": 32, "optimizer": {"type": "AdamW", "params": {"lr"
 
 
 class Run:
-    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]) -> None:
         self.path = path
+        self.invocation_asked = invocation_asked
         self.output = ""
         self._capsys = capsys
 
     def __call__(self, **args: Any) -> dict[str, Any]:
-        with patch_module_args({"path": str(self.path), **args}), pytest.raises(SystemExit) as ended:
+        with (
+            patch_module_args({"path": str(self.path), **self.invocation_asked, **args}),
+            pytest.raises(SystemExit) as ended,
+        ):
             ds_config.main()
         self.output = self._capsys.readouterr().out
         result: dict[str, Any] = json.loads(self.output)
@@ -36,8 +40,8 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    return Run(tmp_path / "ds_config.json", capsys)
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]) -> Run:
+    return Run(tmp_path / "ds_config.json", capsys, invocation_asked)
 
 
 def test_check_run_and_run_again(run: Run) -> None:

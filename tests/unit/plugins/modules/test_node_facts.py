@@ -104,11 +104,11 @@ def test_no_secret_and_no_join_token_is_in_the_result(
 
 
 def test_a_proxys_password_is_nowhere_in_the_result(
-    bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]
 ) -> None:
-    """Port 9 of this machine is nobody's. Ansible adds what a module was given to its result."""
+    """Port 9 of this machine is nobody's. Ansible can add what a module was given to its result."""
     plain, secret = "http://127.0.0.1:9", "http://me:hunter2@127.0.0.1:9"
-    result = run(capsys, proxies={"host_apt_proxy": secret, "host_pip_proxy": plain})
+    result = run(capsys, proxies={"host_apt_proxy": secret, "host_pip_proxy": plain}, **invocation_asked)
     found = result["ansible_facts"]["swarmspeed"]["proxies"]
     assert (found["host_apt_proxy"]["given"], found["host_pip_proxy"]["given"]) == (True, False)
     assert found["host_apt_proxy"]["error"] and found["host_apt_proxy"]["address"] == "127.0.0.1:9"

@@ -261,10 +261,10 @@ def run_main(capsys: pytest.CaptureFixture[str], args: dict[str, Any]) -> dict[s
 
 
 def test_main_hides_the_environment_and_names_what_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]
 ) -> None:
     args = {"name": "digits", "jobs_dir": str(tmp_path), "environment": {"PLAIN": "s3cret"}}
-    reply = run_main(capsys, args)
+    reply = run_main(capsys, {**args, **invocation_asked})
     assert reply["failed"] is True
     assert reply["msg"] == "To start a job, give also: container, command, world_size, nodes."
     assert reply["invocation"]["module_args"]["environment"] == {"PLAIN": "(not shown)"}
