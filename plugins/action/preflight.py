@@ -220,5 +220,5 @@ def outcome(report: Report) -> dict[str, Any]:
             for problem in report.problems
         ],
         "checked": list(report.checked),
-        "warnings": list(report.warnings),
+        "warnings": report.notices(),
     }

@@ -23,7 +23,10 @@ class PreflightError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One line of the report. ``subject`` is a host, a group or a variable; ``fatal`` is false for a mere warning."""
+    """One line of the report. ``subject`` is a host, a group or a variable; ``fatal`` is false for a mere warning.
+
+    ``check`` is the name of the check that found it, which ``collect`` fills in.
+    """
 
     subject: str
     text: str
@@ -35,22 +38,32 @@ class Problem:
         """Return ``subject: text. Remedy: remedy.``"""
         return f"{self.subject}: {self.text}. Remedy: {self.remedy}."
 
+    def reported(self) -> str:
+        """Return the line with the name of its check, which the documentation lists and ``preflight_skip`` takes."""
+        return f"{self.line()} (check: {self.check})"
+
 
 @dataclass(frozen=True)
 class Report:
-    """What a stage found: fatal ``problems``, ``warnings`` to show, and in ``checked`` the names of the checks run."""
+    """What a stage found: fatal ``problems``, ``warnings``, and the names of the checks that were run or left out."""
 
     problems: tuple[Problem, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Problem, ...]
     checked: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
 
     def message(self) -> str:
         """Return one readable text with all problems, numbered."""
         if not self.problems:
             return f"Preflight: {len(self.checked)} checks passed."
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        lines = [f"{number}. {problem.line()}" for number, problem in enumerate(self.problems, 1)]
+        lines = [f"{number}. {problem.reported()}" for number, problem in enumerate(self.problems, 1)]
         return "\n".join([f"Preflight found {count}. Nothing was changed.", *lines])
+
+    def notices(self) -> list[str]:
+        """Return what is shown whether there are problems or not: checks that were left out, and warnings."""
+        left_out = [f"Preflight check {name} is skipped, as requested." for name in self.skipped]
+        return left_out + [problem.reported() for problem in self.warnings]
 
 
 Context = TypeVar("Context")
@@ -61,7 +74,6 @@ def collect(
 ) -> Report:
     """Run all checks but the skipped ones. What is said of several subjects in the same words is said once."""
     merged: dict[tuple[str, str, str, bool], Problem] = {}
-    warnings = [f"Preflight check {name} is skipped, as asked." for name in checks if name in skip]
     checked = tuple(name for name in checks if name not in skip)
     for name in checked:
         for problem in checks[name](context):
@@ -69,8 +81,9 @@ def collect(
             same = merged.get(key)
             subject = f"{same.subject}, {problem.subject}" if same else problem.subject
             merged[key] = replace(problem, check=name, subject=subject)
-    warnings.extend(problem.line() for problem in merged.values() if not problem.fatal)
-    return Report(tuple(problem for problem in merged.values() if problem.fatal), tuple(warnings), checked)
+    problems = tuple(problem for problem in merged.values() if problem.fatal)
+    warnings = tuple(problem for problem in merged.values() if not problem.fatal)
+    return Report(problems, warnings, checked, tuple(name for name in checks if name in skip))
 
 
 def missing(host: str, what: str) -> Problem:

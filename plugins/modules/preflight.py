@@ -12,7 +12,8 @@ short_description: Check inventory, variables and the facts of all hosts before 
 version_added: 0.1.0
 description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
-  - Collects all problems and fails once, with a numbered list of lines C(host or variable, what is wrong, remedy).
+  - Collects all problems and fails once, with a numbered list of lines
+    C(host or variable, what is wrong, remedy, name of the check).
   - The stage V(inventory) needs no connection. Its checks are C(groups), C(managers), C(names), C(network_mode),
     C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots), C(variable_names),
     C(variable_values), C(nccl_env), C(files), C(ca_certificate) and C(bundle).
@@ -220,13 +221,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 problems:
-  description: Every problem found.
+  description: Every problem found. Warnings are not among them.
   returned: always
   type: list
   elements: dict
   contains:
     check:
-      description: Name of the check, as O(skip) takes it.
+      description: Name of the check, as it stands at the end of the problem's line and as O(skip) takes it.
       type: str
       returned: always
       sample: network_mode

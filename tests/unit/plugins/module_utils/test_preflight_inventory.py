@@ -220,12 +220,13 @@ def test_a_misspelt_name_is_a_problem_and_a_stranger_a_warning() -> None:
         "swarm_advertize_addr: is no variable of this collection, although its name begins with swarm_ "
         f"(set for lab1, lab2). Remedy: did you mean swarm_advertise_addr? Rename it; {skip}.",
     ]
-    assert report.warnings == (
+    assert [problem.line() for problem in report.warnings] == [
         "docker_edition, docker_users: is no variable of this collection, although its name begins with docker_ "
         "(set for lab1). Remedy: remove it, or rename it unless another role of yours uses it.",
         "swarn_advertise_addr: is no variable of this collection, but looks like one (set for lab2). "
         "Remedy: did you mean swarm_advertise_addr? Rename it unless another role of yours uses it.",
-    )
+    ]
+    assert [notice.rpartition("uses it. ")[2] for notice in report.notices()] == ["(check: variable_names)"] * 2
 
 
 def test_values_are_checked_against_the_specs() -> None:
@@ -297,13 +298,14 @@ def test_report() -> None:
     inventory = Inventory(groups=groups(["a", "b"], ["b"]))
     report = collect(INVENTORY_CHECKS, inventory, ["managers", "disk"])
     assert report.checked == tuple(name for name in INVENTORY_CHECKS if name != "managers")
-    assert report.warnings == ("Preflight check managers is skipped, as asked.",)
+    assert report.skipped == ("managers",)
+    assert report.notices() == ["Preflight check managers is skipped, as requested."]
     assert report.problems == (
         Problem("b", "is in both groups, managers and workers", "keep it in one of them", check="groups"),
     )
     assert report.message() == (
         "Preflight found 1 problem. Nothing was changed.\n"
-        "1. b: is in both groups, managers and workers. Remedy: keep it in one of them."
+        "1. b: is in both groups, managers and workers. Remedy: keep it in one of them. (check: groups)"
     )
     assert (
         collect(INVENTORY_CHECKS, inventory)

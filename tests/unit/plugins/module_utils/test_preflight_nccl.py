@@ -127,7 +127,7 @@ def test_what_may_be_meant_is_a_warning() -> None:
         lab2={},
     )
     assert found.problems == ()
-    assert list(found.warnings) == [
+    assert [problem.line() for problem in found.warnings] == [
         "nccl_env_settings.NCCL_IB_TIMOUT: is no setting that NCCL knows (set for lab1). Remedy: write "
         "NCCL_IB_TIMEOUT, if that is meant.",
         "nccl_env_environment.NCCL_NET: wins over the settings of each node, and DeepSpeed copies that of rank 0 to "

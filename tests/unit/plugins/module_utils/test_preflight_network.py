@@ -64,7 +64,7 @@ def said(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]]:
     parsed = parse_wanted(asked)
     checks = {name: (lambda hosts, check=check: check(hosts, parsed)) for name, check in CHECKS.items()}
     report = collect(checks, hosts)
-    return [problem.line() for problem in report.problems], list(report.warnings)
+    return [problem.line() for problem in report.problems], [problem.line() for problem in report.warnings]
 
 
 ANEW = "set overlay_network_recreate: true to have the network made anew, for which its containers stop and start again"

@@ -55,7 +55,7 @@ class Answers:
 
 def lines(*, fatal: bool = True, **answers: Any) -> list[str]:
     report = collect({"proxy": preflight.check_proxies}, {"n1": answers, "n2": answers})
-    return [problem.line() for problem in report.problems] if fatal else list(report.warnings)
+    return [problem.line() for problem in (report.problems if fatal else report.warnings)]
 
 
 @pytest.mark.parametrize(
