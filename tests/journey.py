@@ -22,6 +22,8 @@ from typing import Any
 import testinfra
 from testinfra.host import Host
 
+from tests.preflight_report import reported
+
 ROOT = Path(__file__).parents[1]
 INVENTORY = ROOT / "inventories" / "lab"
 ONE = "Preflight found 1 problem. Nothing was changed. 1. "
@@ -83,6 +85,14 @@ class Run:
         # What a job's launcher or script prints stands behind the name of its node.
         ours = [line for line in self.output.splitlines() if not re.search(r"\blab\d(?: rank \d+)?(?: \||:) ", line)]
         assert "Traceback" not in "\n".join(ours), self.output[-6000:]
+        return self
+
+    def refused_by(self, *problems: tuple[str, str]) -> Run:
+        """Assert that preflight found these problems, each by its check and subject, and no others."""
+        assert problems, "name the problems"
+        found = [(line.check, line.subject) for line in reported(self.refused().output)]
+        assert sorted(found) == sorted(problems), f"found {found}\n{self.output[-6000:]}"
+        assert not any(self.changed.values()), self.output[-6000:]
         return self
 
 
