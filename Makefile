@@ -7,12 +7,15 @@ LAB_NAME ?= swarmspeed
 LAB_NODES ?= 3
 LAB_PURGE ?= 0
 ROUNDS ?= 5
-# The scenarios of `make test`, in an order that works: site must meet nodes that have nothing yet. `make test-all` adds the others.
-CI_SCENARIOS ?= smoke site galaxy
-MORE_SCENARIOS ?= distribution host_network examples faults fabric gpu_host driver_packages offline proxy
+# The scenarios of `make test`, which share one lab. site must meet nodes that have nothing yet.
+CI_SCENARIOS ?= smoke site
+# What `make test-all` runs, one after another: all checks in full, and each scenario from nodes that have nothing.
+SHARDS ?= checks $(CI_SCENARIOS) galaxy distribution host_network fabric faults examples gpu_host driver_packages offline proxy cores
+# 1: also the tests marked slow, every example of the generated inputs, and five releases of DeepSpeed instead of the oldest and the newest.
+SLOW ?=
 # The releases of DeepSpeed that hostfile and ds_config are compared with.
-ORACLE_RELEASES ?= 0.15.4 0.16.9 0.17.6 0.18.9 0.19.8
-export LAB_NAME LAB_NODES LAB_PURGE ORACLE_RELEASES
+ORACLE_RELEASES ?= 0.15.4 $(if $(SLOW),0.16.9 0.17.6 0.18.9) 0.19.8
+export LAB_NAME LAB_NODES LAB_PURGE
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Molecule would look under extensions/ in a collection, and write to the home folder.
@@ -21,7 +24,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab example-wheels lab-down bench test test-all lint unit oracle differential molecule venv
+.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint unit oracle differential molecule cores venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -29,12 +32,23 @@ help: ## this list
 demo: lab ## from nothing to a finished training job on three local nodes
 	ansible-playbook site.yml -i inventories/lab
 
-lab: venv ## local nodes to try things on [LAB_NODES=3] [LAB_NAME=swarmspeed]
+lab: ## local nodes to try things on [LAB_NODES=3] [LAB_NAME=swarmspeed]
+	@$(MAKE) --no-print-directory -j2 venv lab-parts
 	@$(playbook) molecule/default/create.yml
 	@echo "Lab $(LAB_NAME) is up: $(if $(filter-out swarmspeed,$(LAB_NAME)),LAB_NAME=$(LAB_NAME) )ansible-playbook site.yml -i inventories/lab"
 
+fresh-lab: ## the same from nodes that have nothing: removes the lab first
+	@$(MAKE) --no-print-directory -j2 venv lab-parts
+	@$(playbook) molecule/default/destroy.yml
+	@$(playbook) molecule/default/create.yml
+
 example-wheels: venv ## what the images of some examples need beyond that of digits (a minute)
 	@molecule/default/example_wheels .lab/cache .venv/bin/pip
+
+# What takes long and needs no Ansible, beside the environment that has it.
+lab-parts:
+	@molecule/default/engine start .lab/engine >/dev/null
+	@molecule/default/artefacts .lab/cache >/dev/null
 
 lab-down: venv ## removes every trace of a lab [LAB_NAME=swarmspeed]; LAB_PURGE=1 also images, cache, engine
 	@$(playbook) molecule/default/destroy.yml
@@ -44,27 +58,32 @@ bench: lab ## what things take, side by side on the lab [BENCH="launch site"; al
 	@python -m tests.bench --rounds $(ROUNDS) $(if $(RELEASE),--release) $(BENCH)
 
 test: ## everything CI runs, in a lab of its own
-	@tests/steps lint unit differential lab-down lab "molecule SCENARIO=$(CI_SCENARIOS)" lab-down
+	@tests/steps "venv & lab-parts" "lint & unit & differential & fresh-lab" "molecule SCENARIO=$(CI_SCENARIOS)" lab-down
 
-test-all: ## the same with every scenario
-	@tests/steps lint unit differential lab-down lab "molecule SCENARIO=$(strip $(CI_SCENARIOS) $(MORE_SCENARIOS))" lab-down
+test-all: ## every check in full, and every scenario from a fresh lab [SHARDS="faults proxy"]
+	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1",shard-$(shard))) lab-down
+
+shard-cores: fresh-lab cores
+
+shard-%: fresh-lab
+	@$(MAKE) --no-print-directory molecule SCENARIO=$*
 
 lint: venv ## all linters, ansible-test sanity among them
 	ansible-lint
 	yamllint .
-	ruff check .
-	ruff format --check .
-	mypy plugins tests inventories molecule
+	ruff check . tests/steps
+	ruff format --check . tests/steps
+	mypy plugins tests inventories molecule tests/steps
 	tests/sanity_check
 
-unit: venv ## unit tests
-	pytest tests/unit
+unit: venv ## unit tests [SLOW=1]
+	pytest tests/unit -n 2 $(if $(SLOW),--slow)
 
 oracle: venv
 	@tests/oracle/install .cache/oracle $(ORACLE_RELEASES)
 
-differential: oracle ## hostfile and ds_config against DeepSpeed itself [ORACLE_RELEASES="0.16.9 0.19.8"]
-	pytest tests/differential
+differential: oracle ## hostfile and ds_config against DeepSpeed itself [SLOW=1] [ORACLE_RELEASES="0.16.9 0.19.8"]
+	ORACLE_RELEASES="$(ORACLE_RELEASES)" pytest tests/differential $(if $(SLOW),--slow)
 
 molecule: venv ## scenarios in the lab, which stays up [SCENARIO="a b"; all without] [STEP=verify]
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"

@@ -50,7 +50,7 @@ DIGITS: dict[str, Any] = {
     "deepspeed_launch_ds_config": {
         "train_micro_batch_size_per_gpu": 16,
         "checkpoint": {"use_node_local_storage": True},
-        "optimizer": {"type": "AdamW", "params": {"lr": 2.0e-3, "weight_decay": 0.01}},
+        "optimizer": {"type": "AdamW", "params": {"lr": 2.0e-3, "weight_decay": 0.01, "torch_adam": True}},
     },
 }
 """A job with checkpoints on disks that the nodes do not share, which goes on from them."""

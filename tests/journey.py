@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -214,8 +215,28 @@ def inspect(name: str, kind: str, what: str) -> dict[str, Any]:
 
 
 def image_archive() -> Path:
-    """Return where a scenario leaves the training image for the next one of the same lab."""
-    return ROOT / ".cache" / f"{LAB}-training-image.tar"
+    """Return where scenarios leave the lab's training image for others, of any lab of this checkout."""
+    return ROOT / ".cache" / "training-image.tar"
+
+
+def kept_image() -> str:
+    """Return the name of the image in that archive; empty where there is none."""
+    if not image_archive().exists():
+        return ""
+    with tarfile.open(image_archive()) as tar:
+        manifest = tar.extractfile("manifest.json")
+        assert manifest is not None
+        (name,) = json.load(manifest)[0]["RepoTags"]
+    return str(name)
+
+
+def from_archive() -> tuple[str, ...]:
+    """Return the arguments that take the image from the archive; none where there is no archive, and it is built."""
+    name = kept_image()
+    if not name:
+        return ()
+    source = {"training_image_source": "archive", "training_image_archive": str(image_archive())}
+    return variables(**source, training_image_name=name)
 
 
 def send(folder: Path, name: str, place: str) -> None:
@@ -228,10 +249,14 @@ def send(folder: Path, name: str, place: str) -> None:
 def keep_image() -> None:
     """Save lab1's training image on the controller."""
     image = on("lab1", "docker images --format '{{.Repository}}:{{.Tag}}' swarmspeed/swarmspeed").split()[0]
+    if kept_image() == image:  # the tag is a hash of what is inside
+        return
     archive = image_archive()
     archive.parent.mkdir(exist_ok=True)
-    with archive.open("wb") as file:
+    part = archive.with_suffix(".part")
+    with part.open("wb") as file:
         subprocess.run(ssh("lab1", f"docker save {image}"), stdout=file, check=True, timeout=300)
+    part.replace(archive)
 
 
 def snapshot() -> dict[str, list[str]]:

@@ -19,7 +19,6 @@ from tests.journey import (
     playbook,
     site,
     variables,
-    whole,
 )
 
 TOKEN = "hf-Qx81-never-to-be-seen"
@@ -106,4 +105,3 @@ def test_idle_runs_print_no_secret(busy: Run, secrets: dict[str, list[str]]) -> 
 def test_the_users_token_goes_with_its_variable(busy: Run) -> None:
     site("--tags", "nccl_env").done(change=True)
     assert TOKEN not in on("lab1", f"docker exec {container('lab1')} cat /root/.ssh/environment")
-    whole()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, inspect, keep_image, on, playbook, variables
+from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, inspect, on, playbook, variables
 
 CONSENT = {"training_image_remove": True, "workspace_remove": True, "deepspeed_launch_remove_jobs": True}
 
@@ -85,8 +85,6 @@ def test_image_workspace_and_jobs_stay_without_consent(name: str, first: Run) ->
 
 
 def test_they_go_with_consent(first: Run) -> None:
-    # The scenario galaxy brings it back from this archive, which is quicker than a build and proves that source, too.
-    keep_image()
     playbook("teardown", *variables(**CONSENT)).done(change=True)
     for name in NODES:
         assert on(name, "docker images --quiet swarmspeed/swarmspeed") == ""

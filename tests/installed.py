@@ -1,0 +1,67 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The built tarball, installed where nothing of the checkout is in reach: its playbooks are run by their full names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.journey import INVENTORY, ROOT, Run
+
+_BIN = Path(sys.executable).parent
+
+
+class Installed:
+    """The collection as ``ansible-galaxy`` builds and installs it, in a folder that has nothing else."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.empty = place / "empty"
+        self.collections = place / "collections"
+        self.root = self.collections / "ansible_collections" / "swarmspeed" / "cluster"
+
+    def install(self) -> None:
+        """Build the tarball from the checkout and install it into an empty folder."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        self.empty.mkdir(parents=True)
+        # Molecule names the checkout's own configuration in the environment; this one sets nothing.
+        (self.empty / "ansible.cfg").write_text("[defaults]\n", encoding="utf-8")
+        self.run("ansible-galaxy", "collection", "build", "--output-path", str(self.place), str(ROOT)).done(nodes=())
+        (tarball,) = self.place.glob("*.tar.gz")
+        # --offline: the collections it depends on come with the package ansible.
+        where = ("--offline", "--collections-path", str(self.collections))
+        self.run("ansible-galaxy", "collection", "install", *where, str(tarball)).done(nodes=())
+
+    def run(self, *command: str) -> Run:
+        """Run a command of Ansible's with the installed collection alone."""
+        environment = {name: os.environ[name] for name in ("PATH", "HOME", "LAB_NAME", "LANG") if name in os.environ}
+        environment.update(
+            ANSIBLE_CONFIG=str(self.empty / "ansible.cfg"),
+            ANSIBLE_COLLECTIONS_PATH=str(self.collections),
+            ANSIBLE_NOCOLOR="1",
+        )
+        answer = subprocess.run(
+            [str(_BIN / command[0]), *command[1:]],
+            cwd=self.empty,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=1800,
+            check=False,
+        )
+        return Run(answer.returncode, answer.stdout)
+
+    def play(self, name: str, *arguments: str) -> Run:
+        """Run a playbook of the collection by its full name on the lab."""
+        return self.run("ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(INVENTORY), *arguments)
+
+
+if __name__ == "__main__":
+    Installed(Path(sys.argv[1])).install()
