@@ -247,13 +247,13 @@ def send(folder: Path, name: str, place: str) -> None:
 
 
 def keep_image() -> None:
-    """Save lab1's training image on the controller."""
-    image = on("lab1", "docker images --format '{{.Repository}}:{{.Tag}}' swarmspeed/swarmspeed").split()[0]
+    """Save the image of lab1's container on the controller."""
+    image = inspect("lab1", "container", container("lab1"))["Config"]["Image"]
     if kept_image() == image:  # the tag is a hash of what is inside
         return
     archive = image_archive()
     archive.parent.mkdir(exist_ok=True)
-    part = archive.with_suffix(".part")
+    part = archive.with_name(f"{archive.name}.{LAB}")  # labs that keep theirs at the same time
     with part.open("wb") as file:
         subprocess.run(ssh("lab1", f"docker save {image}"), stdout=file, check=True, timeout=300)
     part.replace(archive)
