@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, Report
 from ansible_collections.swarmspeed.cluster.tests.journey import Run
@@ -32,6 +34,9 @@ def run(text: str, rc: int = 2, changed: int = 0) -> Run:
 
 
 def test_problems_are_asserted_by_check_and_subject_in_any_order() -> None:
+    run(message(*(replace(DISK, subject=host, text=f"{host} is full") for host in ("lab1", "lab3")))).refused_by(
+        NAMES[1]
+    )
     assert run(message(CLOCK)).refused_by(NAMES[0]).rc == 2
     run(message(CLOCK, DISK)).refused_by(*NAMES)
     run(message(CLOCK, DISK)).refused_by(*reversed(NAMES))
@@ -47,6 +52,8 @@ FAILS: dict[str, tuple[Run, tuple[tuple[str, str], ...], str]] = {
     "one is missing": (run(ONE), NAMES, "found "),
     "another subject": (run(ONE), (("clock", "lab1"),), "found "),
     "another check": (run(ONE), (("disk", "lab2"),), "found "),
+    "another host": (run(message(DISK)), (("disk", "lab1, lab2"),), "found "),
+    "a host less": (run(message(DISK)), (("disk", "lab1"),), "found "),
     "one more": (run(TWO), NAMES[:1], "found "),
     "one twice": (run(message(CLOCK, CLOCK)), NAMES[:1], "found "),
     "no report": (run("lab2: bad. Remedy: mend it. (check: clock)"), NAMES[:1], "reported no problem"),
