@@ -1,4 +1,4 @@
-"""The overlay and the swarm on a lab that is up: what is refused or warned of, word by word, and what is repaired.
+"""The overlay and the swarm on a lab that is up: what is refused or warned of, and what is repaired.
 
 Each test leaves the cluster whole again. The subnets named are outside the pool that the role chooses from.
 """
@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.journey import (
     NODES,
-    ONE,
     condition,
     container,
     inside,
@@ -35,8 +34,7 @@ from tests.journey import (
 )
 
 NETWORK = "swarmspeed"
-OTHER = "Remedy: choose another overlay_network_subnet, or remove the variable to have a free one chosen."
-ANEW = "set overlay_network_recreate: true to have the network made anew, for which its containers stop and start again"
+ALL = ", ".join(NODES)
 WALKS = ("--tags", "preflight")
 """Refusals come before any role, so the roles need not be walked to see them."""
 ROLES = ("--tags", "swarm,overlay_network,nccl_env,training_container")
@@ -86,7 +84,7 @@ def test_a_subnet_with_the_name_server_of_every_host() -> None:
     server = on("lab1", "awk '$1 == \"nameserver\" { print $2; exit }' /etc/resolv.conf").strip()
     subnet = ipaddress.IPv4Network(f"{server}/24", strict=False)
     site(*WALKS, *variables(overlay_network_subnet=str(subnet))).refused(
-        f"lab1, lab2, lab3: name server {server} overlaps the overlay's subnet {subnet}. {OTHER}"
+        f"{ALL}: name server {server} overlaps ", "(check: overlay_subnet)"
     )
 
 
@@ -105,19 +103,18 @@ def test_a_subnet_with_a_proxy_or_mirror_or_a_route_of_one_host() -> None:
     with condition("lab2", begin, end):
         run = site(*WALKS, "-vv", *variables(overlay_network_subnet="10.50.0.0/16", **mirror))
         run.refused(
-            "lab2: route 10.50.2.0/24 via device eth0 overlaps the overlay's subnet 10.50.0.0/16.",
-            "lab2: address 10.50.0.9 (named in /etc/apt/apt.conf.d/90fabric) overlaps the overlay's subnet "
-            "10.50.0.0/16.",
-            "lab2: address 10.50.1.9 of mirror.invalid (a proxy or mirror) overlaps the overlay's subnet 10.50.0.0/16.",
+            "lab2: route 10.50.2.0/24 via device eth0 overlaps ",
+            "lab2: address 10.50.0.9 (named in /etc/apt/apt.conf.d/90fabric) overlaps ",
+            "lab2: address 10.50.1.9 of mirror.invalid (a proxy or mirror) overlaps ",
         )
         assert "s3cret" not in run.output
         # One that is chosen keeps clear of them all.
         run = site(*WALKS, "-v", *variables(overlay_network_pool="10.50.0.0/16", **new)).done(change=False)
         assert re.search(r"\bsubnet: 10\.50\.3\.0/24", run.output), run.output[-3000:]
         site(*WALKS, *variables(overlay_network_pool="10.50.0.0/23", **new)).refused(
-            "overlay_network_pool: No /24 is free in 10.50.0.0/23. In use: lab2: address 10.50.0.9 (named in "
-            "/etc/apt/apt.conf.d/90fabric), lab2: address 10.50.1.9 of mirror.invalid (a proxy or mirror). Remedy: set "
-            "overlay_network_pool to a network in which a /24 is free."
+            "overlay_network_pool: No /24 is free in 10.50.0.0/23. In use: lab2: address 10.50.0.9 (",
+            ", lab2: address 10.50.1.9 of mirror.invalid (",
+            "Remedy: ",
         )
     assert snapshot() == before
 
@@ -127,14 +124,11 @@ def test_a_gateway_bridge_with_the_same_address_on_every_host() -> None:
     assert len({bridge(name) for name in NODES}) == 1
     subnet = bridge()
     address = inspect("lab1", "network", "docker_gwbridge")["IPAM"]["Config"][0]["Gateway"]
-    site(*WALKS, *variables(overlay_network_subnet=subnet)).refused(
-        f"{ONE}lab1, lab2, lab3: network {subnet} of device docker_gwbridge overlaps the overlay's subnet {subnet}. "
-        f"{OTHER}"
-    )
+    refused = site(*WALKS, *variables(overlay_network_subnet=subnet)).refused_by(("overlay_subnet", ALL))
+    refused.refused(f"network {subnet} of device docker_gwbridge overlaps ")
     # Nor is it ever the network under the overlay.
     site(*WALKS, *variables(cluster_underlay_subnet=subnet)).refused(
-        f"cluster_underlay_subnet is {subnet}, but lab1, lab2 and lab3 all have {address} there. Give each host an "
-        "address of its own, or name another subnet."
+        f"cluster_underlay_subnet is {subnet}, but lab1, lab2 and lab3 all have {address} there."
     )
 
 
@@ -144,39 +138,24 @@ def test_a_gateway_bridge_with_the_same_address_on_every_host() -> None:
 @pytest.mark.usefixtures("unchanged")
 def test_a_network_that_exists_with_other_settings_is_explained() -> None:
     found = overlay()
-    text = (
-        f"{ONE}network {NETWORK}: exists with other settings: its subnet is {found['subnet']}, wanted is "
-        "10.77.1.0/24; its "
-        f"MTU is {found['mtu']}, wanted is 1300. Remedy: {ANEW}; or set the overlay_network_* variables to what "
-        "exists, or "
-        "choose another overlay_network_name."
-    )
     asked = variables(overlay_network_subnet="10.77.1.0/24", overlay_network_mtu=1300)
-    site(*WALKS, *asked).refused(text)
-    site("--check", *ROLES, *asked).refused(text)
+    for run in (site(*WALKS, *asked), site("--check", *ROLES, *asked)):
+        run.refused_by(("overlay_network", f"network {NETWORK}"))
+        run.refused(f"subnet is {found['subnet']}, wanted is 10.77.1.0/24", f"MTU is {found['mtu']}, wanted is 1300")
 
 
 @pytest.mark.usefixtures("unchanged")
 def test_an_mtu_that_the_interfaces_do_not_take() -> None:
     size = on("lab1", "cat /sys/class/net/eth0/mtu").strip()
-    site(*WALKS, *variables(overlay_network_mtu=9000)).refused(
-        f"{ONE}lab1, lab2, lab3: overlay_network_mtu is 9000, and its interface eth0 takes at most {size} bytes: "
-        "larger "
-        f"packets would be lost, and transfers hang. Remedy: set overlay_network_mtu to {size}, or to 0 to have the "
-        "smallest "
-        "of all hosts taken."
-    )
+    run = site(*WALKS, *variables(overlay_network_mtu=9000)).refused_by(("overlay_mtu", ALL))
+    run.refused(f"eth0 takes at most {size} bytes", f"Remedy: set overlay_network_mtu to {size}, ")
 
 
 @pytest.mark.usefixtures("unchanged")
 def test_encryption_on_a_kernel_that_cannot() -> None:
     if on("lab1", "zcat /proc/config.gz 2>/dev/null | grep -c '^# CONFIG_INET_ESP is not set$' || true").strip() != "1":
         pytest.skip("this kernel may do ESP: what is refused here is one that cannot")
-    site(*WALKS, *variables(overlay_network_encrypted=True)).refused(
-        f"{ONE}lab1, lab2, lab3: its kernel has no ESP (CONFIG_INET_ESP), which overlay_network_encrypted needs: "
-        "containers "
-        "would not reach one another. Remedy: run a kernel that has it, or set overlay_network_encrypted: false."
-    )
+    site(*WALKS, *variables(overlay_network_encrypted=True)).refused_by(("overlay_encryption", ALL))
 
 
 @pytest.mark.usefixtures("mended")
@@ -187,11 +166,8 @@ def test_a_network_is_made_anew_by_consent_and_a_strangers_container_stops_that(
     start = f"docker run --detach --name stranger --network {NETWORK} --entrypoint sleep {image} infinity"
     with condition("lab2", start, "docker rm -f stranger"):
         before = snapshot()
-        site(*WALKS, *variables(**asked)).refused(
-            f"{ONE}lab2: container stranger is not ours and is on network {NETWORK}, which is to be made anew. "
-            "Remedy: take "
-            f"it off (docker network disconnect {NETWORK} stranger), or remove it."
-        )
+        run = site(*WALKS, *variables(**asked)).refused_by(("overlay_network", "lab2"))
+        run.refused("container stranger is not ours", f"docker network disconnect {NETWORK} stranger")
         assert snapshot() == before
     try:
         site(*ROLES, *variables(**asked)).done(change=True)
@@ -215,15 +191,8 @@ def test_a_container_elsewhere_on_the_overlay_with_the_name_of_ours() -> None:
         # The name leads to both; that is the trap.
         assert len(inside("lab3", f"getent ahostsv4 {container('lab2')} | awk '{{ print $1 }}' | sort -u").split()) == 2
         before = snapshot()
-        text = (
-            f"{ONE}lab1: container {container('lab2')} on network {NETWORK} has the name of lab2's training "
-            "container, so "
-            f"that the name leads to either of them. Remedy: rename it (docker rename {container('lab2')} …) and "
-            "restart it, "
-            "or remove it."
-        )
-        site(*WALKS).refused(text)
-        playbook("verify", *WALKS).refused(text)
+        for run in (site(*WALKS), playbook("verify", *WALKS)):
+            run.refused_by(("overlay_names", "lab1")).refused(f"docker rename {container('lab2')} ")
         assert snapshot() == before
 
 
@@ -256,11 +225,8 @@ def test_addresses_that_are_given_stay_over_restarts_and_others_do_not() -> None
     start = f"docker run --detach --name stranger {place} --entrypoint sleep {image} infinity"
     with condition("lab3", start, "docker rm -f stranger"):
         unchanged = snapshot()
-        site(*WALKS, *variables(training_container_address=str(subnet[200]))).refused(
-            f"training_container_address: is {subnet[200]} for lab1, lab2, lab3; each host needs an address of its "
-            "own. "
-            "Remedy: set it for each host, not for a group."
-        )
+        run = site(*WALKS, *variables(training_container_address=str(subnet[200])))
+        run.refused_by(("overlay_values", "training_container_address")).refused(f"is {subnet[200]} for {ALL};")
         refused_for("lab2", str(subnet[200]), "is taken by container stranger on lab3.")
         refused_for("lab2", "192.0.2.9", f"is not in the overlay's subnet {subnet}.")
         assert snapshot() == unchanged
@@ -283,40 +249,20 @@ def refused_for(host: str, address: str, text: str) -> None:
 def test_hosts_of_one_name() -> None:
     with condition("lab3", "hostname lab2", "hostname lab3"):
         before = snapshot()
-        site(*WALKS).refused(
-            f"{ONE}lab2, lab3: all have the host name lab2, by which the swarm lists its nodes: nobody could tell "
-            "them apart. "
-            "Remedy: give each a name of its own (hostnamectl set-hostname …) and restart its engine."
-        )
+        site(*WALKS).refused_by(("host_names", "lab2, lab3")).refused("all have the host name lab2")
         assert snapshot() == before
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        (
-            {"swarm_data_path_port": 4790},
-            "swarm_data_path_port: is 4790, and the swarm was formed with 4789, which is fixed for its life. Remedy: "
-            "set it "
-            "to 4789, or build the swarm anew: teardown.yml, then site.yml.",
-        ),
-        (
-            {"swarm_default_address_pool": ["10.32.0.0/12"]},
-            "swarm_default_address_pool: is 10.32.0.0/12, and the swarm was formed with 10.0.0.0/8, which is fixed "
-            "for its "
-            "life. Remedy: set it to 10.0.0.0/8, or build the swarm anew: teardown.yml, then site.yml.",
-        ),
-        (
-            {"swarm_departed": ["lab2"]},
-            "swarm_departed: names lab2, which is lab2 of the inventory. Remedy: take the host out of the inventory, "
-            "or its "
-            "name out of swarm_departed.",
-        ),
-    ],
-)
-def test_what_is_fixed_for_the_swarms_life(values: dict[str, object], text: str) -> None:
-    site(*WALKS, *variables(**values)).refused(f"{ONE}{text}")
+def test_what_is_fixed_for_the_swarms_life_and_a_node_that_has_not_departed() -> None:
+    pool = ["10.32.0.0/12"]
+    asked = variables(swarm_data_path_port=4790, swarm_default_address_pool=pool, swarm_departed=["lab2"])
+    run = site(*WALKS, *asked).refused_by(
+        ("swarm_fixed", "swarm_data_path_port"),
+        ("swarm_fixed", "swarm_default_address_pool"),
+        ("swarm_managers", "swarm_departed"),
+    )
+    run.refused("Remedy: set it to 4789, or ", "Remedy: set it to 10.0.0.0/8, or ", "names lab2, which is lab2 ")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -358,11 +304,7 @@ def test_a_node_of_another_swarm() -> None:
     leave_swarm("lab3")
     on("lab3", "docker swarm init --advertise-addr eth0")
     before = snapshot()
-    site(*WALKS).refused(
-        f"{ONE}lab3: is in another Docker swarm, as a manager. Remedy: set swarm_leave_foreign: true to make it leave "
-        "that "
-        "swarm, or take the host out of the inventory."
-    )
+    site(*WALKS).refused_by(("foreign_swarm", "lab3"))
     assert snapshot() == before
     site(*ROLES, *variables(swarm_leave_foreign=True)).done(change=True)
     assert {on(name, "docker info --format '{{.Swarm.LocalNodeState}}'").strip() for name in NODES} == {"active"}
@@ -398,18 +340,14 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
         two = write_inventory(tmp_path / "one.json", ["lab1"], ["lab2"])
         run = playbook("site", *WALKS, inventory=two)
         run.done(nodes=("lab1", "lab2"))
-        assert (
-            "group managers: 2 of the swarm's 3 managers answer, lab3 not; were one more lost, no node could join and "
-            "no "
-            "container be put on the overlay. Remedy: start the engines of those that do not answer, or set "
-            "swarm_departed: "
-            "[lab3] where they are gone for good."
-        ) in run.text
+        for text in (
+            "2 of the swarm's 3 managers answer, lab3 not",
+            "swarm_departed: [lab3]",
+            "(check: swarm_managers)",
+        ):
+            assert text in run.text, run.output[-3000:]
         # Demoting lab2 beside the lost one would leave one of two, which is no majority: refused, and nothing lost.
-        playbook("site", "--tags", "swarm", inventory=two).refused(
-            "without it 1 of 2 managers answer, and a swarm needs a majority, of at least one. Promote or bring back "
-            "another manager first."
-        )
+        playbook("site", "--tags", "swarm", inventory=two).refused("without it 1 of 2 managers answer")
         assert managers() == {"lab1": "Leader", "lab2": "Reachable", "lab3": "Unreachable"}
         # Once it is said to be gone it is taken off the list, and then lab2 can go back to being a worker.
         departed = variables(swarm_departed=["lab3"])
@@ -439,11 +377,7 @@ def test_ports_that_somebody_else_listens_on() -> None:
         "for try in 1 2 3 4 5; do ss -lnu | grep -q :4789 && exit; sleep 1; done; exit 1"
     )
     with condition("lab3", begin, "systemctl stop taker"):
-        site(*WALKS).refused(
-            f"{ONE}lab3: UDP port 4789 is taken, which the swarm needs for the overlay's traffic. Remedy: see who "
-            "listens "
-            "(ss -lnpu 'sport = :4789') and stop it, or set another swarm_data_path_port."
-        )
+        site(*WALKS).refused_by(("swarm_ports", "lab3")).refused("UDP port 4789 is taken")
     site(*ROLES).done(change=True)
 
 

@@ -1,4 +1,4 @@
-"""Which network carries the training, and what NCCL is told: troubles provoked on the nodes, and the words they get.
+"""Which network carries the training, and what NCCL is told: troubles provoked on the nodes, and how they are reported.
 
 Only interfaces named trouble* are made, and taken away again; nothing of the cluster is changed.
 """
@@ -69,7 +69,6 @@ def test_one_node_on_another_subnet_is_named_with_what_it_has() -> None:
         looked(cluster_underlay_subnet="10.250.0.0/24").refused(
             "cluster_underlay_subnet is 10.250.0.0/24, but no interface that is up has an address in it on: lab3 (has",
             "trouble0 10.250.1.3/24",
-            "Correct the variable, or give those hosts such an address.",
         )
 
 
@@ -78,9 +77,7 @@ def test_two_interfaces_with_equal_claims_are_asked_about() -> None:
     made["lab2"] += card(1, "10.250.0.102/24")
     with interfaces(made):
         looked(cluster_underlay_subnet="10.250.0.0/24").refused(
-            "Two interfaces have equal claims to 10.250.0.0/24 on lab2 (trouble0 and trouble1). Set "
-            "cluster_underlay_subnet to a part of it that holds one address of each host, or take the second interface "
-            "out of the subnet."
+            "Two interfaces have equal claims to 10.250.0.0/24 on lab2 (trouble0 and trouble1). "
         )
         assert "Underlay 10.250.0.0/26" in looked(cluster_underlay_subnet="10.250.0.0/26").done(change=False).text
 
@@ -90,28 +87,20 @@ def test_a_bridge_with_one_address_on_every_host_is_no_underlay() -> None:
     with interfaces(dict.fromkeys(NODES, bridge)):
         assert "the only subnet that all hosts share" in looked().done(change=False).text
         looked(cluster_underlay_subnet="10.251.0.0/24").refused(
-            "cluster_underlay_subnet is 10.251.0.0/24, but lab1, lab2 and lab3 all have 10.251.0.1 there. "
-            "Give each host an address of its own, or name another subnet."
+            "cluster_underlay_subnet is 10.251.0.0/24, but lab1, lab2 and lab3 all have 10.251.0.1 there."
         )
 
 
 def test_a_wrong_interface_name_is_refused() -> None:
     settings = {"NCCL_SOCKET_IFNAME": "=bond9"}
-    looked(nccl_env_settings=settings).refused(
-        "nccl_env_settings.NCCL_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, and no interface "
-        "bond9"
-    )
-    looked(nccl_env_settings=settings, cluster_network_mode="host").refused(
-        "NCCL_SOCKET_IFNAME names bond9, which is no interface there; it has eth0. Remedy: remove it: the interface "
-        "is found"
-    )
+    looked(nccl_env_settings=settings).refused_by(("nccl_env", "nccl_env_settings.NCCL_SOCKET_IFNAME"))
+    run = looked(nccl_env_settings=settings, cluster_network_mode="host")
+    run.refused_by(("nccl_interface", ", ".join(NODES))).refused("names bond9", "it has eth0")
 
 
 def test_what_nccl_would_misread_is_refused() -> None:
-    looked(nccl_env_settings={"NCCL_IB_DISABLE": True, "NCCL_IB_RETRY_CNT": 8}).refused(
-        "Preflight found 2 problems. Nothing was changed.",
-        "'true' is no number, and NCCL would read it as 0; it takes a whole number from 0 to 1, so write 1",
-        "'8' is not a whole number from 0 to 7",
+    looked(nccl_env_settings={"NCCL_IB_DISABLE": True, "NCCL_IB_RETRY_CNT": 8}).refused_by(
+        ("nccl_env", "nccl_env_settings.NCCL_IB_DISABLE"), ("nccl_env", "nccl_env_settings.NCCL_IB_RETRY_CNT")
     )
 
 

@@ -175,10 +175,11 @@ def test_a_wrong_password_is_one_problem_for_all_that_hold_it() -> None:
 
 
 def test_no_password() -> None:
-    (line,) = lines(host_apt_proxy={**ANSWER, "given": False})
-    assert line.startswith(
+    assert lines(host_apt_proxy={**ANSWER, "given": False}) == [
         "n1, n2: host_apt_proxy: the proxy p:3128 wants a user and a password (407), and none is given. Remedy: write "
-    )
+        "them into the address, http://USER:PASSWORD@HOST:PORT, with %40 for an @ in either and so on, in a file of "
+        "ansible-vault or one that you alone can read."
+    ]
 
 
 def test_a_proxy_that_takes_no_passwords() -> None:
@@ -212,9 +213,12 @@ PEM = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
         (f"Issuer: CN=x\n{PEM}{PEM}", None),
         ("0\x82", "/ca holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"),
         ("", "/ca holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"),
-        (f"{PEM}-----BEGIN RSA PRIVATE KEY-----\n", "/ca holds a private key, which every account on the nodes could"),
+        (
+            f"{PEM}-----BEGIN RSA PRIVATE KEY-----\n",
+            "/ca holds a private key, which every account on the nodes could read then",
+        ),
     ],
 )
 def test_what_a_file_of_an_authority_holds(text: str, said: str | None) -> None:
     found = [problem.text for problem in preflight.check_certificate("/ca", text)]
-    assert [one[: len(said or "")] for one in found] == ([said] if said else [])
+    assert found == ([said] if said else [])
