@@ -31,6 +31,13 @@ except ImportError:  # in a job's folder, where the files lie side by side
     from _job_log import LogWatch  # type: ignore[import-not-found,no-redef]
     from _job_members import ranks_by_node  # type: ignore[import-not-found,no-redef]
 
+_WEAK = ("exit-ssh", "exit-sigabrt", "unknown")
+"""What a node that has gone leaves behind on the others: ssh that breaks off, an abort, an end without a word."""
+
+
+def weak(finding: Finding | None) -> bool:
+    return finding is None or finding.kind == "symptom" or finding.id in _WEAK
+
 
 @dataclass
 class Failure:
@@ -43,6 +50,11 @@ class Failure:
     finding: Finding | None = None
     final: bool = False
     """Starting once more can not help."""
+
+    @property
+    def weak(self) -> bool:
+        """Whether all that is known may come of another node's end."""
+        return not self.final and weak(self.finding)
 
 
 class Judge:
@@ -127,7 +139,12 @@ class Judge:
             self._diagnosis.exited(self._node_of(number), number, ended, self._launcher)
         for host, ended, ssh in self.watch.exits:
             self._diagnosis.exited(host, self._only_rank(host), ended, "pdsh" if ssh else self._launcher)
-        finding = first_cause(self._diagnosis.result())
+        findings = self._diagnosis.result()
+        finding = first_cause(findings)
+        elsewhere = next((host for host, value, ssh in self.watch.exits if ssh and value == 255), "")
+        if weak(finding) and not (finding and finding.id == "unknown" and finding.line):
+            # An end without a word, somewhere, says less than ssh to a node that broke off.
+            finding = next((one for one in findings if one.id == "exit-ssh"), finding)
         node = finding.node if finding else ""
         rank = finding.rank if finding else None
         if not node and not self._pdsh:
@@ -137,14 +154,14 @@ class Judge:
         who = "the launcher"
         if rank is not None or node:
             who = (f"rank {rank}" if rank is not None else "a rank") + (f" on {node}" if node else "")
-        elsewhere = next((host for host, value, ssh in self.watch.exits if ssh and value == 255), "")
-        if elsewhere and code == 255:
+        if elsewhere and code == 255 and (weak(finding) or node == elsewhere):
             who = f"ssh to {elsewhere}"
+            node, rank = elsewhere, self._only_rank(elsewhere)  # the code is that of pdsh, which runs on rank 0's node
         said = f"{who} ended with {exit_meaning(code, self._launcher).text}"
         if finding is None or finding.id == "unknown":
             last = finding.cause if finding else "The log says nothing more."
             return Failure(f"{said}. {last}", node=node, rank=rank, code=code, finding=finding)
-        said_already = finding.line in finding.cause or said in finding.line
+        said_already = finding.line in finding.cause or said in finding.line or who.startswith("ssh to ")
         line = "" if said_already else f": {finding.line}"
         stop = "" if finding.cause.endswith((".", "!", "?")) else "."
         link = ":" if finding.kind == "script" else f"{line}."

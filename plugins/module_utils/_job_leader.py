@@ -179,10 +179,10 @@ class Leader(Nodes):
             if self.judge.failed(codes, self.rank_codes()):
                 failed_at = failed_at or time.monotonic()
                 if time.monotonic() - failed_at >= self.timing.after_failure:
-                    return self.blame(self.judge.why(codes, self.rank_codes()))
+                    return self.verdict()
             if all(code is not None for code in codes.values()):
                 self.drain()
-                return self.blame(self.judge.why(self.codes(), self.rank_codes()))
+                return self.verdict()
             time.sleep(self.timing.poll)
 
     def _stalled(self, limit: float) -> Failure | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 try:
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import Supervisor
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import Hub
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import BEAT, Hub
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_checkpoints import list_files
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_judge import Failure, Judge
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import Part, rest
@@ -19,7 +19,7 @@ try:
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_voices import Voices
 except ImportError:  # in a job's folder, where the files lie side by side
     from _job_base import Supervisor  # type: ignore[import-not-found,no-redef]
-    from _job_channel import Hub  # type: ignore[import-not-found,no-redef]
+    from _job_channel import BEAT, Hub  # type: ignore[import-not-found,no-redef]
     from _job_checkpoints import list_files  # type: ignore[import-not-found,no-redef]
     from _job_judge import Failure, Judge  # type: ignore[import-not-found,no-redef]
     from _job_part import Part, rest  # type: ignore[import-not-found,no-redef]
@@ -117,12 +117,27 @@ class Nodes(Supervisor):
         rest(1.0 if self.hub else 0.0, self.tick, lambda: False, 0.1)
         self.look()
 
-    def blame(self, failure: Failure | None) -> Failure | None:
-        """Where ranks only say that they lost another one, a node whose supervisor is away is the cause."""
-        away = self.missing()
-        if failure is None or not away or (failure.finding is not None and failure.finding.kind != "symptom"):
+    def verdict(self) -> Failure | None:
+        """Why the job failed; ``None`` where it did not. A node that has gone explains what others only lost it by."""
+        failure = self.judge.why(self.codes(), self.rank_codes())
+        if failure is None or not failure.weak:
             return failure
-        return self._has_gone(away[0], time.monotonic() - self._lost_at.get(away[0], time.monotonic()))
+        # ssh may end before the supervisor on that node does, or be told of sooner: a beat from later tells them apart.
+        hub, later, silence = self.hub, time.monotonic() + BEAT, self.timing.silence
+
+        def known() -> bool:
+            if hub is None or self.missing() or hub.gone(silence):
+                return True
+            return all(hub.heard[node] > later for node in hub.nodes)
+
+        rest(silence + 2 * BEAT, self.tick, known)
+        failure = self.judge.why(self.codes(), self.rank_codes())
+        silent = hub.gone(silence) if hub else {}
+        away = [*self.missing(), *silent]
+        if failure is None or not failure.weak or not away:
+            return failure
+        lost = time.monotonic() - self._lost_at.get(away[0], time.monotonic())
+        return self._has_gone(away[0], max(lost, silent.get(away[0], 0.0)))
 
     @staticmethod
     def _has_gone(node: str, seconds: float) -> Failure:

@@ -254,6 +254,49 @@ def test_over_ssh_followers_watch_and_clean_up(cluster: Callable[..., Cluster]) 
     assert "gpu2: rank 1: ERROR from 1" in job.log()
 
 
+LOST = """
+rank 'echo begun; sleep 60'
+until [ -e "$SWARMSPEED_JOB/lost" ]; do sleep 0.05; done
+echo "pdsh@gpu1: gpu1: ssh exited with exit code 1"
+echo "pdsh@gpu1: gpu2: ssh exited with exit code 255"
+exit 255
+"""
+"""What pdsh says on rank 0's node when it has lost gpu2."""
+
+
+@pytest.mark.parametrize("order", ["ssh first", "supervisor first", "together, as a node that is cut off"])
+def test_a_node_that_has_gone_is_named_and_not_ssh(cluster: Callable[..., Cluster], order: str) -> None:
+    job = cluster(LOST, transport="pdsh").run()
+    job.until(lambda: "rank 0: begun" in job.log())
+    lost = job.folder("gpu1") / "lost"
+    if order == "ssh first":
+        lost.touch()
+        job.until(lambda: "ssh exited with exit code 255" in job.log())
+        time.sleep(1.5)  # pdsh has ended, and the last lines are read
+        job.processes["gpu2"].kill()
+    elif order == "supervisor first":
+        job.processes["gpu2"].kill()
+        time.sleep(1)
+        lost.touch()
+    else:
+        job.processes["gpu2"].send_signal(signal.SIGSTOP)  # its connection stays, and nothing comes
+        lost.touch()
+    job.until(lambda: job.state()["state"] == "failed")
+    assert job.state()["failed_node"] == "gpu2", job.state()["reason"]
+    assert job.state()["reason"].startswith("gpu2 has gone: nothing was heard of it for")
+    job.processes["gpu2"].kill()
+    job.wipe("gpu2")
+    job.end()
+
+
+def test_where_only_ssh_broke_off_it_is_named(cluster: Callable[..., Cluster]) -> None:
+    job = cluster(LOST, transport="pdsh").run()
+    (job.folder("gpu1") / "lost").touch()
+    state = job.end()
+    assert state["failed_node"] == "gpu2", state["reason"]
+    assert state["reason"].startswith("ssh to gpu2 ended with exit code 255.")
+
+
 def test_torchrun_is_judged_by_its_exit_codes(cluster: Callable[..., Cluster]) -> None:
     script = "at=$logs/run/attempt_0/0; mkdir -p $at; echo out > $at/stdout.log; echo err > $at/stderr.log"
     job = cluster(script, launcher="torchrun").run()

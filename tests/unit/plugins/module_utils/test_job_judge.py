@@ -76,6 +76,32 @@ def test_one_launcher_that_ended_badly(lines: list[str], codes: dict[str, int | 
     assert says in failure(made, codes).reason
 
 
+SSH = "pdsh@lab1: lab2: ssh exited with exit code 255"
+OTHER = "pdsh@lab1: lab1: ssh exited with exit code 1"
+
+
+@pytest.mark.parametrize("lines", [[SSH, OTHER], [OTHER, SSH]])
+def test_an_end_without_a_word_does_not_hide_the_node_that_ssh_lost(lines: list[str]) -> None:
+    made = judge()
+    for line in lines:
+        made.feed("lab1", None, line)
+    found = failure(made, {"lab1": 255})
+    assert (found.node, found.rank, found.weak) == ("lab2", 1, True)
+    assert found.reason.startswith("ssh to lab2 ended with exit code 255. ssh to that node failed or was cut")
+
+
+def test_what_a_rank_has_said_goes_before_ssh() -> None:
+    made = judge()
+    made.feed("lab3", 2, "Traceback (most recent call last):")
+    made.feed("lab3", 2, '  File "/workspace/train.py", line 7, in <module>')
+    made.feed("lab3", 2, "KeyError: 'x'")
+    for line in (SSH, "pdsh@lab1: lab3: ssh exited with exit code 255"):
+        made.feed("lab1", None, line)
+    found = failure(made, {"lab1": 255})
+    assert (found.node, found.rank, found.weak) == ("lab3", 2, False)
+    assert "KeyError: 'x'" in found.reason and "ssh to lab2" not in found.reason
+
+
 def test_a_rank_that_failed_is_a_failure_although_the_launcher_says_0() -> None:
     made = judge()
     for line in (NODE.format(3, 0), NODE.format(3, 1), NODE.format(3, 2), WORLD.format(3), *[SUCCESS] * 3):
