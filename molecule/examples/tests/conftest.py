@@ -1,4 +1,4 @@
-"""The files of this scenario run in the order of their numbers: containers first, bare hosts last."""
+"""The files of this scenario run in the order of their numbers: by image, so that each is built once."""
 
 from __future__ import annotations
 

@@ -1,0 +1,47 @@
+"""The examples that run in the image of digits: each trains, and leaves what its README says where it says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.example_journey import CHECKPOINTS, extra, python, succeeded, trained
+from tests.journey import CLUSTER_ROOT, NODES, Run, inside, on, playbook
+
+
+@pytest.fixture(scope="module")
+def torchrun_single() -> Run:
+    return trained("torchrun_single")
+
+
+@pytest.fixture(scope="module")
+def gdgpt_pipeline() -> Run:
+    return trained("gdgpt_pipeline")
+
+
+def test_torchrun_single(torchrun_single: Run) -> None:
+    succeeded(torchrun_single, "torchrun_single", 2, 1, r"accuracy on held-out digits 0\.9\d+, target 0.95 reached")
+
+
+@pytest.mark.usefixtures("torchrun_single")
+def test_torchrun_leaves_its_checkpoint_on_the_one_node_it_uses() -> None:
+    code = f'import torch; print(torch.load("{CHECKPOINTS}/torchrun_single/last.pt", weights_only=True)["epoch"])'
+    assert python("lab1", code) == 10
+    for name in NODES[1:]:
+        assert on(name, f"ls {CLUSTER_ROOT}/workspace/checkpoints/torchrun_single 2>/dev/null; true") == ""
+
+
+def test_gdgpt_pipeline(gdgpt_pipeline: Run) -> None:
+    succeeded(gdgpt_pipeline, "gdgpt_pipeline", 3, 3, r"held-out loss 5\.\d+ -> [12]\.\d+, target 3.0 reached")
+
+
+@pytest.mark.usefixtures("gdgpt_pipeline")
+def test_each_node_keeps_the_layers_of_its_stage_and_training_goes_on_from_there() -> None:
+    layers = {name: inside(name, f"ls {CHECKPOINTS}/gdgpt_pipeline/step00060").split() for name in NODES}
+    kept = {name: {int(file[6:8]) for file in files if file.startswith("layer_")} for name, files in layers.items()}
+    assert set.union(*kept.values()) == set(range(8))  # an embedding, six blocks and a head
+    assert sum(map(len, kept.values())) == 8
+    run = playbook("launch", *extra("gdgpt_pipeline", deepspeed_launch_args=["--target", "3.0", "--resume"]))
+    run.done(change=True)
+    assert re.search(r"3 ranks, 3 stages, backend gloo, \d+ bytes of text, from step 60", run.text)

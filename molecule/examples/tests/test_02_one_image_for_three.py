@@ -1,0 +1,134 @@
+"""The examples that share one image: each trains across the nodes, and leaves what its README says where it says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from tests.example_journey import CHECKPOINTS, adapter, extra, log, python, rank_log, succeeded, trained
+from tests.journey import CLUSTER_ROOT, NODES, ROOT, Run, as_the_readme_says, inside, on, playbook, send
+
+SFT = "deepspeed_chat_sft"
+
+
+@pytest.fixture(scope="module")
+def cifar10() -> Run:
+    return trained("cifar10")
+
+
+@pytest.fixture(scope="module")
+def lightning_ddp() -> Run:
+    return trained("lightning_ddp")
+
+
+@pytest.fixture(scope="module")
+def deepspeed_chat_sft() -> Run:
+    return trained(SFT)
+
+
+def test_cifar10(cifar10: Run) -> None:
+    succeeded(cifar10, "cifar10", 3, 3, r"accuracy on held-out pictures \S+, target 0.9 reached")
+
+
+@pytest.mark.usefixtures("cifar10")
+@pytest.mark.parametrize("rank", range(3))
+def test_ranks_are_bound_to_cores_and_to_their_memory(rank: int) -> None:
+    seen = rank_log("cifar10", rank)
+    # Without numactl the kernel says default. Its cores may be all there are, where one rank has them all.
+    assert re.search(rf"cifar10: rank {rank} on cores [\d,]+ of \d+, memory bind:\d", seen), seen[-2000:]
+
+
+@pytest.mark.usefixtures("cifar10")
+def test_every_rank_has_an_expert_of_its_own() -> None:
+    assert "3 ranks, backend gloo, 3 experts, ZeRO stage 2" in log("cifar10")
+    for rank, name in enumerate(NODES):
+        files = inside(name, f"ls {CHECKPOINTS}/cifar10/epoch03").split()
+        experts = [file for file in files if "_expert_" in file and file.endswith("model_states.pt")]
+        assert [re.findall(r"_expert_(\d+)_", file) for file in experts] == [[str(rank)]], files
+
+
+@pytest.mark.usefixtures("cifar10")
+def test_tensorboard_has_a_curve_that_falls() -> None:
+    code = (
+        "import json; from tensorboard.backend.event_processing.event_accumulator import EventAccumulator as Events; "
+        f'events = Events("{CHECKPOINTS}/tensorboard/cifar10").Reload(); '
+        'print(json.dumps([one.value for one in events.Scalars("Train/Samples/train_loss")]))'
+    )
+    losses = python("lab1", code)
+    assert len(losses) == 96, losses  # 1,536 pictures, 16 a rank and step, three ranks, three epochs
+    assert sum(losses[-10:]) < sum(losses[:10]) / 2
+
+
+def test_a_core_that_is_named_is_the_one_that_is_used() -> None:
+    short = ["--moe", "--epochs", "1", "--stage", "2", "--target", "0", "--checkpoints="]
+    values = {"deepspeed_launch_name": "bound", "deepspeed_launch_args": short}
+    cores = ["--bind_cores_to_rank", "--bind_core_list", "1"]
+    run = playbook("site", *extra("cifar10", **values, deepspeed_launch_launcher_args=cores)).done(change=True)
+    assert re.search(r"cifar10: rank 0 on cores 1 of \d+, memory bind:\d", run.text), run.output[-3000:]
+
+
+def test_lightning_ddp(lightning_ddp: Run) -> None:
+    succeeded(lightning_ddp, "lightning_ddp", 3, 3, r"accuracy on held-out voices \S+, target 0.9 reached")
+
+
+@pytest.mark.usefixtures("lightning_ddp")
+def test_lightning_saves_on_the_node_of_rank_0() -> None:
+    code = f'import torch; print(torch.load("{CHECKPOINTS}/lightning_ddp/last.ckpt", weights_only=False)["epoch"])'
+    assert python("lab1", code) == 3  # the last of four
+    assert "lightning_ddp: 3 ranks on 3 nodes, backend gloo" in log("lightning_ddp")
+
+
+def test_deepspeed_chat_sft(deepspeed_chat_sft: Run) -> None:
+    succeeded(deepspeed_chat_sft, SFT, 3, 3, r"perplexity \d{3}\.\d+ -> [12]\.\d+, target 3.0 reached")
+
+
+@pytest.mark.usefixtures("deepspeed_chat_sft")
+def test_the_adapter_is_saved_and_was_trained() -> None:
+    layers, smallest = adapter(SFT)
+    # peft begins with zeros in B: none may be left so.
+    assert (layers, smallest > 0) == (8, True)
+
+
+@pytest.mark.usefixtures("deepspeed_chat_sft")
+def test_what_was_saved_is_as_good_as_what_was_trained() -> None:
+    after, again = re.findall(r"sft: perplexity (?:\S+ -> )?([\d.]+)", log(SFT))
+    assert float(again) == pytest.approx(float(after), rel=0.05)
+
+
+def pressed(name: str, folder: Path, *more: str) -> str:
+    """Start a configuration of launch.json in lab1's container as VS Code would; return what it showed."""
+    # In the workspace, as what an editor brings along would lie in the container.
+    place, seen = f"{CLUSTER_ROOT}/workspace/.editor", "/workspace/.editor"
+    (wheel,) = (ROOT / ".lab" / "cache" / "wheelhouse-examples").glob("debugpy-*.whl")
+    with ZipFile(wheel) as packed:
+        packed.extractall(folder)
+    shutil.copy(ROOT / "molecule" / "examples" / "editor.py", folder)
+    send(folder, "lab1", place)
+    words = [f"{seen}/editor.py", "/workspace/.vscode/launch.json", f"'swarmspeed: {name}'", "--debugpy", seen, *more]
+    try:
+        return inside("lab1", f"timeout 600 python3 {' '.join(words)} 2>&1")
+    finally:
+        on("lab1", f"rm -rf {place}")
+
+
+def test_vs_code_starts_the_job_on_all_nodes(tmp_path: Path) -> None:
+    as_the_readme_says(SFT)  # its image and its code, whatever was run since
+    said = pressed(SFT, tmp_path)
+    assert "editor: ended with 0, terminal with [0]" in said, said[-4000:]
+    assert "sft: 3 ranks, backend gloo" in said
+    assert re.search(r"sft: perplexity \S+ -> \S+, target 3.0 reached", said)
+
+
+@pytest.mark.usefixtures("deepspeed_chat_sft")
+def test_vs_code_stops_in_the_script_where_the_job_is_on_one_node(tmp_path: Path) -> None:
+    alone = {"deepspeed_launch_name": "alone", "deepspeed_launch_include": "lab1"}
+    playbook("launch", *extra(SFT, **alone)).done(change=True)
+    source = (ROOT / "examples" / SFT / "train.py").read_text(encoding="utf-8").splitlines()
+    line = next(number for number, text in enumerate(source, 1) if "engine.backward(loss)" in text)
+    said = pressed("alone", tmp_path, "--break", f"/workspace/train.py:{line}")
+    assert re.search(rf"editor: stopped in Subprocess \d+ at /workspace/train.py:{line}$", said, re.M), said[-4000:]
+    assert "editor: ended with 0, terminal with [0]" in said
