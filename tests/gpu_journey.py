@@ -29,7 +29,6 @@ REPOSITORY = "/srv/swarmspeed-stand-in-repository"
 SERVER = "swarmspeed-stand-in-repository.service"
 PORT = 8377
 TAGS = "host,nvidia_driver,docker,nvidia_container_toolkit"
-ONE = "Preflight found 1 problem. Nothing was changed. 1. "
 
 _SNAPSHOT = rf"""
 exec 2>/dev/null

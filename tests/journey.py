@@ -27,8 +27,6 @@ from tests.preflight_report import reported
 
 ROOT = Path(__file__).parents[1]
 INVENTORY = ROOT / "inventories" / "lab"
-ONE = "Preflight found 1 problem. Nothing was changed. 1. "
-"""How a run begins its message when one thing is wrong."""
 
 LAB = os.environ.get("LAB_NAME", "swarmspeed")
 NODES = ("lab1", "lab2", "lab3")

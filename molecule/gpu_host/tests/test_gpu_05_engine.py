@@ -85,16 +85,12 @@ def test_a_running_container_needs_consent(host: str) -> None:
         before, started = on(host, f"cat {FILE}"), on(host, STARTED)
         refused = docker(host, config={"bip": "172.29.0.1/24"})
         assert refused["failed"] is True
-        assert refused["msg"] == (
-            "Nothing was written: the engine reads bip only when it starts, and a restart stops these "
-            "running containers: "
-            "at-work. Stop them first, or allow the restart with restart: always"
-        )
+        assert refused["msg"].startswith("Nothing was written: the engine reads bip only when it starts, ")
+        assert ": at-work. " in refused["msg"]
         assert (on(host, f"cat {FILE}"), on(host, STARTED)) == (before, started)
         # The role says it before anything, in its own words.
         gpu("site", hosts=(host,), tags="docker", docker_daemon_config={"bip": "172.29.0.1/24"}).refused(
-            f"{host}: the engine must be restarted for bip in {FILE} (docker_daemon_config), which stops these running "
-            "containers: at-work. Remedy: set docker_restart: true to allow it, or stop the containers first."
+            f"{host}: the engine must be restarted for bip in {FILE} ", ": at-work. Remedy: set docker_restart: true "
         )
         assert (on(host, f"cat {FILE}"), on(host, STARTED)) == (before, started)
         # A reload stops nothing, and is done.
@@ -120,11 +116,7 @@ def test_somebody_else_writes_at_the_same_moment(host: str) -> None:
         started = on(host, STARTED)
         failed = docker(host, config={"debug": True})
         assert failed["failed"] is True
-        assert failed["msg"] == (
-            f"{FILE} was changed by somebody else at this moment, so nothing was written. Find out what "
-            "else writes it, and "
-            "run this again"
-        )
+        assert failed["msg"].startswith(f"{FILE} was changed by somebody else at this moment")
         assert on(host, f"cat {FILE}") == theirs
         assert on(host, STARTED) == started
 

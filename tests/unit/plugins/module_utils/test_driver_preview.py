@@ -270,8 +270,9 @@ def test_another_kernel_module_has_to_go() -> None:
     assert found["rivals"] == ["nvidia-kernel-dkms"]
     assert all("nvidia-kernel-dkms-" in names for names in asked)
     assert "nvidia-kernel-dkms- " not in " ".join(found["packages"])
-    assert found["problems"][0].startswith(
-        "other packages of the driver are in the way: nvidia-kernel-dkms. Remedy: set"
+    assert found["problems"][0] == (
+        "other packages of the driver are in the way: nvidia-kernel-dkms. Remedy: set "
+        "nvidia_driver_purge_conflicting: true to have them purged, or ask for the driver that they hold."
     )
 
 
@@ -307,11 +308,8 @@ def test_only_the_fabric_manager_beside_a_driver_that_runs(driver: str, *, there
 
 def test_headers_that_apt_does_not_have() -> None:
     offered = {name: versions for name, versions in DEBIAN_12.items() if name != "linux-headers-6.1.0-56-amd64"}
-    assert troubles(FakeApt(offered), debian_12("open")) == [
-        "apt has no package linux-headers-6.1.0-56-amd64, without which no module can be built for this kernel. "
-        "Remedy: "
-        "install the newest kernel of the distribution with its headers, reboot into it, and run again"
-    ]
+    (said,) = troubles(FakeApt(offered), debian_12("open"))
+    assert said.startswith("apt has no package linux-headers-6.1.0-56-amd64, ")  # in the words of preflight
 
 
 def test_packages_that_apt_does_not_have() -> None:
@@ -326,8 +324,12 @@ def test_packages_that_apt_does_not_have() -> None:
 def test_no_common_version() -> None:
     offered = {**DEBIAN_12, "nvidia-smi": ["535.309.01-0+deb12u1"]}
     (said,) = troubles(FakeApt(offered), debian_12("open"))
-    assert "no version of branch 535 is to be had of all packages that must be of one version" in said
-    assert "nvidia-open-kernel-dkms 535.261.03-1" in said
+    both = "535.309.01-0+deb12u1, 535.261.03-1"
+    assert said == (
+        "no version of branch 535 is to be had of all packages that must be of one version (nvidia-open-kernel-dkms "
+        f"535.261.03-1; libcuda1 {both}; libnvidia-ml1 {both}; libnvidia-cfg1 {both}; nvidia-smi "
+        "535.309.01-0+deb12u1). Remedy: choose another nvidia_driver_branch or nvidia_driver_source"
+    )
 
 
 def test_a_conflict_is_told_in_apts_words() -> None:
@@ -345,9 +347,17 @@ def test_a_conflict_is_told_in_apts_words() -> None:
         (
             CommandResult(0, UNREACHABLE),
             "unreachable",
-            "Could not resolve 'nosuch.invalid'. Remedy: set host_apt_proxy",
+            "a repository cannot be read: Failed to fetch http://nosuch.invalid/x/InRelease  Could not resolve "
+            "'nosuch.invalid'. Remedy: set host_apt_proxy where this host has no way out but a proxy, or "
+            "nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
         ),
         (CommandResult(100, NO_KEY), "key", "NO_PUBKEY 6ED0E7B82643E131"),
+        (
+            CommandResult(100, NO_KEY),
+            "key",
+            "is not signed. Remedy: give the key that signs it in nvidia_driver_repository_key (its owner publishes "
+            "it), or mend the source that is named",
+        ),
         (CommandResult(100, NOT_THERE), "unreachable", "404  Not Found"),
         (CommandResult(100, CONFLICTING), "unreachable", "apt-get update failed: Conflicting values set for"),
         (
@@ -400,7 +410,10 @@ def test_what_would_be_removed_needs_consent_and_foreign_packages_stay(*, purge:
     )
     found = as_dict(look(io, noble(580), ""), purge=purge, holds=["nvidia-utils-470"])
     said = "\n".join(found["problems"])
-    assert "libgcc-s1 is on hold, and would have to change. Remedy: apt-mark unhold libgcc-s1" in said
+    assert (
+        "libgcc-s1 is on hold, and would have to change. Remedy: apt-mark unhold libgcc-s1 if that may be, or set "
+        "nvidia_driver_source: keep."
+    ) in found["problems"]
     assert "the installation would remove old-thing, which is no part of the driver" in said
     assert ("other packages of the driver are in the way: nvidia-utils-470" in said) is not purge
 

@@ -103,11 +103,8 @@ def test_the_answer_says_what_would_be_done(monkeypatch: pytest.MonkeyPatch) -> 
 def test_problems_are_returned_and_do_not_fail_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
     found = run(monkeypatch)
     assert "failed" not in found
-    assert found["problems"] == [
-        "other packages of the driver are in the way: nvidia-tesla-535-smi. Remedy: set "
-        "nvidia_driver_purge_conflicting: "
-        "true to have them purged, or ask for the driver that they hold."
-    ]
+    (problem,) = found["problems"]
+    assert ": nvidia-tesla-535-smi. Remedy: " in problem
 
 
 def test_a_host_without_space_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
