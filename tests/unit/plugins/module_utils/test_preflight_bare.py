@@ -98,7 +98,8 @@ def test_somebody_must_be_first(runtime: str, why: str) -> None:
         groups={"cluster": ["gpu1"], "managers": [], "workers": ["gpu1"]},
         defaults={"deepspeed_launch_runtime": runtime},
     )
-    assert said(check_managers, nobody) == [f"group managers: has no host, and {why}. Remedy: put one host into it."]
+    (problem,) = check_managers(nobody)
+    assert problem.subject == "group managers" and problem.text.endswith(f", and {why}")
 
 
 BARE: dict[str, Any] = {
@@ -169,10 +170,8 @@ def test_what_is_asked_of_engine_and_toolkit_is_not_judged(check: str, monkeypat
 def test_systemd_is_wanted_for_what_needs_it(runtime: str, words: str) -> None:
     facts = {**BARE, "docker": {**BARE["docker"], "swarm": {"state": "inactive"}}}
     facts["system"] = {**BARE["system"], "systemd": False}
-    assert [problem.line() for problem in problems(facts, runtime=runtime)] == [
-        f"gpu1: is not run by systemd (no /run/systemd/system), which {words}. "
-        "Remedy: use a machine or virtual machine that was booted, not a plain container."
-    ]
+    (problem,) = problems(facts, runtime=runtime)
+    assert (problem.check, problem.subject) == ("systemd", "gpu1") and problem.text.endswith(f", which {words}")
 
 
 @pytest.mark.parametrize(("free", "there", "ok"), [(30, False, True), (8, False, False), (8, True, True)])
@@ -183,9 +182,6 @@ def test_space_for_the_environment_is_asked_until_it_is_there(free: int, there: 
         "files": {"/opt/train/.swarmspeed": {"exists": there}},
     }
     need = {"bytes": 25 * GIB, "unless_file": "/opt/train/.swarmspeed"}
-    expected = [
-        "gpu1: 8.0 GiB are free at /opt/train; 25.0 GiB are needed. "
-        "Remedy: free space there, or lower preflight_min_free_gib."
-    ]
-    found = [problem.line() for problem in problems(facts, runtime="host", min_free_bytes={"/opt/train": need})]
-    assert found == ([] if ok else expected)
+    found = problems(facts, runtime="host", min_free_bytes={"/opt/train": need})
+    assert [(problem.check, problem.subject) for problem in found] == ([] if ok else [("disk", "gpu1")])
+    assert all(" at /opt/train" in problem.text for problem in found)

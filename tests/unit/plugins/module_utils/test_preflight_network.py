@@ -80,13 +80,8 @@ def test_good_hosts_pass() -> None:
 
 def test_a_subnet_that_was_asked_for_must_be_free_everywhere() -> None:
     hosts = {"a": node(1), "b": {**node(2), "services": {"nameservers": ["10.64.0.53"]}}}
-    assert said(hosts, overlay_subnet="10.64.0.0/24") == (
-        [
-            "b: name server 10.64.0.53 overlaps the overlay's subnet 10.64.0.0/24. Remedy: choose another "
-            "overlay_network_subnet, or remove the variable to have a free one chosen."
-        ],
-        [],
-    )
+    (line,), warnings = said(hosts, overlay_subnet="10.64.0.0/24")
+    assert line.startswith("b: name server 10.64.0.53 overlaps ") and warnings == []
     pool = {"default_address_pool": ["10.64.0.0/16"]}
     assert (
         "address pool 10.64.0.0/16 of the swarm" in said({"a": node()}, overlay_subnet="10.64.0.0/24", swarm=pool)[0][0]

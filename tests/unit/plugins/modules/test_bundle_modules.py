@@ -113,9 +113,8 @@ def test_a_package_that_is_not_there_is_named_with_its_variable(
 ) -> None:
     monkeypatch.setattr(bundle_collect, "EmptyHost", FakeApt)
     groups = [{"prefix": "docker", "packages": ["motor"]}]
-    assert run(bundle_collect, capsys, folder=str(tmp_path), groups=groups)["msg"] == (
-        "apt has no package motor. Remedy: correct docker_repository_url, or choose another docker_source."
-    )
+    message = run(bundle_collect, capsys, folder=str(tmp_path), groups=groups)["msg"]
+    assert message.startswith("apt has no package motor. Remedy: correct docker_repository_url")
 
 
 def test_alone_it_says_who_runs_it(capsys: pytest.CaptureFixture[str]) -> None:
