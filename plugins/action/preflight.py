@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import difflib
+import platform
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleActionFail, AnsibleError, AnsibleUndefinedVariable, AnsibleValueOmittedError
+from ansible import errors
+from ansible.errors import AnsibleActionFail, AnsibleError, AnsibleUndefinedVariable
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
+from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import VARIABLE as BUNDLE_VARIABLE
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
@@ -22,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight impo
     Report,
     collect,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import (
     GROUPS,
@@ -34,6 +38,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text im
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
 
 ROLES = Path(__file__).parents[2] / "roles"
+CONTROLLER = Controller(ansible_version, platform.python_version())
+# ansible-core before 2.19 has no such error.
+OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -107,6 +114,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             kind=kind,
             text=text,
             bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
+            controller=CONTROLLER,
         )
 
     @staticmethod
@@ -159,7 +167,7 @@ def evaluate(variables: Mapping[str, Any], wanted: Iterable[str]) -> tuple[dict[
             continue
         try:
             values[name] = variables[name]
-        except (AnsibleUndefinedVariable, AnsibleValueOmittedError):
+        except (AnsibleUndefinedVariable, OMITTED):
             continue
         except AnsibleError as error:
             failures[name] = " ".join(str(error).split()).rstrip(".")

@@ -20,6 +20,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight impo
     texts,
     whole,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_controller import (
+    Controller,
+    check_ansible_version,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_nccl import VARIABLES, check_settings
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_network_values import (
     check_overlay_values,
@@ -65,7 +69,8 @@ class Inventory:
     ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
     None. ``files`` are paths by variable name; ``kind`` tells ``file``, ``directory`` and None (missing) apart, and
     ``text`` returns what is in one.
-    ``bundle`` works out what speaks against the offline bundle, which takes a while where it is large.
+    ``bundle`` works out what speaks against the offline bundle, which takes a while where it is large. ``controller``
+    is what all this runs on.
     """
 
     groups: Mapping[str, Any]
@@ -79,6 +84,7 @@ class Inventory:
     kind: Callable[[str], str | None] = lambda _path: None
     text: Callable[[str], str] = lambda _path: ""
     bundle: Callable[[], Iterable[Problem]] = tuple
+    controller: Controller | None = None
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group in inventory order, an empty list where there is no such group."""
@@ -366,6 +372,7 @@ def _where(inventory: Inventory, hosts: Sequence[str]) -> str:
 
 
 INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
+    "ansible_version": lambda inventory: check_ansible_version(inventory.controller),
     "groups": check_groups,
     "managers": check_managers,
     "names": check_names,

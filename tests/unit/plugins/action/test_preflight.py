@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,9 @@ from ansible.errors import (
     AnsibleValueOmittedError,
 )
 from ansible.parsing.dataloader import DataLoader
+from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.action import preflight
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import DISTRIBUTIONS, Wanted
@@ -96,6 +99,8 @@ def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     (folder / "unfinished").mkdir()
     monkeypatch.setattr(preflight, "ROLES", folder)
+    # Not those of this run, one of which is worth a warning.
+    monkeypatch.setattr(preflight, "CONTROLLER", Controller("2.21.5", "3.13.0"))
     return folder
 
 
@@ -148,6 +153,24 @@ def test_a_good_inventory_passes() -> None:
     assert result["warnings"] == []
     assert result["checked"] == list(INVENTORY_CHECKS)
     assert result["msg"] == f"Preflight: {len(INVENTORY_CHECKS)} checks passed."
+
+
+def test_the_controller_is_the_one_that_runs_this() -> None:
+    assert Controller(ansible_version, platform.python_version()) == preflight.CONTROLLER
+
+
+@pytest.mark.usefixtures("roles")
+def test_an_ansible_that_is_too_old_is_refused_and_one_at_its_end_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    task_vars = variables({"lab1": Lazy()})
+    monkeypatch.setattr(preflight, "CONTROLLER", Controller("2.18.19", "3.12.1"))
+    result = run({"stage": "inventory"}, task_vars)
+    assert (result["failed"], problems(result)) == (True, [("ansible_version", "ansible-core 2.18.19")])
+    monkeypatch.setattr(preflight, "CONTROLLER", Controller("2.19.14", "3.11.7"))
+    result = run({"stage": "inventory"}, task_vars)
+    assert (result["failed"], result["problems"], len(result["warnings"])) == (False, [], 1)
+    assert result["warnings"][0].startswith("ansible-core 2.19.14: reached its end of life in November 2026")
+    result = run({"stage": "inventory", "skip": ["ansible_version"]}, task_vars)
+    assert result["warnings"] == ["Preflight check ansible_version is skipped, as requested."]
 
 
 @pytest.mark.usefixtures("roles")
