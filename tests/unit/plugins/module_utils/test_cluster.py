@@ -27,6 +27,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay impor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 
 @pytest.mark.parametrize(
     ("wanted", "has_gpu", "expected"),
@@ -220,7 +222,7 @@ NAMES = st.sampled_from(["a", "b", "ü", ".git", "skip.me"])
 FILES = st.dictionaries(st.lists(NAMES, min_size=1, max_size=3).map(tuple), st.binary(max_size=4), max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(FILES, st.lists(st.sampled_from([".git", "skip.me", "a"]), max_size=2))
 def test_tree_manifest(files: dict[tuple[str, ...], bytes], exclude: list[str]) -> None:
     written: dict[str, bytes] = {}
@@ -258,7 +260,7 @@ JSONABLE = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(JSONABLE, JSONABLE)
 def test_a_fingerprint_is_that_of_the_value(one: Any, two: Any) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)

@@ -22,6 +22,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 LEAF = (
     st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=3) | st.lists(st.integers(0, 2), max_size=2)
 )
@@ -67,7 +69,7 @@ def test_differences(found: dict[Any, Any], wanted: dict[Any, Any], expected: li
     assert repr(differences(found, wanted)) == repr(expected)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(TREE, TREE)
 def test_once_merged_nothing_differs_and_nothing_of_the_users_is_lost(
     found: dict[str, Any], wanted: dict[str, Any]
@@ -81,7 +83,7 @@ def test_once_merged_nothing_differs_and_nothing_of_the_users_is_lost(
     assert (found, wanted) == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TREE, st.sampled_from("abc"), st.integers(10, 12))
 def test_a_changed_leaf_is_found_at_its_path(tree: dict[str, Any], key: str, other: int) -> None:
     assert differences(tree, {**tree, key: other}) == [Difference(key, tree.get(key), other)]
@@ -216,7 +218,7 @@ def test_file_diff(item: OwnedFile, found: dict[str, Any], before: str, after: s
 CONTENT = st.text("abc\n", max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.none() | CONTENT,
     st.sampled_from(["0600", "0644"]),
@@ -234,7 +236,7 @@ def test_every_difference_is_visible_in_the_diff(
     assert diff["before"] != diff["after"] or nothing_to_show  # an empty file that comes or goes
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.sampled_from(["present", "absent"]), st.sampled_from(["0600", "0644"]), st.booleans(), st.none() | st.just("b")
 )

@@ -26,6 +26,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 PATH = "/etc/docker/daemon.json"
 TAIL = ". Mend it, or move it away; the engine could not start with it either"
 
@@ -33,7 +35,7 @@ plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, a
 names = st.sampled_from(["a", "b", "c", "log-opts"]) | st.text()
 values = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
 configs = st.dictionaries(names, values, max_size=4)
-steady = settings(deadline=None, derandomize=True, max_examples=200)
+steady = settings(deadline=None, derandomize=True, max_examples=examples(200))
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file impo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 UNIT = """# /lib/systemd/system/docker.service
 [Service]
 ExecStart=/usr/sbin/dockerd -H fd://
@@ -580,7 +582,10 @@ contents = st.binary() | st.dictionaries(names, anything, max_size=3).map(lambda
 
 @given(contents, st.dictionaries(names, anything, max_size=3), st.sampled_from(["never", "if_idle", "always"]))
 @settings(
-    deadline=None, derandomize=True, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    derandomize=True,
+    max_examples=examples(300),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_whatever_is_there_and_asked_for(tmp_path: Path, content: bytes, config: dict[str, Any], restart: str) -> None:
     bench = Bench(tmp_path)
@@ -618,7 +623,10 @@ usable = st.fixed_dictionaries(
 
 @given(usable, usable, st.sampled_from(["never", "if_idle", "always"]), st.sampled_from(["stopped", "idle", "busy"]))
 @settings(
-    deadline=None, derandomize=True, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    derandomize=True,
+    max_examples=examples(300),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_check_mode_predicts_the_run_and_a_failure_changes_nothing(
     tmp_path: Path, found: dict[str, Any], config: dict[str, Any], restart: str, engine: str

@@ -20,6 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -158,7 +160,7 @@ def test_only_the_keys_that_are_asked_for_are_judged() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(sorted(KEYS)) | st.text(), json_values, max_size=4), st.booleans())
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(deadline=None, derandomize=True, max_examples=examples(400))
 def test_any_configuration_is_judged_in_words(config: dict[str, Any], known: bool) -> None:
     for problem in check(config, config, (20, 10) if known else None):
         assert len(problem.message) < 400

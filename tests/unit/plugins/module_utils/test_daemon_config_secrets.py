@@ -18,6 +18,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 
 @pytest.mark.parametrize(
     ("config", "shown", "found"),
@@ -60,7 +62,7 @@ SECRET = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=
     SECRET,
     st.sampled_from(["{}", "u:{}@h", "http://u:{}@h", "http://{}@h/", "http://u:{}@h,http://x:{}@y", "a=1 token={}"]),
 )
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 def test_no_secret_is_ever_shown(secret: str, form: str) -> None:
     text = form.format(secret, secret)
     config = {"proxies": {"http-proxy": text}} if form != "{}" else {"x": {"my-Password": [text]}}

@@ -19,6 +19,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 # What systemctl cat prints of docker.io 20.10.24 (Debian 12), shortened.
 DEBIAN = r"""# /lib/systemd/system/docker.service
 [Unit]
@@ -129,7 +131,7 @@ def test_odd_units(text: str, unit: Unit) -> None:
 
 
 @given(st.text(st.sampled_from("[Service]\nExecStart= -HD\"'$${A}\\#;/dockerd") | st.characters()))
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 def test_any_text_is_a_unit(text: str) -> None:
     unit = parse_unit("[Service]\n" + text, lambda path: text)
     conflicts(unit, {"hosts": []})

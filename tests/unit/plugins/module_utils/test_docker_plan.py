@@ -40,6 +40,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_dock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n-----END PGP PUBLIC KEY BLOCK-----\n"
 REQUEST = {"repository_url": "https://mirror.example.com/linux", "repository_key": KEY, "mtu": 1500}
 IO_UNIT = """\
@@ -490,7 +492,7 @@ def test_users_who_are_not_in_the_group() -> None:
     assert differing(plan({**facts, "groups": {"docker": None}}, users=["ada"])) == {"users_missing": ["ada"]}
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=examples(60))
 @given(
     st.dictionaries(st.sampled_from(["docker", "engine", "files", "packages", "held", "system", "groups"]), JSON),
     st.dictionaries(st.text(max_size=5), JSON, max_size=3),

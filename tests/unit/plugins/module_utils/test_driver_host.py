@@ -26,6 +26,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_io impo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 KERNEL = "6.12.43+deb13-amd64"
 DPKG = """\
 adduser\tii \t3.152
@@ -244,7 +246,7 @@ def test_this_host_can_be_looked_at() -> None:
     assert set(found["disk"]) <= {"/usr", "/var", "/boot"} and found["disk"]["/usr"]["free_bytes"] > 0
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(st.text(alphabet=st.sampled_from("nvidia/,:=.\t\n Uih580")))
 def test_any_output_is_read(text: str) -> None:
     parse_packages(text)

@@ -39,6 +39,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 ROLE = Path(__file__).parents[4] / "roles/nvidia_driver"
 HOSTS = {
     "debian12": ("debian", "12", "bookworm", "6.1.0-56-amd64", "http://deb.example/debian"),
@@ -831,7 +833,7 @@ NODES = st.builds(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(deadline=None, derandomize=True, max_examples=examples(400))
 @given(NODES, REQUESTS)
 def test_a_plan_without_a_refusal_can_be_carried_out(node: dict[str, Any], asked: dict[str, Any]) -> None:
     request = parse_request({"repository_url": BASE, **asked})
@@ -853,7 +855,7 @@ def test_a_plan_without_a_refusal_can_be_carried_out(node: dict[str, Any], asked
         assert all(choice.kind == "signed" for choice in found.choices) or not node["gpu"]["secure_boot"]
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(
     where=st.sampled_from(sorted(RECOMMENDED)),
     branch=st.integers(470, 640),

@@ -38,6 +38,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_trouble
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 POLICY = """\
 nvidia-smi:
   Installed: (none)
@@ -438,7 +440,7 @@ def test_the_common_version_is_one_that_all_have_and_the_highest(versions: dict[
         assert all(numeric(upstream(other)) <= numeric(found) for other in shared)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(st.text(alphabet=st.sampled_from("Inst Remv()[]-580 \nnvidia:*")))
 def test_any_output_of_apt_is_read(text: str) -> None:
     parse_simulation(text)

@@ -19,6 +19,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_sources
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 OURS = "/etc/apt/sources.list.d/swarmspeed-nvidia.sources"
 DEBIAN_12 = {
     "/etc/apt/sources.list.d/debian.sources": """\
@@ -146,7 +148,7 @@ def test_what_is_rendered_is_read_again(sources: list[Source]) -> None:
     assert from_dicts(as_dicts(sources)) == sources
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(st.text(), st.sampled_from(["/a.list", "/a.sources"]))
 def test_any_text_is_read(text: str, name: str) -> None:
     assert all(source.uri and source.suite for source in parse_sources({name: text}))

@@ -12,6 +12,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_batch impor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 SIZES = st.integers(1, 48) | st.none()
 
 
@@ -130,7 +132,7 @@ def test_elasticity_sets_the_batch_itself() -> None:
 
 
 @given(SIZES, SIZES, SIZES, st.integers(1, 9))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 def test_the_equation_holds_or_no_whole_numbers_fit(
     total: int | None, micro: int | None, steps: int | None, world_size: int
 ) -> None:

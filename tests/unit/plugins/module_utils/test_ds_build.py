@@ -25,6 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 BATCH = {"train_batch_size": 32}
 DISK = {"offload_optimizer": {"nvme_path": "/nvme"}, "offload_param": {"nvme_path": "/nvme"}}
 NEEDED: dict[str, dict[str, Any]] = {
@@ -375,7 +377,7 @@ NEARLY_RIGHT = st.builds(
         st.none() | st.integers(0, 9),
     )
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_any_input_is_written_or_refused_in_words(request_: Request) -> None:
     plan = build(request_)
     for error in plan.errors:
@@ -430,7 +432,7 @@ MODELS = st.dictionaries(st.sampled_from(["parameters", "hidden_size", "num_hidd
         },
     )
 )
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=examples(1000), deadline=None, derandomize=True)
 def test_any_json_in_any_parameter_ends_in_words(request_: dict[str, Any]) -> None:
     plan = build(Request(**request_))
     assert all(error.message and len(str(error)) < 1500 for error in plan.errors)

@@ -24,6 +24,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets imp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 GIB = 1024**3
 BF16 = {"bf16": {"enabled": True}, "train_micro_batch_size_per_gpu": 1}
 # One billion parameters in round numbers: 10 layers of 1000, vocabulary 1000, 4 bytes or 2 apiece.
@@ -466,7 +468,7 @@ TOP = [
 INNER = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner))
 
 
-@settings(deadline=None, derandomize=True, max_examples=700)
+@settings(deadline=None, derandomize=True, max_examples=examples(700))
 @given(
     st.dictionaries(st.sampled_from(TOP), INNER),
     st.integers(1, 10**6),
@@ -479,7 +481,7 @@ def test_any_configuration_has_a_plan(config: dict[str, Any], ranks: int, gpus: 
     json.dumps(memory.as_dict())
 
 
-@settings(deadline=None, derandomize=True, max_examples=700)
+@settings(deadline=None, derandomize=True, max_examples=examples(700))
 @given(
     st.recursive(SCALARS | st.text(max_size=12), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
     | st.dictionaries(st.sampled_from(["count", "memory", "compute_capability", "x"]), SCALARS | st.lists(SCALARS))

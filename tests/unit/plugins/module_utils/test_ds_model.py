@@ -12,6 +12,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model impor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 LLAMA = {"model_type": "llama", "hidden_act": "silu"}
 LLAMA3 = {**LLAMA, "vocab_size": 128256, "num_key_value_heads": 8, "tie_word_embeddings": False}
 LLAMA3_8B = {
@@ -475,7 +477,7 @@ SCALARS = (
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(), inner))
 
 
-@settings(deadline=None, derandomize=True, max_examples=1500)
+@settings(deadline=None, derandomize=True, max_examples=examples(1500))
 @given(
     VALUES | st.dictionaries(KEYS, VALUES) | st.dictionaries(KEYS, SCALARS).map(lambda extra: {**LLAMA3_8B, **extra})
 )

@@ -15,6 +15,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_schema impo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 Z = "zero_optimization"
 CPU, NVME = {"device": "cpu"}, {"device": "nvme", "nvme_path": "/nvme"}
 ON = {"enabled": True}
@@ -292,7 +294,7 @@ CONFIGS = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None, derandomize=True)
+@settings(max_examples=examples(1500), deadline=None, derandomize=True)
 @given(
     config=CONFIGS,
     version=st.sampled_from(KNOWN_VERSIONS),

@@ -25,6 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_offload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 RECORDED = Path(__file__).parent / "fixtures/fabric"
 ADDRESS_CALL = ("-j", "-d", "address", "show")
 ROUTE_CALL = ("-j", "-4", "route", "show", "table", "all")
@@ -245,7 +247,7 @@ def test_interface_of(host: FakeFabricIO, subnet: str, name: str | None) -> None
     assert interface_of(gather_fabric(host)["interfaces"], subnet) == name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.ip_addresses(v=4), st.integers(0, 32)), max_size=5))
 def test_an_interface_is_found_by_each_subnet_it_is_said_to_be_in(addresses: list[tuple[Any, int]]) -> None:
     info = [{"family": "inet", "local": str(address), "prefixlen": prefix} for address, prefix in addresses]

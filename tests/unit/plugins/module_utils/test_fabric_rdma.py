@@ -29,6 +29,8 @@ from ansible_collections.swarmspeed.cluster.tests.unit.plugins.module_utils.fabr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 RECORDED = Path(__file__).parent / "fixtures/gpu"
 
 
@@ -163,7 +165,7 @@ BRIDGES = st.lists(st.sampled_from([f"0000:{number:02x}:00.0" for number in rang
 PATHS = st.builds(lambda root, way: f"/sys/devices/pci0000:{root:02x}/{'/'.join(way)}", st.integers(0, 2), BRIDGES)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(PATHS, PATHS, st.sampled_from([True, False, None]))
 def test_a_distance_is_the_same_from_both_ends(first: str, second: str, same: bool | None) -> None:
     distance = pci_distance(first, second, same)

@@ -35,6 +35,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._firewall_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 REQUEST: dict[str, Any] = {
     "cluster": "lab",
     "host": "a",
@@ -148,7 +150,7 @@ def test_what_nftables_refuses(text: str, refusing: list[str]) -> None:
     assert [found["name"] for found in parse_nftables(text) if found["refuses"]] == refusing
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(
     st.text(),
     st.recursive(

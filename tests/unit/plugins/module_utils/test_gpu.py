@@ -20,6 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_explain im
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 FIXTURES = Path(__file__).parent / "fixtures/gpu"
 MIB = 1024 * 1024
 H100 = {
@@ -733,7 +735,7 @@ def test_a_fabric_manager_of_another_version() -> None:
     ]
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=examples(150))
 @given(st.text(max_size=200), st.integers(0, 255))
 def test_no_output_whatever_makes_it_crash(text: str, rc: int) -> None:
     answer = CommandResult(rc, text)
@@ -743,7 +745,7 @@ def test_no_output_whatever_makes_it_crash(text: str, rc: int) -> None:
     assert rc == 0 or found["problems"]
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(deadline=None, derandomize=True, max_examples=examples(150))
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_no_text_beside_good_rows_makes_it_crash(first: str, second: str, third: str) -> None:
     plain = first.replace("<", "").replace("&", "").replace("\x00", "")

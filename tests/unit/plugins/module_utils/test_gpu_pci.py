@@ -18,6 +18,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 PRODUCTS = {
     "0x102d": "Kepler",  # Tesla K80
     "0x118f": "Kepler",  # Tesla K10
@@ -114,7 +116,7 @@ def test_the_table_is_in_order_and_nothing_overlaps() -> None:
     assert {name for dummy, dummy2, name, dummy3 in ranges} == set(_gpu_pci.GENERATIONS)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(st.text(max_size=20))
 def test_junk_never_raises(text: str) -> None:
     device = {"address": text, "class": text, "device": text, "driver": text, "numa_node": text, "cpus": text}

@@ -25,6 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_topology i
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 FIXTURES = Path(__file__).parent / "fixtures/gpu"
 MIB = 1024 * 1024
 
@@ -340,13 +342,13 @@ TREES: st.SearchStrategy[str] = st.recursive(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(TREES)
 def test_no_document_makes_it_crash(tree: str) -> None:
     parse_report(f"<nvidia_smi_log><gpu>{tree}</gpu></nvidia_smi_log>")
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(st.text(max_size=300))
 def test_no_text_makes_the_other_parsers_crash(text: str) -> None:
     parse_driver(text)
@@ -382,7 +384,7 @@ def test_a_row_of_a_broken_gpu_is_told_apart(row: str) -> None:
 NAMES = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, max_size=12).map("NVIDIA, {}".format)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(1, 300_000), NAMES), max_size=8), st.randoms(use_true_random=False))
 def test_parse_gpus_gives_back_what_was_written_in_any_order(found: list[tuple[int, str]], random: Random) -> None:
     written = [Gpu(i, name, f"GPU-{i}", mib * MIB, "9.0") for i, (mib, name) in enumerate(found)]
@@ -427,7 +429,7 @@ def test_what_is_no_matrix_is_none_or_empty(text: str) -> None:
     assert topology is None or topology.gpus == {"0": {}}
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(deadline=None, derandomize=True, max_examples=examples(60))
 @given(st.integers(1, 10), st.integers(0, 4), st.randoms(use_true_random=False))
 def test_a_topology_that_is_written_is_read_again(count: int, nics: int, random: Random) -> None:
     names = [*(f"GPU{n}" for n in range(count)), *(f"NIC{n}" for n in range(nics))]

@@ -14,7 +14,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._hjson import H
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-RELAXED = settings(max_examples=400, deadline=None, derandomize=True)
+from tests.effort import examples
+
+RELAXED = settings(max_examples=examples(400), deadline=None, derandomize=True)
 
 CONFIG = """
 # ZeRO 2 for eight cards

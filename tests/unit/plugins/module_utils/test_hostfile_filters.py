@@ -14,6 +14,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems impor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 ONE = {"worker-0": 4}
 TWO = {"worker-0": 4, "worker-1": 4}
 UNEVEN = {"gpu2": 2, "gpu1": 4, "spare": 0, "gpu3": 1}
@@ -72,7 +74,7 @@ def test_the_choice_is_handed_on_with_every_slot() -> None:
 
 
 @given(st.dictionaries(st.from_regex(r"[a-z][a-z0-9]{0,3}", fullmatch=True), st.integers(1, 5), min_size=1), st.data())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 def test_what_is_handed_on_resolves_to_itself(hosts: dict[str, int], data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(sorted(hosts)), min_size=1, unique=True))
     specs = [

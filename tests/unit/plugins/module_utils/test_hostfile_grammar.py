@@ -25,6 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems impor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,20}", fullmatch=True)
 HOSTS = st.lists(
     st.builds(Host, NAMES, st.integers(1, 1024)), min_size=1, max_size=8, unique_by=lambda host: host.name.lower()
@@ -241,7 +243,7 @@ def test_all_problems_are_collected_in_order() -> None:
 
 
 @given(HOSTS)
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 def test_what_is_written_reads_back_the_same(hosts: list[Host]) -> None:
     assert check([{"name": host.name, "slots": host.slots} for host in hosts]) == (hosts, [])
     assert check({host.name: host.slots for host in hosts}) == (hosts, [])
@@ -260,7 +262,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 def test_any_input_is_accepted_or_refused_in_words(entries: Any) -> None:
     try:
         hosts, left_out = check(entries)
@@ -273,7 +275,7 @@ def test_any_input_is_accepted_or_refused_in_words(entries: Any) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=60) | st.text("w0 slots=1#\n\r\t", max_size=60))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         assert parse(text)

@@ -39,6 +39,8 @@ from ansible_collections.swarmspeed.cluster.tests.unit.plugins.module_utils.fabr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 OVERLAY_REASON = (
     "# an overlay is a network namespace of its own, where RoCE's GIDs are not, and VXLAN carries no RDMA; "
     "cluster_network_mode: host would use it"
@@ -226,7 +228,7 @@ def test_time_outs_and_debug() -> None:
     assert "NCCL_SOCKET_RETRY_CNT" in plan(cloud_vm(), timeout=120, release="")["settings"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, LONGEST_WAIT))
 def test_a_time_out_is_long_enough_and_no_longer_than_need_be(seconds: int) -> None:
     timeout, retries = ib_timeout(seconds), socket_retries(seconds)

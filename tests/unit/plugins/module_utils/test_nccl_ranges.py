@@ -20,6 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._nccl_ranges im
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 IFNAME = (
     "names of interfaces such as =eth0 (that very one), eth (all that begin so) or ^docker,lo (none of them), with = "
     "and ^ before the whole list only"
@@ -158,14 +160,14 @@ def test_misspelt(name: str, meant: str | None) -> None:
     assert misspelt(name) == meant
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(RANGES)), st.one_of(st.text(max_size=20), st.integers(), st.booleans(), st.floats()))
 def test_any_value_passes_or_gets_words(name: str, value: Any) -> None:
     said = complaint(name, value)
     assert said is None or (said and "\n" not in said and not said.endswith("."))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(name for name, known in RANGES.items() if known.high and not known.words)), st.integers())
 def test_a_number_passes_exactly_inside_its_range(name: str, number: int) -> None:
     known = RANGES[name]

@@ -14,6 +14,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import _node as
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
 
 
@@ -101,7 +103,7 @@ def blockinfile(text: str, name: str, block: str) -> str:
 TEXT = st.text(st.sampled_from("ab# \n\r\t\x0b\x0c\x1c\x85\u2028ü"), max_size=20)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(TEXT, TEXT.filter(bool), TEXT)
 def test_a_block_is_read_as_it_was_written(around: str, block: str, after: str) -> None:
     ended = block if block.endswith("\n") else block + "\n"
@@ -298,7 +300,7 @@ def test_images_are_found_by_every_tag() -> None:
 DIGESTS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("xyz"), max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(DIGESTS, DIGESTS)
 def test_changed_files(wanted: dict[str, str], found: dict[str, str | None]) -> None:
     changed = node.changed_files(wanted, found)

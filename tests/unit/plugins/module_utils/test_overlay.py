@@ -23,6 +23,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 
 def node(  # every kind of thing that can be in the way
     networks: dict[str, Any] | None = None,
@@ -109,7 +111,7 @@ INSIDE = st.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(st.sampled_from(["fabric", "docker", "engine", "services"]), JSON | INSIDE))
 def test_odd_facts_are_passed_over(facts: dict[str, Any]) -> None:
     for item in obstacles(facts, "lab"):
@@ -157,7 +159,7 @@ def test_a_pool_without_a_free_subnet(pool: str, text: str) -> None:
     assert str(error.value) == text
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     servers=st.lists(st.integers(0, 3).map(lambda number: f"10.64.{number}.53"), max_size=3),
     bridges=st.lists(st.integers(0, 5).map(lambda number: f"10.64.{number}.0/24"), max_size=4),
@@ -317,7 +319,7 @@ HOSTS = "abcdef"
 WISH = st.sampled_from(["", "auto", "auto", "10.64.0.20", "10.64.0.21"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     wishes=st.dictionaries(st.sampled_from(HOSTS), WISH),
     held=st.dictionaries(st.sampled_from(HOSTS), st.integers(240, 254).map(lambda number: f"10.64.0.{number}")),

@@ -15,6 +15,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_want
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 GIB = 2**30
 
 GOOD: dict[str, Any] = {
@@ -359,7 +361,7 @@ SECTION = JSON | st.dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     hosts=st.dictionaries(
         st.sampled_from(["a", "b"]), JSON | st.dictionaries(st.sampled_from(KEYS), SECTION), min_size=1
@@ -387,7 +389,7 @@ def test_any_facts_pass_or_get_words(
     assert set(hosts) <= named
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(wanted=st.dictionaries(st.sampled_from(sorted(Wanted.__dataclass_fields__)) | st.just("min_free_bytes"), JSON))
 def test_any_wanted_is_read_or_refused_in_words(wanted: dict[str, Any]) -> None:
     try:

@@ -20,6 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs imp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 LABEL = "(lower-case letters a-z, digits and inner hyphens, at most 63 of them)"
 
 SPECS: RoleSpecs = parse_specs(
@@ -339,7 +341,7 @@ VARIABLE = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     any_groups=st.dictionaries(st.sampled_from(["cluster", "managers", "workers"]), st.lists(HOST, max_size=4) | JSON),
     hosts=st.dictionaries(HOST, st.dictionaries(VARIABLE, JSON, max_size=3), max_size=3),

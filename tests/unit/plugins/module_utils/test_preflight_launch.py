@@ -14,6 +14,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_want
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 CHECKS = {name: FACT_CHECKS[name] for name in ("hostfile", "ds_config", "shrink")}
 HOSTS = {"gpu1": 8, "gpu2": 8}
 CONFIG = {"train_micro_batch_size_per_gpu": 4}
@@ -134,7 +136,7 @@ JSON = st.recursive(
 KEYS = st.sampled_from(["hosts", "include", "exclude", "ds_config", "shrink"])
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.dictionaries(KEYS, JSON))
 def test_whatever_is_given_ends_in_words(launch: dict[str, Any]) -> None:
     for line in lines(**launch):

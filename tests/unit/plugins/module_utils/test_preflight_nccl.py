@@ -14,6 +14,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_nccl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 FOUND = "Remedy: remove it: the interface is found on each node, by the training network's subnet"
 
 
@@ -160,7 +162,7 @@ VALUES = st.recursive(
 NAMES = st.sampled_from(["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_SOCKET_NTHREADS", "X"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.dictionaries(NAMES, VALUES) | VALUES, st.dictionaries(NAMES, VALUES) | VALUES, VALUES, VALUES)
 def test_any_variables_pass_or_get_words(given_ones: Any, environment: Any, timeout: Any, version: Any) -> None:
     variables = {

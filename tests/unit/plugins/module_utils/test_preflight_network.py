@@ -15,6 +15,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_want
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 CHECKS = {
     "host_names": members.check_host_names,
     "swarm_fixed": members.check_swarm_fixed,
@@ -397,7 +399,7 @@ KEYS = ["hostname", "esp", "interfaces", "routes", "tcp", "swarm", "networks", "
 SECTION = JSON | st.dictionaries(st.sampled_from(KEYS), JSON | st.dictionaries(st.sampled_from(KEYS), JSON, max_size=3))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     hosts=st.dictionaries(
         st.sampled_from(["a", "b"]),

@@ -21,6 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_netw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 DEFAULTS: dict[str, Any] = {
     "overlay_network_name": "demo",
     "overlay_network_subnet": "",
@@ -153,7 +155,7 @@ def test_more_managers_than_help_are_a_warning() -> None:
     ]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from([*DEFAULTS, *(f"b_{name}" for name in DEFAULTS)]), st.text(max_size=8) | st.integers()

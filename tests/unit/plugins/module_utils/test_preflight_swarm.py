@@ -12,6 +12,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_swar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 NONE = {"running": True, "swarm": {"state": "inactive", "node_id": None, "manager": False, "nodes": [], "labels": {}}}
 STOPPED = {
     "running": False,
@@ -186,7 +188,7 @@ SWARM = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(docker=st.dictionaries(st.sampled_from("abc"), SWARM), adopt=st.booleans())
 def test_only_active_hosts_are_named_and_only_without_consent(docker: dict[str, Any], adopt: bool) -> None:
     found = lines(docker, "ab", adopt=adopt)

@@ -17,6 +17,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs imp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 
 def spec(*names: str, **options: Any) -> dict[str, Any]:
     return {"argument_specs": {"main": {"options": {**{name: {"type": "str"} for name in names}, **options}}}}
@@ -101,7 +103,7 @@ def test_options_of_another_shape_are_an_error(entry: Any) -> None:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(name=st.text(max_size=30) | st.sampled_from(["swarm_", "docker_", "gpu_", "cluster_"]))
 def test_judge_never_suggests_the_name_itself(name: str) -> None:
     specs = parse_specs({"swarm": spec("swarm_advertise_addr"), "docker": spec("docker_restart")})

@@ -17,6 +17,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 
 def test_collisions_name_what_is_in_the_way_in_order() -> None:
     taken = {
@@ -99,7 +101,7 @@ NETWORKS = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(NETWORKS, max_size=12), st.integers(22, 28))
 def test_pick_subnet_is_the_first_that_a_plain_search_finds(taken: list[str], prefix: int) -> None:
     pool = ipaddress.IPv4Network("10.0.0.0/20")

@@ -13,6 +13,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._swarm import C
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 # Recorded from engine 20.10.24 (Debian 12), GET /info of a manager and of a worker, GET /nodes; unused fields left out.
 MANAGER_INFO: dict[str, Any] = {
     "Name": "node1",
@@ -253,7 +255,7 @@ MANAGERS = st.lists(st.booleans(), min_size=1, max_size=9).map(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(MANAGERS, st.integers(0, 3))
 def test_a_majority_stands_exactly_when_more_than_half_of_those_who_stay_answer(
     nodes: list[Node], workers: int

@@ -11,6 +11,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io impo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"  # of a swarm long gone
 DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing dial tcp '
 
@@ -94,7 +96,7 @@ def test_a_join_that_is_taken_back_is_not_said_to_go_on() -> None:
 PART = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=50)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.text(max_size=20), PART, PART, st.text(max_size=20), st.sampled_from(["SWMTKN-1-", "SWMTKN-2-1-"]))
 def test_no_token_survives_redaction(before: str, digest: str, secret: str, after: str, prefix: str) -> None:
     text = io.redact(f"{before} {prefix}{digest}-{secret} {after}")

@@ -22,6 +22,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._swarm import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 LABEL = {"swarmspeed.cluster": "demo"}
 AT = {"10.0.0.1:2377": "boss"}
 
@@ -237,7 +239,7 @@ def test_refusals_of_membership(current: Current, wanted: Wanted, text: str) -> 
 STATES = [VIRGIN, WORKER, MANAGER, OF_TWO, OF_TWO_ONE_GONE, NO_LEADER, PENDING, LOCKED, replace(MANAGER, labels={})]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.sampled_from(STATES),
     st.sampled_from(["manager", "worker", "absent"]),
@@ -384,7 +386,7 @@ def test_refusals_of_the_list(current: Current, wanted: Wanted, text: str) -> No
 ROLES = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["manager", "worker"]))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(st.sampled_from(["manager", "worker"]), st.booleans()), min_size=5, max_size=5), ROLES)
 def test_a_majority_stands_after_every_step(found: list[tuple[str, bool]], roles: dict[str, str]) -> None:
     nodes = [Node(name, name, role, reachable=up) for name, (role, up) in zip("abcde", found)]

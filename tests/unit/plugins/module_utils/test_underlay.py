@@ -17,6 +17,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay impor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 
 def interface(name: str, cidr: str, **changes: Any) -> dict[str, Any]:
     """An interface as fabric_info gives it."""
@@ -358,7 +360,7 @@ def test_a_wanted_subnet_in_which_hosts_have_one_address() -> None:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 6), st.integers(0, 2**24 - 1), st.integers(16, 28), st.randoms(use_true_random=False))
 def test_hosts_on_one_subnet_always_find_it(count: int, bits: int, prefix: int, random: Any) -> None:
     network = ipaddress.IPv4Network(((11 << 24) + bits, prefix), strict=False)

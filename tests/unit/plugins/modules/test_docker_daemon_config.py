@@ -20,6 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.modules import docker_daemon
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 PROXY = {"proxies": {"http-proxy": "http://me:hunter2@proxy:3128"}}
 
 
@@ -202,7 +204,12 @@ anything = st.recursive(
 @given(st.dictionaries(st.sampled_from(["debug", "labels", "proxies", "token"]) | st.text(), anything, max_size=3))
 @example({"x": [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]})
 @example({"mtu": 10**400})
-@settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None,
+    derandomize=True,
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_any_configuration_is_written_or_refused_in_words(run: Bench, config: dict[str, Any]) -> None:
     run.path.unlink(missing_ok=True)
     result = run(config)
