@@ -1,0 +1,20 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What tests of several modules and actions share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible.module_utils.common.parameters import PASS_VARS
+
+
+@pytest.fixture
+def invocation_asked() -> dict[str, Any]:
+    """Arguments with which a module returns its own as ``invocation``, for tests that look for secrets in there.
+
+    ansible-core 2.21 does so only where its configuration says so; older releases always do, and know no such argument.
+    """
+    return {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
