@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""``--slow`` runs everything, and without it nothing is left out but what says so."""
+"""``--slow`` runs everything, without it only what is marked is left out; work that grows too fast is told."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from tests import effort
 from tests.effort import examples
+from tests.growth import assert_growth
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,12 @@ def test_the_option_decides(request: pytest.FixtureRequest) -> None:
 @pytest.mark.slow
 def test_what_is_marked_runs_with_the_option_alone(request: pytest.FixtureRequest) -> None:
     assert request.config.getoption("--slow")
+
+
+def test_work_that_grows_with_the_square_is_told() -> None:
+    def square(count: int) -> int:
+        return sum(1 for dummy in range(count * count))
+
+    assert_growth(lambda: square(50), lambda: square(100), less_than=16)
+    with pytest.raises(AssertionError, match=r"not below .* 40 times"):
+        assert_growth(lambda: square(50), lambda: square(500), less_than=40)

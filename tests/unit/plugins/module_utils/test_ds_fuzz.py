@@ -19,7 +19,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_optimizers 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_schema import BLOCKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import render
 
-CASES = 10_000
+from tests.effort import examples
+
+CASES = examples(10_000)
 KEYS = sorted({key for fields in BLOCKS.values() for key in fields})
 WORDS = [
     *(
@@ -110,7 +112,7 @@ def judged(request: Request) -> bool:
     return not plan.errors
 
 
-def test_ten_thousand_inputs() -> None:
+def test_any_input_is_written_or_refused_in_words() -> None:
     junk = Junk(20261121)
     written = 0
     for dummy in range(CASES):
@@ -143,6 +145,6 @@ def test_monstrous_inputs() -> None:
 
 def test_junk_as_script_keys() -> None:
     junk = Junk(3)
-    for dummy in range(500):
+    for dummy in range(examples(500)):
         keys = junk.value()
         judged(Request(config={"train_batch_size": 8, "mine": 1}, script_keys=keys))

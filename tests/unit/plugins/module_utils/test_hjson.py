@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.growth import assert_growth
 
 RELAXED = settings(max_examples=examples(400), deadline=None, derandomize=True)
 
@@ -168,9 +168,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ('{a: "', "\\n'", '"}'),
     ],
 )
-def test_time_grows_with_the_length(
-    begin: str, piece: str, end: str, seconds: Callable[[Callable[[], object]], float]
-) -> None:
+def test_time_grows_with_the_length(begin: str, piece: str, end: str) -> None:
     def work(count: int) -> None:
         try:
             loads(begin + piece * count + end)
@@ -178,4 +176,5 @@ def test_time_grows_with_the_length(
             assert "(line " in str(error)
 
     # Quadratic behaviour would be a hundred times.
-    assert seconds(lambda: work(100_000)) < 40 * seconds(lambda: work(10_000))
+    most = examples(100_000, least=40_000)
+    assert_growth(lambda: work(most // 10), lambda: work(most), less_than=40)

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console, duration
 
+from tests.effort import examples
+from tests.growth import assert_growth
+
 RECORDED = Path(__file__).parent / "fixtures"
-Seconds = Callable[[Callable[[], object]], float]
 
 
 class Clock:
@@ -136,7 +137,7 @@ def test_what_rank_0_says_too_is_not_shown_again() -> None:
 
 def test_every_line_is_accounted_for_however_the_log_is_cut() -> None:
     chooser = random.Random(3)
-    for dummy in range(200):
+    for dummy in range(examples(200)):
         said = [(rank, f"word{word}") for rank in range(4) for word in range(6)]
         chooser.shuffle(said)
         log = "".join(f"lab{rank // 2 + 1}: rank {rank}: {word}\n" for rank, word in said)
@@ -165,7 +166,7 @@ def test_nothing_that_moves_a_cursor_gets_through() -> None:
     chooser = random.Random(4)
     shown, clock = console(), Clock()
     shown = console(clock)
-    for dummy in range(500):
+    for dummy in range(examples(500)):
         text = "".join(
             chooser.choices(["lab1: ", "rank 1: ", "\x1b[2K", "\x1b]0;x\x07", "\r", "\n", "\x9b", "a", "\x07"], k=20)
         )
@@ -249,11 +250,11 @@ def test_durations(seconds_left: float, text: str) -> None:
     assert duration(seconds_left) == text
 
 
-def test_a_console_of_many_ranks_keeps_up(seconds: Seconds) -> None:
+def test_a_console_of_many_ranks_keeps_up() -> None:
     def run(ranks: int) -> None:
         shown = console()
         for rank in range(1, ranks + 1):
             shown.feed("".join(f"lab2: rank {rank}: line {number}\n" for number in range(20)))
         assert len(shown.finish()) == 20
 
-    assert seconds(lambda: run(200)) < 10 * seconds(lambda: run(50))
+    assert_growth(lambda: run(50), lambda: run(200), less_than=10)

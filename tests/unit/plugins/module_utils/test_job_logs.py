@@ -10,7 +10,6 @@ import json
 import os
 import random
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs impor
     unpack,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import Copy, NodeFolder
+
+from tests.effort import examples
+from tests.growth import assert_growth
 
 MIB = 1 << 20
 STATE: dict[str, Any] = {"state": "failed", "run": 1, "run_id": "r1", "started_at": "t0"}
@@ -126,7 +128,7 @@ def test_of_a_long_file_the_end_is_sent_once(job: Path, tmp_path: Path) -> None:
 
 def test_shortening_keeps_whole_lines_or_at_least_the_end() -> None:
     draw = random.Random(7)
-    for dummy in range(300):
+    for dummy in range(examples(300)):
         data = bytes(draw.choice(b"ab\n") for dummy_byte in range(draw.randrange(1, 60)))
         size = len(data) + draw.randrange(100)
         note, rest = shorten("n", "f", size, data).split(b"\n", 1)
@@ -248,9 +250,7 @@ def test_spec_and_environment_are_never_wanted() -> None:
         assert not WANTED.fullmatch(name)
 
 
-def test_what_is_new_is_found_in_time_that_grows_with_the_files(
-    tmp_path: Path, seconds: Callable[[Callable[[], object]], float]
-) -> None:
+def test_what_is_new_is_found_in_time_that_grows_with_the_files(tmp_path: Path) -> None:
     def folder(ranks: int) -> NodeFolder:
         path = tmp_path / f"jobs/r{ranks}"
         (path / "ranks").mkdir(parents=True)
@@ -259,4 +259,4 @@ def test_what_is_new_is_found_in_time_that_grows_with_the_files(
         return NodeFolder(str(path.parent), path.name, "n", MIB)
 
     few, many = folder(32), folder(512)
-    assert seconds(lambda: many.reply({}, set())) < 16 * 6 * seconds(lambda: few.reply({}, set()))
+    assert_growth(lambda: few.reply({}, set()), lambda: many.reply({}, set()), less_than=16 * 6)

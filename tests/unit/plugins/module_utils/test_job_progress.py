@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_progress import HISTORY, Loud, Progress, speaks
 
-Seconds = Callable[[Callable[[], object]], float]
+from tests.effort import examples
+from tests.growth import assert_growth
+
 RECORDED = Path(__file__).parent / "fixtures" / "progress"
 
 
@@ -239,7 +240,7 @@ def test_no_text_breaks_the_reader() -> None:
         "50%| | 5/10 [::1<1::2",
         "]",
     ]
-    for dummy in range(2000):
+    for dummy in range(examples(2000)):
         progress = Progress()
         progress.feed(chooser.randrange(3), "".join(chooser.choices(pieces, k=12)), chooser.random())
         json.dumps(progress.figures())
@@ -248,9 +249,9 @@ def test_no_text_breaks_the_reader() -> None:
 @pytest.mark.parametrize(
     "piece", ["step ", "loss", "a", "1", " ", "% ", "1%|", "epoch 1/", " /s", "'", "(", "[00:", "E"]
 )
-def test_reading_a_line_takes_time_in_proportion(piece: str, seconds: Seconds) -> None:
+def test_reading_a_line_takes_time_in_proportion(piece: str) -> None:
     short, long = "step loss " + piece * 250, "step loss " + piece * 1000
-    assert seconds(lambda: (fed(long), speaks(long))) < 12 * max(seconds(lambda: (fed(short), speaks(short))), 1e-4)
+    assert_growth(lambda: (fed(short), speaks(short)), lambda: (fed(long), speaks(long)), less_than=12)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary im
     summary,
 )
 
+from tests.effort import examples
+
 SPEC: dict[str, Any] = {
     "command": ["deepspeed", "train.py", "--key", "hf_s3cret"],
     "environment": {"HF_TOKEN": "hf_s3cret", "GLOO_SOCKET_IFNAME": "eth7"},
@@ -169,7 +171,7 @@ def test_whatever_it_holds_a_secret_is_hidden_and_the_rest_stays() -> None:
             return [made(depth - 1) for dummy in range(draw.randrange(4))]
         return (draw.random(), f"x{secret}y", "false", None)[kind]
 
-    for dummy in range(300):
+    for dummy in range(examples(300)):
         value = made(4)
         cleaned = clean(value, hide)
         assert secret not in json.dumps(cleaned)

@@ -19,6 +19,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_table impo
     to_stop,
 )
 
+from tests.effort import examples
+
 ENDS = "ansible-playbook stop.yml ends what is left of it."
 MEMBERS = [{"name": f"gpu{number}"} for number in (1, 2, 3)]
 
@@ -208,7 +210,7 @@ def test_what_nobody_leads_is_stopped_where_it_is() -> None:
 def test_whatever_the_states_all_that_may_run_is_stopped_and_nothing_else() -> None:
     draw = random.Random(3)
     states = [*MAY_RUN, "succeeded", "failed", "stopped", "unreadable"]
-    for dummy in range(500):
+    for dummy in range(examples(500)):
         results: dict[str, dict[str, Any]] = {}
         for node in range(draw.randrange(1, 6)):
             names = [name for name in ("a", "b", "c") if draw.random() < 0.7]

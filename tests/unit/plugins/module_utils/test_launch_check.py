@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_between import group
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_check import Verdict, judge
+
+from tests.effort import examples
+from tests.growth import assert_growth
 
 GIB = 1024**3
 MIB = 1024**2
@@ -448,7 +450,7 @@ def test_nobody_reaches_anybody_is_one_problem() -> None:
 
 def test_groups_cover_every_failure_once_and_nothing_else() -> None:
     dice = random.Random(7)
-    for dummy in range(200):
+    for dummy in range(examples(200)):
         names = [f"n{number}" for number in range(dice.randint(2, 7))]
         pairs = [
             (one, two) for one in names for two in names if one != two and dice.random() < dice.choice([0.1, 0.5, 1])
@@ -464,14 +466,14 @@ def test_groups_cover_every_failure_once_and_nothing_else() -> None:
         assert sorted(told) == sorted((*pair, words.split()[-1]) for pair, words in failures.items())
 
 
-def test_the_verdict_grows_with_the_pairs_and_not_faster(seconds: Callable[[Callable[[], object]], float]) -> None:
+def test_the_verdict_grows_with_the_pairs_and_not_faster() -> None:
     def worst(count: int) -> dict[str, Any]:
         names = [f"gpu{number}" for number in range(1, count + 1)]
         return cluster(count, **{name: ssh(*(other for other in names if other > name)) for name in names})
 
     small, large = worst(12), worst(48)
     assert len(judge(large).problems) > 1
-    assert seconds(lambda: judge(large)) < 16 * 4 * seconds(lambda: judge(small))
+    assert_growth(lambda: judge(small), lambda: judge(large), less_than=16 * 4)
 
 
 def test_everything_at_once_is_told_at_once() -> None:

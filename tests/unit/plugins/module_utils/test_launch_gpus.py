@@ -21,6 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_gpus im
     parse_cards,
 )
 
+from tests.effort import examples
+
 MIG = (Path(__file__).parent / "fixtures/gpu/list_a100_mig.txt").read_text(encoding="utf-8")
 LIST = """\
 GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-0a)
@@ -51,7 +53,7 @@ def test_rows() -> None:
 
 def test_rows_survive_a_round_trip() -> None:
     dice = random.Random(3)
-    for dummy in range(200):
+    for dummy in range(examples(200)):
         cards = [
             Card(index, f"GPU-{dice.randrange(16**6):06x}", dice.randrange(99999), dice.randrange(99999), "Default")
             for index in range(dice.randrange(9))

@@ -29,6 +29,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_locks i
     processes,
 )
 
+from tests.effort import examples
+
 MOUNTS = """\
 overlay / overlay rw 0 0
 proc /proc proc rw 0 0
@@ -242,7 +244,7 @@ def test_the_mount_that_holds_a_path(path: str, mount: tuple[str, str]) -> None:
 def test_the_mount_of_any_path_is_one_that_holds_it() -> None:
     dice = random.Random(5)
     points = ["/", "/a", "/a/b", "/ab", "/a/b/c"]
-    for dummy in range(300):
+    for dummy in range(examples(300)):
         mounted = dice.sample(points[1:], dice.randint(0, 4))
         path = "/" + "/".join(dice.choices(["a", "b", "c", "ab"], k=dice.randint(1, 4)))
         lines = [f"x {point} t{point} rw 0 0" for point in ["/", *mounted]]
