@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What a scenario needs of the lab (``needs.yml`` in its folder), compared with the lab before anything is changed.
+"""What a scenario needs of the lab (its ``vars/needs.yml``), compared with the lab before anything is changed.
 
 Usage: python -m tests.needs SCENARIO
 Ends with 1 and one sentence on stderr where the lab will not do.
@@ -75,7 +75,7 @@ class Needs:
 
 
 def needs_of(scenario: str) -> Needs:
-    file = ROOT / "molecule" / scenario / "needs.yml"
+    file = ROOT / "molecule" / scenario / "vars" / "needs.yml"
     return Needs(**yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
