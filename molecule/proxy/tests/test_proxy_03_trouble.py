@@ -104,7 +104,7 @@ def test_pip_that_meets_an_authority_that_nobody_knows() -> None:
     index = {"training_image_torch_index": f"https://{OUTSIDE}:8445/index/"}
     with nothing_changed():
         run("--tags", "training_image", **SMALL, **index).refused(
-            IN_THE_BUILD + UNKNOWN, "Remedy: give that authority's certificate in host_ca_certificate"
+            IN_THE_BUILD + UNKNOWN, "Remedy: give that authority's certificate "
         )
 
 

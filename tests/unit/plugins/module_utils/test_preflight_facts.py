@@ -169,36 +169,18 @@ def test_the_allowed_offset_is_the_users() -> None:
     assert lines(hosts, max_clock_offset="5")[0].startswith("a: its clock is 40.0 s ahead of the controller's")
 
 
+TOO_LITTLE = "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. Remedy: free space there, or lower {}."
+
+
 @pytest.mark.parametrize(
     ("free", "need", "expected"),
     [
         (25 * GIB, 25 * GIB, []),
         (0, 0, []),
-        (
-            8 * GIB,
-            25 * GIB,
-            [
-                "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. "
-                "Remedy: free space there, or lower preflight_min_free_gib."
-            ],
-        ),
-        (
-            8 * GIB,
-            {"bytes": 25 * GIB, "variable": "my_space"},
-            [
-                "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. "
-                "Remedy: free space there, or lower my_space."
-            ],
-        ),
+        (8 * GIB, 25 * GIB, [TOO_LITTLE.format("preflight_min_free_gib")]),
+        (8 * GIB, {"bytes": 25 * GIB, "variable": "my_space"}, [TOO_LITTLE.format("my_space")]),
         (8 * GIB, {"bytes": 25 * GIB, "unless_image": "demo:1"}, []),
-        (
-            8 * GIB,
-            {"bytes": 25 * GIB, "unless_image": "demo:2"},
-            [
-                "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. "
-                "Remedy: free space there, or lower preflight_min_free_gib."
-            ],
-        ),
+        (8 * GIB, {"bytes": 25 * GIB, "unless_image": "demo:2"}, [TOO_LITTLE.format("preflight_min_free_gib")]),
         (None, 1, [f"a: what was found there does not say how much space is free at /var/lib/docker. {MISSING}"]),
     ],
 )

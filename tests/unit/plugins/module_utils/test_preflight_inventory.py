@@ -60,6 +60,9 @@ def everywhere(name: str, value: Any) -> Inventory:
     return with_variables(**{host: {name: value} for host in ("lab1", "lab2", "lab3")})
 
 
+NO_MANAGER = "group managers: has no host, and a swarm needs a manager. Remedy: put one host into it."
+
+
 @pytest.mark.parametrize(
     ("given_groups", "expected"),
     [
@@ -78,13 +81,10 @@ def everywhere(name: str, value: Any) -> Inventory:
             groups([], []),
             [
                 "group cluster: has no host. Remedy: list at least one host in group managers, a child of cluster.",
-                "group managers: has no host, and a swarm needs a manager. Remedy: put one host into it.",
+                NO_MANAGER,
             ],
         ),
-        (
-            groups([], ["a"]),
-            ["group managers: has no host, and a swarm needs a manager. Remedy: put one host into it."],
-        ),
+        (groups([], ["a"]), [NO_MANAGER]),
         (
             groups(["a", "b"], ["c"]),
             [
