@@ -40,7 +40,7 @@ ended() {{
   echo "{LAUNCH.replace("INFO", "ERROR")}['x'] exits with return code = $code"; exit $code
 }}
 """
-TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 8, "silence": 6}
+TIMING = {"poll": 0.05, "grace": 3, "after-failure": 0.5, "failure-grace": 1, "leader-gone": 6, "silence": 4}
 
 
 class Cluster:
@@ -127,6 +127,11 @@ class Cluster:
         return self.state()
 
 
+def slowly(*values: str) -> list[pytest.ParameterSet]:
+    """Cases of a test that others stand for without --slow."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
     made: list[Cluster] = []
@@ -170,6 +175,7 @@ def test_a_rank_that_fails_ends_the_others_and_is_named(cluster: Callable[..., C
     assert "KeyError: 7" in job.state("gpu3")["reason"]
 
 
+@pytest.mark.slow
 def test_a_launcher_that_is_killed_is_no_success(cluster: Callable[..., Cluster]) -> None:
     # DeepSpeed's runner exits 0 when a signal ended launch.py, whose ranks live on.
     job = cluster("rank 'sleep 60'; [ $node = 2 ] && { sleep 1; exit 0; }; ended").run()
@@ -190,6 +196,7 @@ def test_a_supervisor_that_is_killed_is_a_node_that_has_gone(cluster: Callable[.
     job.end()
 
 
+@pytest.mark.slow
 def test_without_a_leader_the_others_end(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'echo begun; sleep 60'; ended").run()
     job.until(lambda: "rank 0: begun" in job.log())
@@ -200,7 +207,7 @@ def test_without_a_leader_the_others_end(cluster: Callable[..., Cluster]) -> Non
     job.end()
 
 
-@pytest.mark.parametrize("where", NAMES)
+@pytest.mark.parametrize("where", ["gpu2", *slowly("gpu1", "gpu3")])
 def test_a_stop_on_any_node_ends_all(cluster: Callable[..., Cluster], where: str) -> None:
     job = cluster("rank 'echo begun; sleep 60'; ended").run()
     job.until(lambda: "rank 0: begun" in job.log())
@@ -211,16 +218,18 @@ def test_a_stop_on_any_node_ends_all(cluster: Callable[..., Cluster], where: str
     assert [job.state(name)["state"] for name in NAMES] == ["stopped"] * 3
 
 
+@pytest.mark.slow
 def test_a_node_that_never_comes_is_named(cluster: Callable[..., Cluster]) -> None:
-    job = cluster("rank true; ended", timing={"start-timeout": 12})
+    job = cluster("rank true; ended", timing={"start-timeout": 8})
     for name in NAMES[:2]:
         job.start(name)
     job.until(lambda: job.state()["state"] == "failed")
-    assert job.state()["reason"].startswith("the supervisor on gpu3 did not report within 12 s.")
+    assert job.state()["reason"].startswith("the supervisor on gpu3 did not report within 8 s.")
     assert job.log() == ""
     job.end()
 
 
+@pytest.mark.slow
 def test_silence_of_all_ranks_is_a_stall(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'echo begun; sleep 60'; ended", options={"stall_timeout": 2}).run()
     state = job.end()
@@ -236,6 +245,7 @@ def test_a_taken_port_is_told_before_anything_starts(cluster: Callable[..., Clus
     assert f"port {port} of 127.0.0.1, for the rendezvous, is taken on gpu1." in state["reason"]
 
 
+@pytest.mark.slow
 def test_over_ssh_followers_watch_and_clean_up(cluster: Callable[..., Cluster]) -> None:
     # The one launcher starts "ranks" in the folders of all nodes, as pdsh does over ssh, and is then killed.
     script = """
@@ -264,7 +274,7 @@ exit 255
 """What pdsh says on rank 0's node when it has lost gpu2."""
 
 
-@pytest.mark.parametrize("order", ["ssh first", "supervisor first", "together, as a node that is cut off"])
+@pytest.mark.parametrize("order", ["ssh first", *slowly("supervisor first", "together, as a node that is cut off")])
 def test_a_node_that_has_gone_is_named_and_not_ssh(cluster: Callable[..., Cluster], order: str) -> None:
     job = cluster(LOST, transport="pdsh").run()
     job.until(lambda: "rank 0: begun" in job.log())
@@ -289,6 +299,7 @@ def test_a_node_that_has_gone_is_named_and_not_ssh(cluster: Callable[..., Cluste
     job.end()
 
 
+@pytest.mark.slow
 def test_where_only_ssh_broke_off_it_is_named(cluster: Callable[..., Cluster]) -> None:
     job = cluster(LOST, transport="pdsh").run()
     (job.folder("gpu1") / "lost").touch()
@@ -297,6 +308,7 @@ def test_where_only_ssh_broke_off_it_is_named(cluster: Callable[..., Cluster]) -
     assert state["reason"].startswith("ssh to gpu2 ended with exit code 255.")
 
 
+@pytest.mark.slow
 def test_torchrun_is_judged_by_its_exit_codes(cluster: Callable[..., Cluster]) -> None:
     script = "at=$logs/run/attempt_0/0; mkdir -p $at; echo out > $at/stdout.log; echo err > $at/stderr.log"
     job = cluster(script, launcher="torchrun").run()
@@ -306,6 +318,7 @@ def test_torchrun_is_judged_by_its_exit_codes(cluster: Callable[..., Cluster]) -
     assert (job.folder("gpu3") / "ranks" / "rank-00002.err.log").read_text() == "err\n"
 
 
+@pytest.mark.slow
 def test_per_node_gets_its_place_in_the_environment(cluster: Callable[..., Cluster]) -> None:
     job = cluster('echo "$MASTER_ADDR $WORLD_SIZE $NODE_RANK $NNODES $NPROC_PER_NODE"', launcher="per_node").run()
     state = job.end()
@@ -350,12 +363,14 @@ def test_a_rank_that_is_killed_is_started_again_from_the_checkpoint(cluster: Cal
     assert "swarmspeed: attempt 2 begins, from checkpoint step7" in job.log()
 
 
+@pytest.mark.slow
 def test_restarts_are_limited(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'kill -9 $$'; ended", options={**RESUMING, "restarts": 1}).run()
     state = job.end()
     assert (state["state"], state["attempt"], len(state["restarts"])) == ("failed", 2, 1), job.log()
 
 
+@pytest.mark.slow
 def test_a_bug_of_the_script_is_not_started_again(cluster: Callable[..., Cluster]) -> None:
     trace = 'Traceback (most recent call last):\\n  File \\"t.py\\", line 1\\nKeyError: 7\\n'
     job = cluster(f"rank 'printf \"{trace}\"; exit 1'; ended", options=RESUMING).run()
@@ -363,6 +378,7 @@ def test_a_bug_of_the_script_is_not_started_again(cluster: Callable[..., Cluster
     assert (state["state"], state["attempt"], state["first_failure"]["kind"]) == ("failed", 1, "script"), job.log()
 
 
+@pytest.mark.slow
 def test_a_leader_that_comes_back_goes_on(cluster: Callable[..., Cluster]) -> None:
     script = "if [ -e BEEN$node ]; then rank 'echo well'; else touch BEEN$node; rank 'echo begun; sleep 60'; fi; ended"
     job = cluster("true", options=RESUMING)
@@ -381,6 +397,7 @@ def test_a_leader_that_comes_back_goes_on(cluster: Callable[..., Cluster]) -> No
     assert not (folder / "resumes").exists()
 
 
+@pytest.mark.slow
 def test_a_node_that_stays_away_ends_the_job_with_advice(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'echo begun; sleep 60'; ended", options={**RESUMING, "node_wait": 2}).run()
     job.until(lambda: "rank 0: begun" in job.log())
@@ -391,6 +408,7 @@ def test_a_node_that_stays_away_ends_the_job_with_advice(cluster: Callable[..., 
     job.end()
 
 
+@pytest.mark.slow
 def test_the_last_words_of_a_rank_beside_rank_0_are_passed_on(cluster: Callable[..., Cluster]) -> None:
     members = [{"name": NAMES[0], "address": "127.0.0.1", "slots": [0, 1]}]
     job = cluster("true", members=members, world_size=2, nodes=1)
@@ -422,6 +440,7 @@ def lose_gpu3(job: Cluster) -> None:
     job.wipe("gpu3")
 
 
+@pytest.mark.slow
 def test_a_job_goes_on_without_a_node_that_stays_away(cluster: Callable[..., Cluster]) -> None:
     # The checkpoint is one file that rank 0 writes, as without ZeRO.
     script = """
@@ -465,6 +484,7 @@ def test_a_job_goes_on_without_a_node_that_stays_away(cluster: Callable[..., Clu
     assert told["spec"]["world_size"] == 3, "what was asked for stays in it"
 
 
+@pytest.mark.slow
 def test_one_node_is_enough_and_who_comes_back_too_late_is_told(cluster: Callable[..., Cluster]) -> None:
     script = "if [ $nodes = 1 ]; then rank 'echo alone; sleep 5'; else rank 'echo begun; sleep 60'; fi; ended"
     job = cluster(script, options=SHRINKING).run()
@@ -483,6 +503,7 @@ def test_one_node_is_enough_and_who_comes_back_too_late_is_told(cluster: Callabl
     assert job.state("gpu2")["reason"] == "gpu1 went on without this node, which had stayed away too long."
 
 
+@pytest.mark.slow
 def test_a_leader_that_comes_back_still_does_without_it(cluster: Callable[..., Cluster]) -> None:
     script = (
         "if [ -e BEEN$node$nodes ]; then rank 'echo well'; else touch BEEN$node$nodes; rank 'echo begun; sleep 60'; fi"
@@ -503,6 +524,7 @@ def test_a_leader_that_comes_back_still_does_without_it(cluster: Callable[..., C
     assert job.log().count(GONE) == 1
 
 
+@pytest.mark.slow
 def test_what_zero_does_not_allow_is_said_before_the_start(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'echo begun'; ended", options=SHRINKING)
     config = job.path / "ds_config.json"
@@ -516,6 +538,7 @@ def test_what_zero_does_not_allow_is_said_before_the_start(cluster: Callable[...
     assert "begun" not in job.log()
 
 
+@pytest.mark.slow
 def test_checkpoints_of_zero_end_a_job_whose_configuration_is_not_known(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING)
     tag = job.path / "checkpoints" / "step7"
@@ -535,6 +558,7 @@ def test_checkpoints_of_zero_end_a_job_whose_configuration_is_not_known(cluster:
     )
 
 
+@pytest.mark.slow
 def test_without_the_node_of_rank_0_there_is_only_advice(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'echo begun; sleep 60'; ended", options=SHRINKING, timing={"leader-gone": 2}).run()
     job.until(lambda: "rank 0: begun" in job.log())

@@ -113,6 +113,7 @@ def test_exit_0_after_a_signal_is_a_failure(job: Job) -> None:
     assert "only 0 of 2 ranks ended successfully" in state["reason"]
 
 
+@pytest.mark.slow
 def test_a_launcher_that_says_nothing_is_no_success(job: Job) -> None:
     state = job.start(["true"]).end()
     assert (state["state"], state["exit_code"]) == ("failed", 0)
@@ -128,6 +129,7 @@ def test_crash_with_traceback(job: Job) -> None:
     assert state["reason"].startswith("the launcher ended with exit code 3: KeyError: 1")
 
 
+@pytest.mark.slow
 def test_a_failed_rank_ends_ranks_that_wait_for_it(job: Job) -> None:
     failed = f"echo \"{LAUNCH.replace('INFO', 'ERROR')}['x'] exits with return code = -9\"; "
     state = job.shell(START + WORLD + failed + WAIT).end()
@@ -144,6 +146,7 @@ def test_stop_file(job: Job) -> None:
     assert "told" in (job.folder / "launcher.log").read_text()
 
 
+@pytest.mark.slow
 def test_sigterm_to_the_supervisor_stops_the_job(job: Job) -> None:
     job.shell(START + WORLD + "echo ready; " + WAIT).until("ready")
     assert job.process is not None
@@ -152,6 +155,7 @@ def test_sigterm_to_the_supervisor_stops_the_job(job: Job) -> None:
     assert (state["state"], state["reason"]) == ("stopped", "its supervisor was told to end (SIGTERM)")
 
 
+@pytest.mark.slow
 def test_a_launcher_deaf_to_sigterm_is_killed_after_the_grace(job: Job) -> None:
     job.shell("trap '' TERM; echo ready; while :; do sleep 0.1; done", grace=0.3).until("ready")
     (job.folder / "stop").touch()
@@ -159,6 +163,7 @@ def test_a_launcher_deaf_to_sigterm_is_killed_after_the_grace(job: Job) -> None:
     assert (state["state"], state["exit_code"]) == ("stopped", -signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_what_left_the_process_group_is_ended_too(job: Job) -> None:
     state = job.shell(START + WORLD + DONE + "setsid sleep 60 > /dev/null 2>&1 &").end()  # end() looks for survivors
     assert state["state"] == "succeeded"
@@ -185,6 +190,7 @@ def test_a_launcher_that_can_not_start(job: Job, command: list[str], chdir: str 
     assert "Check command and chdir" in state["reason"]
 
 
+@pytest.mark.slow
 def test_a_bug_of_its_own_is_reported(job: Job) -> None:
     assert job.process is None
     (job.folder / "spec.json").write_text(json.dumps({"spec": {"command": ["true"], "world_size": 1, "nodes": 1}}))
@@ -238,6 +244,7 @@ def test_a_configuration_that_deepspeed_refuses_starts_nothing(job: Job, deepspe
     assert not (tmp_path / "started").exists()
 
 
+@pytest.mark.slow
 def test_what_deepspeed_has_accepted_is_not_asked_again(job: Job, deepspeed: Path, tmp_path: Path) -> None:
     path = config_file(tmp_path, '{"train_batch_size": 4}')
     before = {"state": "starting", "run": 4, "versions": {"deepspeed": "0.0.7"}, "container_id": "c1"}
@@ -258,17 +265,20 @@ def test_what_deepspeed_has_accepted_is_not_asked_again(job: Job, deepspeed: Pat
     assert run()["reason"] == not_imported
 
 
+@pytest.mark.slow
 def test_values_that_an_integration_fills_in_are_no_fault(job: Job, deepspeed: Path, tmp_path: Path) -> None:
     path = config_file(tmp_path, '{"train_batch_size": "auto", "b": "wrong"}')
     reason = job.shell("true", ds_config=path).end()["reason"]
     assert reason.endswith('{"b": "wrong", "train_micro_batch_size_per_gpu": 1} is wrong for 2 ranks')
 
 
+@pytest.mark.slow
 def test_a_python_without_deepspeed_checks_nothing(job: Job, tmp_path: Path) -> None:
     state = job.shell(START + WORLD + DONE, ds_config=config_file(tmp_path, "{}")).end()
     assert (state["state"], state["deepspeed_version"]) == ("succeeded", None)
 
 
+@pytest.mark.slow
 def test_a_deepspeed_that_can_not_be_imported(job: Job, deepspeed: Path, tmp_path: Path) -> None:
     (deepspeed / "__init__.py").write_text("import libcuda_that_is_missing\n")
     path = config_file(tmp_path, "{}")
@@ -277,6 +287,7 @@ def test_a_deepspeed_that_can_not_be_imported(job: Job, deepspeed: Path, tmp_pat
     assert "No module named 'libcuda_that_is_missing'" in "\n".join(state["tail"])
 
 
+@pytest.mark.slow
 def test_stop_while_the_configuration_is_read(job: Job, deepspeed: Path, tmp_path: Path) -> None:
     job.shell("true", ds_config=config_file(tmp_path, '{"a": "slow"}'))
     job.until("a banner")
