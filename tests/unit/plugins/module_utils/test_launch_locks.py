@@ -208,19 +208,20 @@ def test_a_process_whose_files_cannot_be_seen_may_hold_it() -> None:
 
 
 def test_of_processes_that_cannot_be_seen_only_builders_matter(tmp_path: Path) -> None:
-    for number, name in (("11", "sshd"), ("12", "python3.11"), ("13", "cc1plus")):
+    # Above Linux' largest number: in a container this very process may have a small one, and is left out.
+    for number, name in (("5000011", "sshd"), ("5000012", "python3.11"), ("5000013", "cc1plus")):
         entry = tmp_path / number
         entry.mkdir()
         (entry / "cmdline").write_bytes(f"/usr/bin/{name}\0--flag\0".encode())
         (entry / "comm").write_text(f"{name}\n")
         (entry / "fd").write_text("not a folder, as one that may not be read")
         (entry / "cwd").symlink_to("/")
-    (tmp_path / "14").mkdir()  # it ended meanwhile
+    (tmp_path / "5000014").mkdir()  # it ended meanwhile
     found = {one.number: (one.whole, str(one)) for one in processes(tmp_path)}
     assert found == {
-        "11": (True, "11 (/usr/bin/sshd --flag)"),
-        "12": (False, "12 (/usr/bin/python3.11 --flag)"),
-        "13": (False, "13 (/usr/bin/cc1plus --flag)"),
+        "5000011": (True, "5000011 (/usr/bin/sshd --flag)"),
+        "5000012": (False, "5000012 (/usr/bin/python3.11 --flag)"),
+        "5000013": (False, "5000013 (/usr/bin/cc1plus --flag)"),
     }
 
 
