@@ -3,16 +3,14 @@
 
 """What the documents name exists: targets, playbooks, tags, variables, paths, links, checks and their messages.
 
-Every shell command in a document stands in a fenced ``sh`` block. Each one of the README is in COMMANDS, with where it
-is run.
+Every shell command in a document stands in a fenced ``sh`` block.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,70 +20,19 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecs, parse_specs
 from ansible_collections.swarmspeed.cluster.tests.role_readme import default_of, refreshed, stale, table, type_of
 
-ROOT = Path(__file__).parents[2]
+from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, commands, said, spans, targets, text
+
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
-DOCUMENTS = sorted(
-    str(path.relative_to(ROOT))
-    for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md", "roles/*/README.md", "examples/*.md", "examples/*/*.md")
-    for path in ROOT.glob(pattern)
-)
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
 JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle")
 PAGES = {"bundle": "offline"}
 """Journeys whose page has another name, as it is about more than the journey."""
-MINE = "inventories/mine"
-"""The folder that the reader makes; the README's own command makes it from inventories/example."""
-
-COMMANDS = {
-    # ci: a step of `make test`. scenario X: that scenario runs the same playbook. demo: run by hand, fills the outputs.
-    "make demo": "demo",
-    ". .venv/bin/activate": "demo",
-    "ansible-playbook site.yml -i inventories/lab": "scenario site",
-    "ansible-playbook verify.yml -i inventories/lab": "scenario site",
-    "ansible-playbook teardown.yml -i inventories/lab": "scenario site",
-    "make lab-down": "ci",
-    "python3 -m venv .venv": "real servers only",
-    "pip install -r requirements.txt": "real servers only",
-    f"cp -r inventories/example {MINE}": "real servers only",
-    f"ansible all -i {MINE} -m ping": "real servers only",
-    f"ansible-playbook site.yml -i {MINE} --check --diff": "scenario site",
-    f"ansible-playbook site.yml -i {MINE}": "scenario site",
-    f"ansible-playbook launch.yml -i {MINE}": "scenario site",
-    f"ansible-playbook verify.yml -i {MINE}": "scenario site",
-    f"ansible-playbook teardown.yml -i {MINE}": "scenario site",
-    "ansible-galaxy collection build": "scenario galaxy",
-    "ansible-galaxy collection install --offline swarmspeed-cluster-0.1.0.tar.gz": "scenario galaxy",
-    f"ansible-playbook swarmspeed.cluster.site -i {MINE}": "scenario galaxy",
-}
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS)
 every_role = pytest.mark.parametrize("role", ROLES)
 
 
-def text(path: str) -> str:
-    return (ROOT / path).read_text(encoding="utf-8")
-
-
-def blocks(document: str, language: str) -> list[str]:
-    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", text(document), re.MULTILINE | re.DOTALL)
-
-
-def commands(document: str) -> list[str]:
-    """Return the lines of all sh blocks, without comments."""
-    lines = (line for block in blocks(document, "sh") for line in block.splitlines())
-    return [line for line in (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines) if line]
-
-
-def spans(document: str) -> list[str]:
-    """Return what stands in single backticks."""
-    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^ *```.*?^ *```$", "", text(document), flags=re.M | re.S))
-
-
-def said(document: str) -> list[str]:
-    """Return everything that a document names as code: spans, and the lines of sh blocks."""
-    return [*spans(document), *commands(document)]
-
-
+@functools.cache
 def specs() -> RoleSpecs:
     found = {role: yaml.safe_load(text(f"roles/{role}/meta/argument_specs.yml")) for role in ROLES}
     return parse_specs(found)
@@ -93,18 +40,6 @@ def specs() -> RoleSpecs:
 
 def option(name: str) -> dict[str, Any]:
     return dict(specs().options[name])
-
-
-def targets() -> dict[str, str]:
-    """Return the Makefile's targets with their recipes."""
-    found = re.findall(r"^([a-z-]+):(?!=).*\n((?:\t.*\n)*)", text("Makefile"), re.MULTILINE)
-    return dict(found)
-
-
-def steps(target: str) -> list[str]:
-    """Return the targets that `make test` and its like run one after another."""
-    words = shlex.split(targets()[target].replace("@tests/steps", "").replace("$", ""))
-    return [word.split()[0] for word in words]
 
 
 def tags() -> set[str]:
@@ -123,27 +58,11 @@ def other_names() -> set[str]:
     return files | set(ROLES) | tags() | {*INVENTORY_CHECKS, *FACT_CHECKS, "docker_container", "docker_gwbridge"}
 
 
-def cells(document: str, heading: str) -> Iterator[list[str]]:
-    """Yield the rows of the tables below a heading, without their first two lines."""
-    section = re.split(rf"^## {re.escape(heading)}$", text(document), flags=re.MULTILINE)[1].split("\n## ")[0]
-    rows = [line for line in section.splitlines() if line.startswith("|")]
-    for line in rows[2:]:
-        yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-
-
-def coded(cell: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", cell)
-
-
 def test_the_documents_are_all_there() -> None:
     expected = {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/troubleshooting.md"}
     expected |= {f"docs/{PAGES.get(name, name)}.md" for name in JOURNEYS}
     expected |= {f"roles/{role}/README.md" for role in ROLES}
     assert sorted(expected - set(DOCUMENTS)) == []
-
-
-def test_every_command_of_the_readme_says_where_it_is_run() -> None:
-    assert sorted(set(commands("README.md")) ^ set(COMMANDS)) == []
 
 
 def test_the_readme_has_no_shell_command_outside_sh_blocks() -> None:
@@ -159,37 +78,6 @@ def test_the_readme_shows_the_outputs_it_announces() -> None:
     assert "accuracy on held-out digits" in shown["demo"] and "failed=0" in shown["demo"]
     assert "not started again" in shown["second run"]
     assert set(re.findall(r"changed=(\d+)", shown["second run"])) == {"0"}
-
-
-def test_commands_of_ci_are_steps_of_make_test() -> None:
-    for command in (command for command, where in COMMANDS.items() if where == "ci"):
-        assert command.removeprefix("make ") in ["test", *steps("test")], command
-
-
-@pytest.mark.parametrize("where", sorted({where for where in COMMANDS.values() if where.startswith("scenario ")}))
-def test_scenarios_run_the_commands_they_are_said_to_run(where: str) -> None:
-    scenario = ROOT / "molecule" / where.removeprefix("scenario ")
-    assert (scenario / "molecule.yml").is_file(), f"COMMANDS names {scenario}, which is not there"
-    files = [path for path in sorted(scenario.rglob("*")) if path.suffix in (".yml", ".py", ".sh")]
-    held = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    for command in (command for command, named in COMMANDS.items() if named == where):
-        words = command.split()
-        if words[0] == "ansible-playbook":
-            journey = words[1].removesuffix(".yml").removeprefix("swarmspeed.cluster.")
-            # By its name, or through the scenario's own play("site") or playbook("site").
-            written = rf'\b{journey}\.yml|swarmspeed\.cluster\.{journey}\b|\bplay(?:book)?\(\s*"{journey}"'
-            assert re.search(written, held), command
-        else:
-            assert words[2] in held, command
-        if "--check" in words:
-            assert "--check" in held or re.search(r"test_sequence: .*\bcheck\b", held), command
-
-
-def test_ci_runs_the_scenarios_that_the_readme_counts_on() -> None:
-    listed = re.search(r"^CI_SCENARIOS \?= (.*)$", text("Makefile"), re.MULTILINE)
-    assert listed is not None
-    needed = {where.removeprefix("scenario ") for where in COMMANDS.values() if where.startswith("scenario ")}
-    assert sorted(needed - set(listed[1].split())) == []
 
 
 @every_document

@@ -1,0 +1,68 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Reads the documents: their commands, names in code, tables, and the targets of the Makefile that they name."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT))
+    for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md", "roles/*/README.md", "examples/*.md", "examples/*/*.md")
+    for path in ROOT.glob(pattern)
+)
+MINE = "inventories/mine"
+"""The folder that the reader makes; the README's own command makes it from inventories/example."""
+
+
+def text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"^ *```{language}\n(.*?)^ *```$", text(document), re.MULTILINE | re.DOTALL)
+
+
+def commands(document: str) -> list[str]:
+    """Return the lines of all sh blocks, without comments."""
+    lines = (line for block in blocks(document, "sh") for line in block.splitlines())
+    return [line for line in (re.sub(r"(^|\s)#.*", "", line).strip() for line in lines) if line]
+
+
+def spans(document: str) -> list[str]:
+    """Return what stands in single backticks."""
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^ *```.*?^ *```$", "", text(document), flags=re.M | re.S))
+
+
+def said(document: str) -> list[str]:
+    """Return everything that a document names as code: spans, and the lines of sh blocks."""
+    return [*spans(document), *commands(document)]
+
+
+def targets() -> dict[str, str]:
+    """Return the Makefile's targets with their recipes."""
+    found = re.findall(r"^([a-z-]+):(?!=).*\n((?:\t.*\n)*)", text("Makefile"), re.MULTILINE)
+    return dict(found)
+
+
+def steps(target: str) -> list[str]:
+    """Return the targets that `make test` and its like run, by tests/steps: one after another, or side by side."""
+    words = shlex.split(targets()[target].replace("@tests/steps", "").replace("$", ""))
+    return [step.split()[0] for word in words for step in word.split(" & ")]
+
+
+def cells(document: str, heading: str) -> Iterator[list[str]]:
+    """Yield the rows of the tables below a heading, without their first two lines."""
+    section = re.split(rf"^## {re.escape(heading)}$", text(document), flags=re.MULTILINE)[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    for line in rows[2:]:
+        yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def coded(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
