@@ -53,15 +53,15 @@ def test_the_interface_is_that_of_the_subnets_own_route(subnet: str, interface: 
 
 
 def test_the_highest_free_port_is_taken_and_any_where_none_is() -> None:
-    with listen("127.0.0.1", [29580, 29589]) as first, listen("127.0.0.1", [29580, 29589]) as second:
-        assert first.getsockname()[1] > second.getsockname()[1] >= 29580
-    with listen("127.0.0.1", [29579, 29579]) as taken, listen("127.0.0.1", [29579, 29579]) as other:
-        assert taken.getsockname()[1] == 29579
-        assert other.getsockname()[1] != 29579
+    with listen("127.0.0.1", [29680, 29689]) as first, listen("127.0.0.1", [29680, 29689]) as second:
+        assert first.getsockname()[1] > second.getsockname()[1] >= 29680
+    with listen("127.0.0.1", [29679, 29679]) as taken, listen("127.0.0.1", [29679, 29679]) as other:
+        assert taken.getsockname()[1] == 29679
+        assert other.getsockname()[1] != 29679
 
 
 def test_who_knows_the_token_is_answered() -> None:
-    responder = Responder("gpu2", "secret", "127.0.0.1", [29570, 29578])
+    responder = Responder("gpu2", "secret", "127.0.0.1", [29670, 29678])
     found = ask("127.0.0.1", responder.port, "gpu2", "secret", 5.0)
     assert 0 < found["ms"] < 5000
     assert abs(found["offset"]) < 1.0
@@ -69,14 +69,14 @@ def test_who_knows_the_token_is_answered() -> None:
 
 @pytest.mark.parametrize("node, token", [("gpu2", "another"), ("gpu3", "secret")])
 def test_who_does_not_know_it_or_is_somebody_else_is_found_out(node: str, token: str) -> None:
-    responder = Responder("gpu2", "secret", "127.0.0.1", [29570, 29578])
+    responder = Responder("gpu2", "secret", "127.0.0.1", [29670, 29678])
     with pytest.raises(ConnectionError, match=f"something else than {node} answers at 127.0.0.1 port {responder.port}"):
         ask("127.0.0.1", responder.port, node, token, 5.0)
 
 
 @pytest.mark.parametrize("line", [b"\n", b"GET / HTTP/1.1\n", b"[1]\n", b'{"nonce": 1, "mac": "x"}\n', b"{" * 5000])
 def test_odd_questions_get_no_answer_and_do_no_harm(line: bytes) -> None:
-    responder = Responder("gpu2", "secret", "127.0.0.1", [29570, 29578])
+    responder = Responder("gpu2", "secret", "127.0.0.1", [29670, 29678])
     with socket.create_connection(("127.0.0.1", responder.port), timeout=5) as connection:
         connection.sendall(line)
         connection.shutdown(socket.SHUT_WR)
@@ -147,7 +147,7 @@ def params(node: str, run: str, **change: Any) -> dict[str, Any]:
         "subnet": "127.0.0.0/8",
         "addresses": {"one": "127.0.0.1", "two": "127.0.0.1"},
         "names": {"one": "localhost", "two": "localhost"},
-        "ports": [29540, 29569],
+        "ports": [29640, 29669],
         "ssh": False,
         "backend": None,
         "env_file": "",
