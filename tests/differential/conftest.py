@@ -14,6 +14,14 @@ from deepspeed_oracle import Oracle
 RELEASES = os.environ["ORACLE_RELEASES"].split()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With ``--dist loadgroup`` one worker has all tests of a release: starting its DeepSpeed takes long."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "oracle" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group(item.callspec.params["oracle"]))
+
+
 @pytest.fixture(scope="session", params=RELEASES)
 def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
     """One release after another; pytest runs all tests of a release before it goes on."""

@@ -21,6 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts impor
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_rules import conflicts
 from deepspeed_oracle import Oracle
 
+from tests.effort import examples
+
 STRICTER: list[tuple[str, tuple[int, int, int], str]] = [
     (
         r"^fp16\.(loss_scale_window|min_loss_scale): must be above 0",
@@ -448,7 +450,7 @@ def test_each_rule_and_its_releases(oracle: Oracle) -> None:
 
 def test_generated_combinations(oracle: Oracle) -> None:
     version = release_of(oracle)
-    count = int(os.environ.get("ENGINE_COMBINATIONS", MANY.get(oracle.release, FEW)))
+    count = int(os.environ.get("ENGINE_COMBINATIONS", examples(MANY.get(oracle.release, FEW))))
     wrong, decided = [], 0
     for config, world_size in combinations(version, count):
         theirs = refusal(oracle, config, world_size)

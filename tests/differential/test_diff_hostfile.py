@@ -21,6 +21,8 @@ from deepspeed_oracle import DeepSpeedError, Oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 # The oracle is one process for all examples. The same examples for every release, on every machine.
 COMMON = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
@@ -68,7 +70,7 @@ def read_by_us(text: str) -> list[Host] | None:
 
 
 @given(text=TEXTS)
-@settings(COMMON, max_examples=2000)
+@settings(COMMON, max_examples=examples(2000))
 def test_every_text_is_read_or_refused_alike(oracle: Oracle, text: str) -> None:
     assert read_by_us(text) == read_by_deepspeed(oracle, text)
 
@@ -100,7 +102,7 @@ WRITABLE = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,20}", fullmatch=True)
         st.tuples(WRITABLE, st.integers(0, 1024)), min_size=1, max_size=12, unique_by=lambda host: host[0].lower()
     ).filter(lambda hosts: any(slots for dummy, slots in hosts))
 )
-@settings(COMMON, max_examples=500)
+@settings(COMMON, max_examples=examples(500))
 def test_what_is_written_is_read_back(oracle: Oracle, hosts: list[tuple[str, int]]) -> None:
     listed = check([{"name": name, "slots": slots} for name, slots in hosts])
     assert listed == check(dict(hosts))
@@ -181,7 +183,7 @@ STRICTER = (
 
 
 @given(case=FILTERS, key=KEYS)
-@settings(COMMON, max_examples=2000)
+@settings(COMMON, max_examples=examples(2000))
 def test_filters_choose_what_deepspeed_chooses(oracle: Oracle, case: tuple[dict[str, int], str], key: str) -> None:
     pool, text = case
     include, exclude = (text, "") if key == "include" else ("", text)
@@ -201,7 +203,7 @@ def test_filters_choose_what_deepspeed_chooses(oracle: Oracle, case: tuple[dict[
 
 
 @given(pool=POOLS)
-@settings(COMMON, max_examples=100)
+@settings(COMMON, max_examples=examples(100))
 def test_without_a_filter_deepspeed_chooses_everything_too(oracle: Oracle, pool: dict[str, int]) -> None:
     assert resolved(oracle, pool, "", "") == chosen(plan(pool))
 

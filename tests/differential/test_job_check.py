@@ -15,41 +15,52 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_ds_
 from deepspeed_oracle import FOLDER, Oracle
 
 
-def check(oracle: Oracle, path: Path, world_size: int) -> tuple[str, str]:
-    done = subprocess.run(
-        [str(FOLDER / "venv/bin/python"), _job_ds_config.__file__, str(path), str(world_size)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(FOLDER / f"deepspeed-{oracle.release}")},
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    answer = json.loads(done.stdout)
-    return answer["release"], answer["refusal"]
-
-
 def batch(total: int) -> dict[str, object]:
     return {"train_batch_size": total, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 1}
 
 
-@pytest.mark.parametrize(
-    ("config", "says"),
-    [
-        ({"train_batch_size": "auto", "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}, ""),
-        (
-            {"train_batch_size": 10, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1},
-            "10 != 1 * 1 * 6",
-        ),
-        # A PipelineModule of two stages leaves three data-parallel ranks of six.
-        ({**batch(6), "pipeline": {"stages": 2}}, ""),
-        ({**batch(12), "pipeline": {"stages": 2}}, "12 != 2 * 1 * 3"),
-        ({**batch(12), "pipeline": {"stages": "auto"}}, ""),
-        ({**batch(12), "pipeline": {"stages": 4}}, "pipeline.stages 4 does not divide the 6 ranks"),
-        ({**batch(6), "sequence_parallel_size": 2, "data_parallel_size": 3}, ""),
-        ({**batch(12), "sequence_parallel_size": 2, "data_parallel_size": 3}, "12 != 2 * 1 * 3"),
-    ],
-)
-def test_what_deepspeed_says(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:
-    path = tmp_path / "ds_config.json"
+CASES: list[tuple[dict[str, object], str]] = [
+    (
+        {"train_batch_size": 10, "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1},
+        "10 != 1 * 1 * 6",
+    ),
+    ({"train_batch_size": "auto", "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}, ""),
+    # A PipelineModule of two stages leaves three data-parallel ranks of six.
+    ({**batch(6), "pipeline": {"stages": 2}}, ""),
+    ({**batch(12), "pipeline": {"stages": 2}}, "12 != 2 * 1 * 3"),
+    ({**batch(12), "pipeline": {"stages": "auto"}}, ""),
+    ({**batch(12), "pipeline": {"stages": 4}}, "pipeline.stages 4 does not divide the 6 ranks"),
+    ({**batch(6), "sequence_parallel_size": 2, "data_parallel_size": 3}, ""),
+    ({**batch(12), "sequence_parallel_size": 2, "data_parallel_size": 3}, "12 != 2 * 1 * 3"),
+]
+"""Configuration for six ranks, and what DeepSpeed says against it."""
+
+
+def written(folder: Path, config: dict[str, object]) -> str:
+    path = folder / "ds_config.json"
     path.write_text(json.dumps(config))
-    release, refusal = check(oracle, path, 6)
-    assert release == oracle.release
-    assert says in refusal and bool(says) == bool(refusal)
+    return str(path)
+
+
+def assert_said(oracle: Oracle, answer: dict[str, str], says: str) -> None:
+    assert answer["release"] == oracle.release
+    assert says in answer["refusal"] and bool(says) == bool(answer["refusal"])
+
+
+@pytest.mark.parametrize(("config", "says"), CASES)
+def test_what_deepspeed_says(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:
+    assert_said(oracle, oracle.ask("job_check", path=written(tmp_path, config), world_size=6), says)
+
+
+# Each is a process that imports DeepSpeed.
+@pytest.mark.parametrize(
+    ("config", "says"), [CASES[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[1:])]
+)
+def test_what_the_script_prints(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:
+    done = subprocess.run(
+        [str(FOLDER / "venv/bin/python"), _job_ds_config.__file__, written(tmp_path, config), "6"],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(FOLDER / f"deepspeed-{oracle.release}")},
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert_said(oracle, json.loads(done.stdout), says)

@@ -9,6 +9,7 @@ A question names its ``op`` and the arguments of the function of that name below
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
@@ -17,6 +18,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from enum import Enum
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -122,6 +124,15 @@ def engine(
     return starter.ask(config=config, world_size=world_size, client_optimizer=client_optimizer, compiled=compiled)
 
 
+def job_check(path: str, world_size: int) -> dict[str, str]:
+    """What the check that runs in the container before the launcher says of a file."""
+    sys.path.append(str(Path(__file__).parents[2] / "plugins/module_utils"))
+    # It leaves its own answers in the module that tells rank and world size.
+    with mock.patch.multiple(dist, get_rank=None, get_world_size=None):
+        found: dict[str, str] = importlib.import_module("_job_ds_config").verdict(path, world_size)
+    return found
+
+
 def _meaning(parsed: DeepSpeedConfig) -> dict[str, Any]:
     return {name: _plain(value) for name, value in vars(parsed).items() if name not in _NOT_MEANING}
 
@@ -154,6 +165,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
         zero2_memory,
         zero3_memory,
         engine,
+        job_check,
     )
 }
 
