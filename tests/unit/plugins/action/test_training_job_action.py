@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -226,7 +226,8 @@ def test_ctrl_c_waits_until_a_line_is_printed(monkeypatch: pytest.MonkeyPatch) -
     printed: list[str] = []
 
     def pressed(words: str) -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+        # To this thread, as the action's process has no other: beside xdist's the signal would go to that one.
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         printed.append(words)
 
     monkeypatch.setattr(training_job, "display", SimpleNamespace(display=pressed))
