@@ -89,5 +89,8 @@ molecule: venv ## scenarios in the lab, which stays up [SCENARIO="a b"; all with
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"
 	molecule $(or $(STEP),test --destroy never) --no-command-borders $(if $(SCENARIO),$(addprefix -s ,$(SCENARIO)),--all)
 
+cores: venv ## the other releases of ansible-core, from controllers in containers, on bare nodes of the lab
+	@tests/cores
+
 venv:
 	@molecule/default/venv .venv requirements.txt requirements-dev.txt
