@@ -5,16 +5,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
-from ansible_collections.swarmspeed.cluster.plugins.filter.cluster import FilterModule
-from ansible_collections.swarmspeed.cluster.plugins.filter.nccl import FilterModule as NcclFilters
 
-ROLES = Path(__file__).parents[3] / "roles"
+from tests.role_values import acts, load, value, variables
+
 OF_DOCKER = (
     "docker",
     "nvidia_container_toolkit",
@@ -24,64 +20,7 @@ OF_DOCKER = (
     "training_container",
     "ssh_trust",
 )
-NODES = ("gpu1", "gpu2", "gpu3")
 RECORD = "/opt/train/.swarmspeed"
-
-
-def load(path: str) -> Any:
-    """Return a role's file with its templates as Ansible would evaluate them."""
-    return DataLoader().load_from_file(str(ROLES / path), trusted_as_template=True)
-
-
-def variables(*roles: str, **changed: Any) -> dict[str, Any]:
-    """Return defaults and variables of these roles and those they read, with what is known of three invented nodes."""
-    found: dict[str, Any] = {}
-    for role in ("preflight", "deepspeed_launch", "training_image", *roles):
-        for room in ("defaults", "vars"):
-            found.update(load(f"{role}/{room}/main.yml") or {})
-    cluster = {
-        "accelerator": "cpu",
-        "first": "gpu1",
-        "hosts": list(NODES),
-        "slots": dict.fromkeys(NODES, 1),
-        "underlay": {
-            "subnet": "10.1.0.0/24",
-            "mtu": 9000,
-            "speed_mbps": 100000,
-            "reason": "the only subnet that all hosts share",
-            "interfaces": dict.fromkeys(NODES, "bond0"),
-            "addresses": {name: f"10.1.0.1{number}" for number, name in enumerate(NODES, 1)},
-        },
-        "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
-    }
-    facts: dict[str, Any] = {"files": {}, "packages": {}, "jobs": {}, "trees": {}}
-    return {
-        **found,
-        "inventory_hostname": "gpu2",
-        "swarmspeed_cluster": cluster,
-        "ansible_facts": {"swarmspeed": facts},
-        "role_path": str(ROLES / (roles[0] if roles else "preflight")),
-        **changed,
-    }
-
-
-def templar_of(given: dict[str, Any]) -> Any:
-    """Return what evaluates templates, with the collection's own filters but without a search for plugins."""
-    found: Any = Templar(loader=DataLoader(), variables=given)
-    for name, function in {**FilterModule().filters(), **NcclFilters().filters()}.items():
-        found.environment.filters[f"swarmspeed.cluster.{name}"] = function
-    return found
-
-
-def value(name: str, given: dict[str, Any]) -> Any:
-    return templar_of(given).template(given[name])
-
-
-def acts(task: dict[str, Any], given: dict[str, Any]) -> bool:
-    conditions = task.get("when", True)
-    templar = templar_of(given)
-    each = conditions if isinstance(conditions, list) else [conditions]
-    return all(condition is True or templar.evaluate_conditional(condition) for condition in each)
 
 
 def done(file: str, **changed: Any) -> list[str]:

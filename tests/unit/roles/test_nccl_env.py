@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.tests.unit.roles.test_bare_hosts import load, value, variables
+
+from tests.role_values import load, value, variables
 
 ROOT = "/srv/swarmspeed/swarmspeed"
 RECORD = f"{ROOT}/etc/nccl.release"

@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
-from ansible_collections.swarmspeed.cluster.plugins.filter import cluster, network
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint
 
-ROLES = Path(__file__).parents[3] / "roles"
-NODES = ("gpu1", "gpu2", "gpu3")
+from tests.role_values import NODES, ROLES, load, value
+
 NET = {
     "driver": "overlay",
     "attachable": True,
@@ -24,17 +20,13 @@ NET = {
 }
 
 
-def load(path: str) -> dict[str, Any]:
-    return DataLoader().load_from_file(str(ROLES / path), trusted_as_template=True) or {}
-
-
 def variables(networks: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
     """Return defaults and variables of the roles, of gpu2, with these networks on the first node."""
     found: dict[str, Any] = {}
     for role in ("preflight", "host", "docker", "swarm", "training_image", "overlay_network", "training_container"):
         for room in ("defaults", "vars"):
             if (ROLES / role / room).is_dir():
-                found.update(load(f"{role}/{room}/main.yml"))
+                found.update(load(f"{role}/{room}/main.yml") or {})
     swarm = {"state": "active", "manager": True, "node_id": "n1", "nodes": changed.pop("nodes", [])}
     of_first = {"swarmspeed": {"docker": {"networks": networks or {}, "swarm": swarm}, "system": {"hostname": "gpu1"}}}
     container = {"state": "running", "addresses": {"swarmspeed": "10.64.0.9"}, "labels": {}}
@@ -60,15 +52,6 @@ def variables(networks: dict[str, Any] | None = None, **changed: Any) -> dict[st
         "hostvars": {"gpu1": {"ansible_facts": of_first}, "gpu2": {}, "gpu3": {"swarm_advertise_address": "10.9.0.3"}},
         **changed,
     }
-
-
-def value(name: str, values: dict[str, Any]) -> Any:
-    """Evaluate a variable with the collection's own filters, but without a search for plugins."""
-    templar: Any = Templar(loader=DataLoader(), variables=values)
-    for module in (cluster, network):
-        for filter_name, function in module.FilterModule().filters().items():
-            templar.environment.filters[f"swarmspeed.cluster.{filter_name}"] = function
-    return templar.template(values[name])
 
 
 def test_a_network_as_planned_is_left_alone() -> None:

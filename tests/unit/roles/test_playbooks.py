@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,7 @@ TASK_FILES = tuple(
 )
 
 
+@functools.cache
 def load(path: Path) -> Any:
     return DataLoader().load_from_file(str(path))
 

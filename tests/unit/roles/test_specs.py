@@ -8,6 +8,7 @@ Roles are found where they are: one that is added is checked without a word here
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ JINJA = jinja2.Environment(extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols
 every_role = pytest.mark.parametrize("role", FOUND)
 
 
+@functools.cache
 def load(path: Path) -> Any:
     """Return a YAML file as Ansible reads it (vault, unsafe and duplicate keys included), None where it is missing."""
     return DataLoader().load_from_file(str(path)) if path.exists() else None
@@ -86,6 +88,7 @@ def options(role: str) -> dict[str, Any]:
     return found
 
 
+@functools.cache
 def all_specs() -> RoleSpecs:
     documents = {role: load(ROLES / role / "meta" / "argument_specs.yml") for role in FOUND}
     return parse_specs({role: document for role, document in documents.items() if document is not None})

@@ -33,6 +33,8 @@ from ansible_collections.swarmspeed.cluster.tests import report_clusters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.effort import examples
+
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 OURS = {"level", "key", "style", "role", "cluster"}
 """What of a document is never taken from a host, and steers the templates."""
@@ -364,14 +366,14 @@ KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.dictionaries(KEYS, JSON, max_size=8))
 def test_any_content_of_the_files_makes_a_page(content: dict[str, Any]) -> None:
     text = json.dumps({**content, "version": 1})
     Page(page(document(changed(verify=parse_verify(text), bench=parse_bench(text)))))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.sampled_from(["pairs", "roles", "versions"]), st.data())
 def test_any_value_within_the_files_makes_a_page(part: str, data: st.DataObject) -> None:
     """One field of a good file replaced by anything."""
