@@ -77,13 +77,13 @@ lint: venv ## all linters, ansible-test sanity among them
 	tests/sanity_check
 
 unit: venv ## unit tests [SLOW=1]
-	pytest tests/unit -n 2 $(if $(SLOW),--slow)
+	pytest tests/unit -n 2 --dist worksteal $(if $(SLOW),--slow)
 
 oracle: venv
 	@tests/oracle/install .cache/oracle $(ORACLE_RELEASES)
 
 differential: oracle ## hostfile and ds_config against DeepSpeed itself [SLOW=1] [ORACLE_RELEASES="0.16.9 0.19.8"]
-	ORACLE_RELEASES="$(ORACLE_RELEASES)" pytest tests/differential $(if $(SLOW),--slow)
+	ORACLE_RELEASES="$(ORACLE_RELEASES)" pytest tests/differential -n 2 --dist loadgroup $(if $(SLOW),--slow)
 
 molecule: venv ## scenarios in the lab, which stays up [SCENARIO="a b"; all without] [STEP=verify]
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"
