@@ -61,6 +61,8 @@ PROMISE = 30.0
 """Seconds within which a job has ended on every node, from when its fault was noticed."""
 SILENCE = 15.0
 """Seconds that may pass before a fault is noticed: a node that says nothing counts as gone only after 10."""
+STALL = 60
+"""Seconds of silence after which a job counts as stalled here: on a busy machine importing torch is silent for long."""
 TABLE = ROOT / ".cache" / "faults.md"
 
 
@@ -119,7 +121,7 @@ def ended(fault: str, transport: str, since: float, nodes: tuple[str, ...] = NOD
 
 def found_stall(found: dict[str, Any]) -> float:
     """Seconds of silence of its ranks after which this job counts as stalled, where that is what ended it."""
-    return 15.0 if "deepspeed_launch_stall_timeout" in found["reason"] else 0.0
+    return float(STALL) if "deepspeed_launch_stall_timeout" in found["reason"] else 0.0
 
 
 def clean(port: int, nodes: tuple[str, ...] = NODES) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
-from tests.fault_journey import TRANSPORTS, cut, ended, launch, log, made, mend, pid_of, rank_on, training
+from tests.fault_journey import STALL, TRANSPORTS, cut, ended, launch, log, made, mend, pid_of, rank_on, training
 from tests.journey import container, on
 
 
@@ -87,11 +88,13 @@ def test_a_script_that_raises_on_one_rank(transport: str) -> None:
 def test_a_script_that_hangs(transport: str) -> None:
     training(
         deepspeed_launch_args=["--hang-on", "1"],
-        deepspeed_launch_stall_timeout=15,
+        deepspeed_launch_stall_timeout=STALL,
         deepspeed_launch_transport=transport,
     )
-    found = ended("the script hangs (time-out of 15 s)", transport, made("lab2"))
-    assert "no rank has printed anything for 15 s (deepspeed_launch_stall_timeout: 15)" in found["reason"]
+    found = ended(f"the script hangs (time-out of {STALL} s)", transport, made("lab2"))
+    assert re.search(
+        rf"no rank has printed anything for \d+ s \(deepspeed_launch_stall_timeout: {STALL}\)", found["reason"]
+    )
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
