@@ -71,9 +71,10 @@ shard-%: fresh-lab
 lint: venv ## all linters, ansible-test sanity among them
 	ansible-lint
 	yamllint .
-	ruff check . tests/steps
-	ruff format --check . tests/steps
-	mypy plugins tests inventories molecule tests/steps
+	ruff check . tests/steps tests/cores
+	ruff format --check . tests/steps tests/cores
+	mypy plugins tests inventories molecule
+	mypy --scripts-are-modules tests/steps tests/cores
 	tests/sanity_check
 
 unit: venv ## unit tests [SLOW=1]
