@@ -59,14 +59,14 @@ class Job:
         return found
 
     def until(self, seen: str) -> None:
-        log, deadline = self.folder / "launcher.log", time.monotonic() + 10
+        log, deadline = self.folder / "launcher.log", time.monotonic() + 60
         while not (log.exists() and seen in log.read_text()):
             assert time.monotonic() < deadline, f"{seen!r} never came"
             time.sleep(0.02)
 
     def end(self) -> dict[str, Any]:
         assert self.process is not None
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=60)
         assert survivors(self.folder) == []
         return self.state()
 
