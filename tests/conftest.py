@@ -17,8 +17,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     effort.whole = config.getoption("--slow")
-    # For tests that name no number. No deadline: beside other work an example takes as long as it takes.
-    settings.register_profile("effort", settings.default, max_examples=effort.examples(100), deadline=None)
+    # The number is for tests that name none. No deadline: beside other work an example takes as long as it takes. The
+    # same examples each time, so that a change fails for what it changes; the whole search is another one each time.
+    number, same = effort.examples(100), not effort.whole
+    settings.register_profile("effort", settings.default, max_examples=number, deadline=None, derandomize=same)
     settings.load_profile("effort")
 
 

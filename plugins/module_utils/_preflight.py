@@ -105,6 +105,11 @@ def texts(value: Any) -> list[str]:
     return [str(item) for item in value] if isinstance(value, (list, tuple)) else []
 
 
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """Return the items of a list as mappings, empty where they are none; anything else is an empty list."""
+    return [mapping(item) for item in value] if isinstance(value, (list, tuple)) else []
+
+
 def whole(value: Any) -> int | None:
     """Return a whole number >= 0, also where an INI inventory or the command line gave it as text, else None."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value.strip()):

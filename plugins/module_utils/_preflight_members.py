@@ -12,6 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight impo
     Problem,
     listing,
     mapping,
+    mappings,
     texts,
     whole,
 )
@@ -57,7 +58,7 @@ def check_swarm_fixed(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             f"is {', '.join(pools)}, and the swarm was formed with {', '.join(has)}, which is fixed for its life",
             f"set it to {', '.join(has)}, or {anew}",
         )
-    members = {str(mapping(node).get("id")) for node in swarm.get("nodes") or []}
+    members = {str(node.get("id")) for node in mappings(swarm.get("nodes"))}
     for host, address in mapping(wanted.swarm.get("addresses")).items():
         own = _swarm(hosts.get(host))
         told = own.get("node_addr")
@@ -75,7 +76,7 @@ def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
     swarm = _own_swarm(hosts, wanted)
     if wanted.runtime == "host" or not swarm:
         return
-    nodes = [mapping(node) for node in swarm.get("nodes") or []]
+    nodes = mappings(swarm.get("nodes"))
     names = {str(mapping(node.get("system")).get("hostname")): host for host, node in hosts.items()}
     for name in texts(wanted.swarm.get("departed")):
         if name in names:

@@ -13,6 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
     Problem,
     mapping,
+    mappings,
     missing,
     texts,
     whole,
@@ -133,7 +134,7 @@ def check_overlay_mtu(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
     sizes: dict[str, int] = {}
     for host, name in interfaces.items():
         fabric = mapping(mapping(hosts.get(host)).get("fabric"))
-        for interface in map(mapping, fabric.get("interfaces") or []):
+        for interface in mappings(fabric.get("interfaces")):
             size = whole(interface.get("mtu"))
             if interface.get("name") == name and size:
                 sizes[str(host)] = size

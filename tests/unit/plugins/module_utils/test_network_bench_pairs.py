@@ -64,10 +64,12 @@ def two(store: FakeStore, most: int = 1 << 33) -> tuple[Pairs, Pairs]:
 
 def test_each_end_notes_what_it_knows() -> None:
     one, other = two(FakeStore())
+    began = time.monotonic()
     at_once(lambda: one.meet(1, True), lambda: other.meet(0, False))
+    took_ms = 1000 * (time.monotonic() - began)
     assert set(one.found) == set(other.found) == {(0, 1), (1, 0)}
     assert list(one.found[(0, 1)]) == ["latency_ms"] and list(one.found[(1, 0)]) == ["gigabits_per_second"]
-    assert 0 < one.found[(0, 1)]["latency_ms"] < 100
+    assert 0 < one.found[(0, 1)]["latency_ms"] < took_ms
     assert one.found[(1, 0)]["gigabits_per_second"] > 0.01
 
 
