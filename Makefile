@@ -24,7 +24,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint unit oracle differential molecule cores venv
+.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit oracle differential molecule cores venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -69,12 +69,17 @@ shard-%: fresh-lab
 	@$(MAKE) --no-print-directory molecule SCENARIO=$*
 
 lint: venv ## all linters, ansible-test sanity among them
-	ansible-lint
+	@$(MAKE) --no-print-directory -j2 -Otarget linters sanity
+
+linters: venv
 	yamllint .
 	ruff check . tests/steps tests/cores
 	ruff format --check . tests/steps tests/cores
 	mypy plugins tests inventories molecule
 	mypy --scripts-are-modules tests/steps tests/cores
+	ansible-lint
+
+sanity: venv
 	tests/sanity_check
 
 unit: venv ## unit tests [SLOW=1]
