@@ -80,10 +80,17 @@ def inventory(hosts: tuple[str, ...] = PAIR) -> Path:
     return path
 
 
-def gpu(name: str, *arguments: str, hosts: tuple[str, ...] = PAIR, tags: str = TAGS, **values: Any) -> Run:
+def gpu(
+    name: str,
+    *arguments: str,
+    hosts: tuple[str, ...] = PAIR,
+    tags: str = TAGS,
+    timeout: float = 900,
+    **values: Any,
+) -> Run:
     """Run a playbook on the GPU hosts, by default up to the container toolkit."""
     chosen = ("--tags", tags) if tags else ()
-    return playbook(name, *chosen, *arguments, *variables(**values), inventory=inventory(hosts))
+    return playbook(name, *chosen, *arguments, *variables(**values), inventory=inventory(hosts), timeout=timeout)
 
 
 def driver(host: str, *arguments: str, **values: Any) -> Run:

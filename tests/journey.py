@@ -115,8 +115,8 @@ def environment() -> dict[str, str]:
     return {**kept, "ANSIBLE_NOCOLOR": "1", "PYTHONUNBUFFERED": "1"}
 
 
-def playbook(name: str, *arguments: str | Path, inventory: Path | None = INVENTORY) -> Run:
-    """Run one of the collection's playbooks from the checkout."""
+def playbook(name: str, *arguments: str | Path, inventory: Path | None = INVENTORY, timeout: float = 900) -> Run:
+    """Run one of the collection's playbooks from the checkout, for at most ``timeout`` seconds."""
     answer = subprocess.run(
         command(name, *arguments, inventory=inventory),
         cwd=ROOT,
@@ -125,7 +125,7 @@ def playbook(name: str, *arguments: str | Path, inventory: Path | None = INVENTO
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=900,
+        timeout=timeout,
         check=False,
     )
     return Run(answer.returncode, answer.stdout)

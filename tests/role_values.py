@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
-from ansible_collections.swarmspeed.cluster.plugins.filter import cluster, nccl, network
+from ansible_collections.swarmspeed.cluster.plugins.filter import cluster, nccl, network, operators
 
 ROLES = Path(__file__).parents[1] / "roles"
 NODES = ("gpu1", "gpu2", "gpu3")
@@ -42,6 +42,13 @@ def variables(*roles: str, **changed: Any) -> dict[str, Any]:
             "interfaces": dict.fromkeys(NODES, "bond0"),
             "addresses": {name: f"10.1.0.1{number}" for number, name in enumerate(NODES, 1)},
         },
+        "versions": {
+            "torch": "torch==2.13.0",
+            "torch_index": "https://download.pytorch.org/whl/cpu",
+            "compiler": [],
+            "capabilities": [],
+            "build_base": "",
+        },
         "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
     }
     facts: dict[str, Any] = {"files": {}, "packages": {}, "jobs": {}, "trees": {}}
@@ -60,7 +67,7 @@ def _templar() -> Any:
     """Return what evaluates templates; one for all, as asking Ansible for its filters takes long."""
     found: Any = Templar(loader=DataLoader())
     filters = found.environment.filters
-    for module in (cluster, nccl, network):
+    for module in (cluster, nccl, network, operators):
         for name, function in module.FilterModule().filters().items():
             filters[f"swarmspeed.cluster.{name}"] = function
     return found

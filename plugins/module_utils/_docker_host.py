@@ -26,7 +26,9 @@ PYTHON_PACKAGES = ("python3-docker", "python3-requests")
 OF_DOCKER = ("docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin")
 LOCKED = ("docker-ce", "docker-ce-cli")
 """Those of them that have the engine's version."""
-PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", "iptables")
+BUILDX = "docker-buildx"
+"""The client's BuildKit, which builds the training image. 20.10 has it built in, and Debian 12 has no such package."""
+PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
 """What node_facts must be asked about."""
 SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1)}
 """The engine of a release that does not change any more, for a host that has none yet."""
@@ -103,10 +105,13 @@ class Host:
 
 
 def engine_packages(source: str, codename: str) -> tuple[str, ...]:
-    """Return the packages that make an engine; on Debian 13 the distribution's client is one of its own."""
+    """Return the packages that make an engine; from Debian 13 on the distribution's client is one of its own."""
     if source == DOCKER:
         return OF_DOCKER
-    return ("docker.io", "docker-cli") if codename == "trixie" else ("docker.io",)
+    if codename in ("bullseye", "bookworm"):
+        return ("docker.io",)
+    # Ubuntu's docker.io brings its client.
+    return ("docker.io", "docker-cli", BUILDX) if codename in ("trixie", "forky", "sid") else ("docker.io", BUILDX)
 
 
 def parse_request(request: Mapping[str, Any]) -> Request:

@@ -33,6 +33,11 @@ def _cause(pattern: str, text: str, remedy: str) -> Cause:
 
 CAUSES = (
     _cause(
+        r"buildx component is missing or broken|buildx.* is not a docker command",
+        "the client of the engine has no BuildKit",
+        "install it on that node (apt-get install docker-buildx, or docker-buildx-plugin of Docker's repository)",
+    ),
+    _cause(
         r"\b407\b|proxy authentication required",
         "the proxy does not accept user and password, or was given none (407)",
         "correct {proxy}: http://USER:PASSWORD@HOST:PORT, with %40 for an @ in either and so on",

@@ -127,7 +127,7 @@ CHANGES: list[dict[str, Any]] = [
     {"workspace_python_deepspeed_ops": ["CPU_ADAM"]},
     {"workspace_python_packages": ["scikit-learn"]},
     {"training_image_python_packages": ["scikit-learn"]},
-    {"swarmspeed_cluster": {"accelerator": "cuda"}},
+    {"swarmspeed_cluster": {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}},
 ]
 
 

@@ -226,8 +226,8 @@ def test_what_an_engine_says_of_its_settings() -> None:
     ("codename", "source", "packages"),
     [
         ("bookworm", "distribution", ["docker.io", "iptables"]),
-        ("trixie", "distribution", ["docker.io", "docker-cli", "iptables"]),
-        ("noble", "distribution", ["docker.io", "iptables"]),
+        ("trixie", "distribution", ["docker.io", "docker-cli", "docker-buildx", "iptables"]),
+        ("noble", "distribution", ["docker.io", "docker-buildx", "iptables"]),
         ("bookworm", "docker", ["docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin", "iptables"]),
         ("bookworm", "keep", []),
     ],

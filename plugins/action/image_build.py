@@ -1,0 +1,92 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Controller side of image_build: starts the build, follows its log and prints its steps."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.progress import BuildLog, summary
+
+MODULE = "swarmspeed.cluster.image_build"
+POLL = 2.0
+"""Seconds between two looks at the log."""
+RETRIES = 5
+"""How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd."""
+TAIL = 6000
+"""Characters of the log that a failed build returns."""
+
+display = Display()
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """The build is detached, so a lost connection may come back."""
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def _clock(self) -> float:
+        return time.monotonic()
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        began = self._clock()
+        args = dict(self._task.args)
+        reply = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+        if reply.get("failed") or reply.get("unreachable") or self._task.check_mode or args.get("observe"):
+            return {**result, **reply}
+        rc, log, tail = self._follow(args, task_vars)
+        result.update(
+            changed=True,
+            seconds=round(self._clock() - began, 1),
+            steps=[{"title": step.title, "seconds": step.seconds} for step in log.steps],
+            msg=summary(log.steps),
+        )
+        if rc:
+            result.update(failed=True, msg=f"docker build ended with exit status {rc}.", log=tail)
+        return result
+
+    def _follow(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> tuple[int, BuildLog, str]:
+        log, tail = BuildLog(), ""
+        node = str((task_vars or {}).get("inventory_hostname", ""))
+        look = {**args, "observe": True, "offset": 0}
+        while True:
+            reply = self._look(look, task_vars)
+            look["offset"] = reply["offset"]
+            tail = (tail + reply["text"])[-TAIL:]
+            lines = log.feed(reply["text"])
+            if sys.stdout.isatty():
+                for line in lines:
+                    display.display(f"{node}: {line}")
+            if not reply["running"] and reply["offset"] >= reply["size"]:
+                return int(reply["rc"]), log, tail
+            if reply["offset"] >= reply["size"]:
+                self._sleep(POLL)
+
+    def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        problem = ""
+        for attempt in range(RETRIES + 1):
+            if attempt:
+                display.display(f"The build: no answer ({problem}); looking again in {2 * attempt} s.")
+                self._sleep(2.0 * attempt)
+            try:
+                reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+            except AnsibleConnectionFailure as error:
+                problem = str(error)
+                with contextlib.suppress(Exception):  # a dead ssh master would answer for the next try, too
+                    self._connection.reset()
+                continue
+            if "running" in reply:
+                return reply
+            problem = str(reply.get("msg", "the module gave no answer"))
+        raise AnsibleConnectionFailure(
+            f"The build was lost sight of after {RETRIES} more tries ({problem}). "
+            "It goes on there: run again, and it is followed."
+        )

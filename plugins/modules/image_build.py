@@ -1,0 +1,151 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Builds an image on a node, and shows how far it is."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: image_build
+short_description: Build an image with BuildKit, and show its steps as they go
+version_added: 0.1.0
+description:
+  - Runs C(docker build) in the background of the node, so that a connection that breaks does not end it, and follows
+    its log. On a terminal each step is printed as it begins and ends; without one only the result is returned.
+  - A build of the same image that runs already is followed instead of started again.
+options:
+  name:
+    description: Name and tag of the image.
+    type: str
+    required: true
+  context:
+    description: Folder on the node with the Dockerfile and what it copies.
+    type: path
+    required: true
+  place:
+    description: Folder on the node for the log and the state of the build, outside of the context. It is made where
+      it is missing.
+    type: path
+    required: true
+  dockerfile:
+    description: Path of the Dockerfile, relative to O(context).
+    type: str
+    default: Dockerfile
+  args:
+    description: Build arguments. They can be read in the image's history, so they are no place for secrets.
+    type: dict
+    default: {}
+  secrets:
+    description: Files on the node by their ids, for C(RUN --mount=type=secret). They leave no trace in the image.
+    type: dict
+    default: {}
+  observe:
+    description: Only look at a build that was started, and return the log from O(offset) on. The action plugin uses it.
+    type: bool
+    default: false
+  offset:
+    description: With O(observe), how many bytes of the log are known already.
+    type: int
+    default: 0
+requirements:
+  - Docker 20.10 or later with BuildKit. From 23.0 on that is the client's plugin buildx.
+attributes:
+  check_mode:
+    description: Can run in check mode and return changed status prediction without modifying target.
+    support: full
+    details: Predicts that the image is built; whether that is needed is for the caller to know.
+  diff_mode:
+    description: Will return details on what has changed (or possibly needs changing in check mode), when in diff mode.
+    support: none
+  idempotent:
+    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
+      change.
+    support: none
+    details: A second build is made, mostly from the engine's cache. Compare names and ids of images first.
+  platform:
+    description: Target OS/families that can be operated against.
+    support: full
+    platforms: linux
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Build the image
+  swarmspeed.cluster.image_build:
+    name: team/train:1
+    context: /srv/train
+    place: /srv/train.build
+"""
+
+RETURN = r"""
+steps:
+  description: What each step of the build took, in the order in which they ended.
+  returned: when the build has ended
+  type: list
+  elements: dict
+  contains:
+    title:
+      description: The step in words.
+      type: str
+    seconds:
+      description: What it took; null where it came from the engine's cache.
+      type: float
+  sample: [{title: Install PyTorch, seconds: 62.2}]
+seconds:
+  description: What the whole build took.
+  returned: when the build has ended
+  type: float
+log:
+  description: The end of the build's log.
+  returned: when the build has failed
+  type: str
+"""
+
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import find_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_build.runner import BuildError, look, start
+
+ARGUMENTS = {
+    "name": {"type": "str", "required": True},
+    "context": {"type": "path", "required": True},
+    "place": {"type": "path", "required": True},
+    "dockerfile": {"type": "str", "default": "Dockerfile"},
+    "args": {"type": "dict", "default": {}},
+    "secrets": {"type": "dict", "default": {}, "no_log": False},  # paths, and no contents
+    "observe": {"type": "bool", "default": False},
+    "offset": {"type": "int", "default": 0},
+}
+
+
+def main() -> None:
+    """Start the build, or look at it."""
+    module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
+    given = module.params
+    if module.check_mode:
+        module.exit_json(changed=True)
+    place = Path(given["place"])
+    try:
+        if given["observe"]:
+            module.exit_json(changed=False, **look(place, given["offset"]))
+        program = find_program("docker")
+        if program is None:
+            module.fail_json(msg="There is no docker command. Remedy: ansible-playbook site.yml --tags docker")
+        # The node's own network: no second MTU and no second name resolution in the way.
+        command = [program, "build", "--network=host", "--progress=plain", "--tag", given["name"]]
+        command += ["--file", str(Path(given["context"], given["dockerfile"]))]
+        command += [f"--build-arg={name}={value}" for name, value in given["args"].items()]
+        command += [f"--secret=id={name},src={path}" for name, path in given["secrets"].items()]
+        started = start(place, given["name"], [*command, given["context"]], {"DOCKER_BUILDKIT": "1"})
+        module.exit_json(changed=True, started=started)
+    except BuildError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"{error}. Remedy: run again; if it stays, look at the disk of {place}.")
+
+
+if __name__ == "__main__":
+    main()
