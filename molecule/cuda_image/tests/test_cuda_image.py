@@ -80,7 +80,7 @@ def prepared(given: dict[str, Any], *arguments: str) -> Run:
 def image_of(run: Run) -> str:
     named = set(re.findall(r"Name the training image (\S+)\]", run.output))
     assert len(named) == 1, named
-    return named.pop()
+    return str(named.pop())
 
 
 @pytest.fixture(scope="module", name="built")

@@ -28,7 +28,10 @@ class Builder(ActionModule):
 
     def __init__(self, script: list[Any], *, check_mode: bool = False) -> None:
         self._task = SimpleNamespace(args=dict(ARGS), check_mode=check_mode, async_val=0, action="image_build")
-        self.script, self.waits, self.asked, self.resets = list(script), [], [], 0
+        self.script = list(script)
+        self.waits: list[float] = []
+        self.asked: list[dict[str, Any]] = []
+        self.resets = 0
         self._connection = SimpleNamespace(reset=self._reset, _shell=SimpleNamespace(tmpdir=None))
         self._display = None
         self._cleanup_remote_tmp = False
@@ -50,12 +53,16 @@ class Builder(ActionModule):
         return dict(reply)
 
 
+def terminal(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
+    monkeypatch.setattr(image_build, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: there)))
+
+
 @pytest.fixture(name="printed")
 def _printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     monkeypatch.setattr(ActionBase, "run", lambda *dummy: {})
     monkeypatch.setattr(image_build.display, "display", lines.append)
-    monkeypatch.setattr(image_build.sys.stdout, "isatty", lambda: True, raising=False)
+    terminal(monkeypatch, there=True)
     return lines
 
 
@@ -77,7 +84,7 @@ def test_steps_are_printed_as_they_go(printed: list[str]) -> None:
 
 
 def test_without_a_terminal_nothing_is_printed(printed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(image_build.sys.stdout, "isatty", lambda: False, raising=False)
+    terminal(monkeypatch, there=False)
     run(Builder([{"changed": True}, piece(HEAD + "#5 DONE 62.2s\n", running=False, rc=0)]))
     assert printed == []
 
