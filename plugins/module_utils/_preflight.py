@@ -36,7 +36,9 @@ class Problem:
 
     def line(self) -> str:
         """Return ``subject: text. Remedy: remedy.``"""
-        return f"{self.subject}: {self.text}. Remedy: {self.remedy}."
+        # "… did you mean 'x'?" ends by itself.
+        end = "" if self.text.endswith("?") else "."
+        return f"{self.subject}: {self.text}{end} Remedy: {self.remedy}."
 
     def reported(self) -> str:
         """Return the line with the name of its check, which the documentation lists and ``preflight_skip`` takes."""

@@ -38,7 +38,7 @@ def test_a_good_job_and_none() -> None:
 def test_a_slip_in_the_configuration() -> None:
     assert config_lines(config={**CONFIG, "zero_optimization": {"overlap_com": True}}) == [
         "deepspeed_launch_ds_config: zero_optimization.overlap_com: is not a key of DeepSpeed 0.19.8; did you mean"
-        " 'overlap_comm'?. Remedy: correct deepspeed_launch_ds_config."
+        " 'overlap_comm'? Remedy: correct deepspeed_launch_ds_config."
     ]
 
 
