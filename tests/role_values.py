@@ -43,6 +43,7 @@ def variables(*roles: str, **changed: Any) -> dict[str, Any]:
             "addresses": {name: f"10.1.0.1{number}" for number, name in enumerate(NODES, 1)},
         },
         "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
+        "versions": {"notes": [], "problems": []},
     }
     facts: dict[str, Any] = {"files": {}, "packages": {}, "jobs": {}, "trees": {}}
     return {

@@ -245,15 +245,20 @@ def _contradictions(table: Table) -> Iterable[str]:
             yield f"drivers: {driver.end!r} is no month."
         if bool(driver.key) != (driver.source == "cuda_repository"):
             yield f"drivers: {driver.distribution} {driver.release} of {driver.source} has a key, or lacks one."
-    cited: list[tuple[str, str]] = [(row.name, row.source) for row in (*table.stacks, *table.indices, *table.parts)]
-    cited += [(row.release, row.source) for row in (*table.cuda, *table.torch)]
-    cited += [(row.image, row.source) for row in table.bases]
-    cited += [(f"{row.distribution} {row.release}", row.read) for row in table.drivers]
-    cited += [(row.before, row.source) for row in table.deepspeed_pairs]
-    cited += [(bad.versions, bad.source) for part in table.parts for bad in part.bad]
-    for name, source in cited:
+    for source in cited(table):
         if source not in table.sources and not source.startswith(("https://", "docs/")):
-            yield f"{name}: its source {source!r} is not among the sources."
+            yield f"sources: {source!r} is cited and is not among them."
+
+
+def cited(table: Table) -> set[str]:
+    """Return every source that a row names."""
+    lists: tuple[Iterable[Any], ...] = (table.stacks, table.cuda, table.torch, table.indices, table.bases, table.parts)
+    rows = [
+        *(row for rows in lists for row in rows),
+        *table.deepspeed_pairs,
+        *(bad for part in table.parts for bad in part.bad),
+    ]
+    return {str(row.source) for row in rows} | {row.read for row in table.drivers}
 
 
 @cache
