@@ -24,7 +24,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit oracle differential molecule cores venv
+.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit oracle differential resolve molecule cores venv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -61,7 +61,7 @@ test: ## everything CI runs, in a lab of its own
 	@tests/steps "venv & lab-parts" "lint & unit & differential & fresh-lab" "molecule SCENARIO=$(CI_SCENARIOS)" lab-down
 
 test-all: ## every check in full, and every scenario from a fresh lab [SHARDS="faults proxy"]
-	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1",shard-$(shard))) lab-down
+	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1 & resolve",shard-$(shard))) lab-down
 
 shard-cores: fresh-lab cores
 
@@ -90,6 +90,9 @@ oracle: venv
 
 differential: oracle ## hostfile and ds_config against DeepSpeed itself [SLOW=1] [ORACLE_RELEASES="0.16.9 0.19.8"]
 	ORACLE_RELEASES="$(ORACLE_RELEASES)" pytest tests/differential -n 2 --dist loadgroup $(if $(SLOW),--slow)
+
+resolve: venv ## the table of versions against the metadata of the package index (3 minutes, 60 MB)
+	pytest tests/versions
 
 molecule: venv ## scenarios in the lab, which stays up [SCENARIO="a b"; all without] [STEP=verify]
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"

@@ -50,6 +50,7 @@ def variables(*roles: str, **changed: Any) -> dict[str, Any]:
             "build_base": "",
         },
         "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
+        "versions": {"notes": [], "problems": []},
     }
     facts: dict[str, Any] = {"files": {}, "packages": {}, "jobs": {}, "trees": {}}
     return {

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
@@ -12,6 +13,10 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import ClusterError, cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import OverlayAsked, OverlayError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import host_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -40,6 +45,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                     },
                 },
                 "host_key_file": {"type": "str", "no_log": False},
+                "versions": {"type": "dict", "default": {}},
+                "drivers": {"type": "dict", "default": {}},
             }
         )
         hosts, hostvars = arguments["hosts"], (task_vars or {})["hostvars"]
@@ -71,5 +78,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         view["host_keys"] = {
             name: (facts[name]["files"].get(arguments["host_key_file"]) or {}).get("content") for name in hosts
         }
+        view["versions"] = versions_of(view, facts, arguments["versions"], arguments["drivers"])
         result.update(changed=False, ansible_facts={"swarmspeed_cluster": view})
         return result
+
+
+def versions_of(
+    view: Mapping[str, Any], facts: Mapping[str, Any], asked: Mapping[str, Any], drivers: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the versions for the hosts that take part: one without a slot has no say."""
+    table = load_table()
+    taking_part = [name for name in view["hosts"] if view["slots"][name] and view["accelerator"] == "cuda"]
+    hosts = [host_of(name, facts[name], drivers.get(name) or {}, table) for name in taking_part]
+    return choose(hosts, parse_asked(asked), table, view["accelerator"]).as_dict()

@@ -11,6 +11,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver import make_plan, plan_dict
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request import exclusion, parse_request
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 
 
 def driver_plan(facts: Any, request: Any) -> dict[str, Any]:
@@ -18,14 +19,15 @@ def driver_plan(facts: Any, request: Any) -> dict[str, Any]:
     for name, value in (("facts", facts), ("request", request)):
         if not isinstance(value, Mapping):
             raise AnsibleFilterError(f"swarmspeed.cluster.driver_plan: {name} must be a mapping")
-    asked = parse_request(request)
+    asked = parse_request({"offers": offers(), **request})
     return plan_dict(make_plan(facts, asked), asked, facts)
 
 
 def driver_request(hostvars: Any, defaults: Any) -> dict[str, Any]:
-    """Return what is asked of one host: its own variables nvidia_driver_…, else the defaults."""
+    """Return what is asked of one host: its own variables nvidia_driver_…, else the defaults; and what there is."""
     prefix = "nvidia_driver_"
-    return {name: hostvars[prefix + name] if prefix + name in hostvars else defaults[name] for name in defaults}
+    own = {name: hostvars[prefix + name] if prefix + name in hostvars else defaults[name] for name in defaults}
+    return {**own, "offers": offers()}
 
 
 def driver_exclusion(held: Iterable[str]) -> str:

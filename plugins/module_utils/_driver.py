@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_asked import (
@@ -48,6 +48,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request
     misfit,
     shortcoming,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_source import resolve
 
 WORKS, LOAD, INSTALL, FABRIC = "works", "load", "install", "fabric"
 
@@ -60,7 +61,7 @@ class Plan:
     """``state``: ``works``, ``load`` (installed, not running), ``fabric`` (its manager alone) or ``install``.
 
     ``how`` says how the installed driver comes to run: ``load``, ``reload`` or ``reboot``. ``version`` is of a driver
-    that works, which a fabric manager beside it must have too.
+    that works, which a fabric manager beside it must have too. ``source`` is never ``auto``.
     """
 
     state: str
@@ -76,10 +77,16 @@ class Plan:
     how: str = "reboot"
     reasons: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    source: str = ""
 
 
 def make_plan(facts: Mapping[str, Any], request: Request) -> Plan:
     """Return the plan. Everything that speaks against it is collected, not the first alone."""
+    resolved = resolve(request, Node(facts))
+    return replace(_plan(facts, resolved), source=resolved.source)
+
+
+def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
     node = Node(facts)
     if not node.devices:
         refusal = Refusal(
@@ -97,7 +104,7 @@ def make_plan(facts: Mapping[str, Any], request: Request) -> Plan:
     if request.source == KEEP:
         refusal = Refusal(
             f"{why}, and nvidia_driver_source is keep",
-            "mend the driver yourself, or let it be installed (nvidia_driver_source: distribution or cuda_repository)",
+            "mend the driver yourself, or let it be installed (nvidia_driver_source: auto)",
         )
         return Plan(INSTALL, why, refusals=(refusal,), how=how, reasons=reasons)
     if _is_installed(request, node):
@@ -107,7 +114,7 @@ def make_plan(facts: Mapping[str, Any], request: Request) -> Plan:
 
 
 def _installation(request: Request, node: Node, why: str, how: str, reasons: tuple[str, ...]) -> Plan:
-    place = node.place(request.source)
+    place = node.place(request)
     branch = request.number or recommended_branch(place, node.generations)
     refusals = list(branch_refusals(request, node, branch))
     if branch is None or refusals:
@@ -159,8 +166,7 @@ def _beside_a_working_driver(request: Request, node: Node, asked: tuple[Refusal,
     if request.source == KEEP:
         refusal = Refusal(
             f"{why}, so CUDA fails with error 802, and nvidia_driver_source is keep",
-            f"install nvidia-fabricmanager in version {version}, or let it be installed "
-            "(nvidia_driver_source: distribution or cuda_repository)",
+            f"install nvidia-fabricmanager in version {version}, or let it be installed (nvidia_driver_source: auto)",
         )
         return Plan(FABRIC, why, branch, version=version, refusals=(*asked, refusal))
     names = (f"nvidia-fabricmanager-{branch}", "nvidia-fabricmanager")
@@ -250,7 +256,7 @@ def _compared(plan: Plan, request: Request, node: Node, held: list[str]) -> tupl
     found: dict[str, Any] = {"driver": now}
     wanted: dict[str, Any] = {"driver": now}
     if plan.state == INSTALL:
-        wanted["driver"] = f"branch {plan.branch} ({plan.flavour}), from {request.source}"
+        wanted["driver"] = f"branch {plan.branch} ({plan.flavour}), from {plan.source}"
     elif plan.state == LOAD:
         wanted["driver"] = f"{node.module.get('version')} ({node.module.get('flavour')}), loaded"
     services = node.host.get("services") or {}

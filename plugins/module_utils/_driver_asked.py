@@ -61,7 +61,7 @@ def request_refusals(request: Request, node: Node) -> Iterator[Refusal]:
 
 
 def branch_refusals(request: Request, node: Node, branch: int | None) -> Iterator[Refusal]:
-    place, generations = node.place(request.source), node.generations
+    place, generations = node.place(request), node.generations
     if branch is None:
         yield Refusal(
             f"for {place.distribution} {place.release} no branch is recommended",
@@ -97,7 +97,7 @@ def branch_refusals(request: Request, node: Node, branch: int | None) -> Iterato
 
 
 def flavour_refusals(request: Request, node: Node, branch: int, flavour: str) -> Iterator[Refusal]:
-    place = node.place(request.source)
+    place = node.place(request)
     if has_flavour(place, branch, flavour):
         return
     where = "NVIDIA's repository" if request.source == CUDA_REPOSITORY else f"{place.distribution} {place.release}"

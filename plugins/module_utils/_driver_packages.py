@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import GENERATIONS, OPEN, PROPRIETARY
 
-DISTRIBUTION, CUDA_REPOSITORY, KEEP = "distribution", "cuda_repository", "keep"
-SOURCES = (DISTRIBUTION, CUDA_REPOSITORY, KEEP)
+AUTO_SOURCE, DISTRIBUTION, CUDA_REPOSITORY, KEEP = "auto", "distribution", "cuda_repository", "keep"
+SOURCES = (AUTO_SOURCE, DISTRIBUTION, CUDA_REPOSITORY, KEEP)
 
 OPEN_BY_DEFAULT = 560
 """The first branch for which NVIDIA recommends the open kernel module wherever it works."""
@@ -29,18 +29,6 @@ OPEN_ONLY = 620
 
 FIRST_BRANCH = {"Ampere": 450, "Ada": 525, "Hopper": 525, "Grace Hopper": 535, "Blackwell": 570}
 """The first branch that drives a generation, where a branch that is still to be had does not."""
-
-RECOMMENDED = {
-    (DISTRIBUTION, "debian", "12"): 535,
-    (DISTRIBUTION, "debian", "13"): 550,
-    (DISTRIBUTION, "ubuntu", "22.04"): 580,
-    (DISTRIBUTION, "ubuntu", "24.04"): 580,
-    (CUDA_REPOSITORY, "debian", "12"): 580,
-    (CUDA_REPOSITORY, "debian", "13"): 580,
-    (CUDA_REPOSITORY, "ubuntu", "22.04"): 580,
-    (CUDA_REPOSITORY, "ubuntu", "24.04"): 580,
-}
-"""Debian has one current branch a release. 580 is NVIDIA's long-term branch, the last that drives Maxwell to Volta."""
 
 _DEBIAN_LEGACY = {"12": (470,), "13": (535,)}
 """Older branches in Debian, packaged beside the current one as ``nvidia-tesla-<branch>-…``, proprietary only."""
@@ -76,12 +64,36 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Offer:
+    """The branch that a source has for a release of a distribution: a row of the table of versions.
+
+    ``ended`` is the month of its end of life where that is past. ``key`` is the file beside the packages with the key
+    that signs them, of this ``fingerprint``; Debian and Ubuntu need none.
+    """
+
+    source: str
+    branch: int
+    ended: str = ""
+    key: str = ""
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
 class Place:
-    """Where packages come from: ``source`` is ``distribution`` or ``cuda_repository``; a release such as ``24.04``."""
+    """Where packages come from: ``source`` is ``distribution`` or ``cuda_repository``; a release such as ``24.04``.
+
+    ``offers`` are those of every source for this release.
+    """
 
     source: str
     distribution: str
     release: str
+    offers: tuple[Offer, ...] = ()
+
+    @property
+    def offer(self) -> Offer | None:
+        """Return what this source has, None where it has nothing for this release."""
+        return next((offer for offer in self.offers if offer.source == self.source), None)
 
     @property
     def legacy(self) -> tuple[int, ...]:
@@ -96,7 +108,7 @@ class Place:
     @property
     def usual_branch(self) -> int | None:
         """Return the branch to take for GPUs that every branch drives, None where nothing is packaged."""
-        return RECOMMENDED.get((self.source, self.distribution, self.release))
+        return self.offer.branch if self.offer else None
 
 
 @dataclass(frozen=True)

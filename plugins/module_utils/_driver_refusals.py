@@ -64,7 +64,7 @@ def repository(request: Request, node: Node, *, fabric: bool) -> Repository:
 
 
 def _cuda(request: Request, node: Node, sources: list[Source], contrib: list[Source]) -> Repository:
-    place = node.place(request.source)
+    place = node.place(request)
     architecture = _DIRECTORIES.get(str(node.system.get("architecture")), "x86_64")
     release = f"{place.distribution}{place.release.replace('.', '')}"
     address = f"{request.repository_url.rstrip('/')}/{release}/{architecture}/"
@@ -74,12 +74,7 @@ def _cuda(request: Request, node: Node, sources: list[Source], contrib: list[Sou
         # Two files for one address with different keys stop apt altogether, so the one that is there serves.
         return Repository(render(contrib, _HEADING), address)
     if not request.repository_key:
-        refusal = Refusal(
-            "nvidia_driver_source is cuda_repository, and nvidia_driver_repository_key is empty",
-            "give the repository's public key there as text (-----BEGIN PGP PUBLIC KEY BLOCK-----…); "
-            f"NVIDIA publishes it beside the packages ({address})",
-        )
-        return Repository(refusals=(refusal,))
+        return Repository(refusals=(_no_key(request, node, address),))
     if "BEGIN PGP PUBLIC KEY BLOCK" not in request.repository_key:
         refusal = Refusal(
             "nvidia_driver_repository_key is no armoured public key",
@@ -89,6 +84,16 @@ def _cuda(request: Request, node: Node, sources: list[Source], contrib: list[Sou
     ours = Source(SOURCES_FILE, address, "/", (), (("Signed-By", folded(request.repository_key)),))
     stale = tuple(dict.fromkeys(source.file for source in others)) if request.purge_conflicting else ()
     return Repository(render([*contrib, ours], _HEADING), address, stale)
+
+
+def _no_key(request: Request, node: Node, address: str) -> Refusal:
+    why = f"{request.reason}, so the driver comes from NVIDIA's repository" if request.reason else ""
+    offer = node.place(request).offer
+    where = f"the text of {address}{offer.key} (fingerprint {offer.fingerprint})" if offer else "its public key"
+    return Refusal(
+        f"{why or 'nvidia_driver_source is cuda_repository'}, and nvidia_driver_repository_key is empty",
+        f"set nvidia_driver_repository_key to {where}" + (f"; or {request.instead}" if request.instead else ""),
+    )
 
 
 def secure_boot_refusal(node: Node) -> Refusal | None:

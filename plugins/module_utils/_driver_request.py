@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import (
-    DISTRIBUTION,
+    AUTO_SOURCE,
     Kernel,
+    Offer,
     Place,
     possible_flavours,
 )
@@ -41,11 +42,15 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Request:
-    """The role's variables, by their names without ``nvidia_driver_``. ``kernel`` empty means the running one."""
+    """The role's variables, by their names without ``nvidia_driver_``. ``kernel`` empty means the running one.
+
+    ``offers`` is what the table of versions has, by distribution and release (``debian 12``). ``reason`` says why
+    ``auto`` became NVIDIA's repository, and ``instead`` what else could be done.
+    """
 
     branch: str = RECOMMENDED_BRANCH
     flavour: str = AUTO
-    source: str = DISTRIBUTION
+    source: str = AUTO_SOURCE
     min_version: str = ""
     kernel: str = ""
     reboot: str = "never"
@@ -54,6 +59,9 @@ class Request:
     persistence: bool = True
     repository_url: str = ""
     repository_key: str = ""
+    offers: Mapping[str, tuple[Offer, ...]] = field(default_factory=dict)
+    reason: str = ""
+    instead: str = ""
 
     @property
     def number(self) -> int | None:
@@ -63,18 +71,30 @@ class Request:
 
 def parse_request(given: Mapping[str, Any]) -> Request:
     """Read the variables; those that are missing have the role's defaults. A branch may be a number or text."""
-    values: dict[str, Any] = {}
-    for field in fields(Request):
-        value = given.get(field.name)
-        if value is None:
+    values: dict[str, Any] = {"offers": _offers(given.get("offers"))}
+    for variable in fields(Request):
+        value = given.get(variable.name)
+        if value is None or variable.name in ("offers", "reason", "instead"):
             continue
-        if isinstance(field.default, bool):
-            values[field.name] = (
+        if isinstance(variable.default, bool):
+            values[variable.name] = (
                 value if isinstance(value, bool) else str(value).strip().lower() in ("true", "yes", "1", "on")
             )
         else:
-            values[field.name] = str(value).strip()
+            values[variable.name] = str(value).strip()
     return Request(**values)
+
+
+def _offers(given: Any) -> dict[str, tuple[Offer, ...]]:
+    """Read the table's rows; what is not of their form is left out, and then no branch is recommended."""
+    found = {}
+    for place, rows in _mapping(given).items():
+        known = [row for row in rows if isinstance(row, Mapping) and isinstance(row.get("branch"), int)]
+        texts = ("source", "ended", "key", "fingerprint")
+        found[str(place)] = tuple(
+            Offer(branch=row["branch"], **{name: str(row.get(name) or "") for name in texts}) for row in known
+        )
+    return found
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -141,9 +161,10 @@ class Node:
         flavours = tuple(str(name) for name in self.host.get("image_flavours") or [])
         return Kernel(str(self.host.get("kernel") or ""), flavours, headers.get("installed") is True)
 
-    def place(self, source: str) -> Place:
-        """Return where a source's packages come from on this host."""
-        return Place(source, str(self.system.get("distribution")), str(self.system.get("release")))
+    def place(self, request: Request) -> Place:
+        """Return where the packages that are asked for come from on this host."""
+        distribution, release = str(self.system.get("distribution")), str(self.system.get("release"))
+        return Place(request.source, distribution, release, request.offers.get(f"{distribution} {release}", ()))
 
     def file(self, path: str) -> str:
         """Return the text of a file of ours, empty where it is not there."""

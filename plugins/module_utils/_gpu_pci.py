@@ -5,7 +5,8 @@
 
 Sources: pci.ids of 22 August 2026 for the chip behind each device number; NVIDIA's driver installation guide, chapter
 "Kernel Modules", for which flavour drives which generation; NVIDIA's "Unix graphics feature deprecation schedule" for
-the last branch of a generation; CUDA's list of GPUs for compute capabilities.
+the last branch of a generation; for compute capabilities the list of NVIDIA's GPUs (developer.nvidia.com/cuda-gpus) and
+the programming guide, section "Compute Capabilities" (2026-11-23).
 """
 
 from __future__ import annotations
@@ -53,34 +54,43 @@ GENERATIONS = {
 }
 
 _RANGES: tuple[tuple[int, int, str, str | None], ...] = (
-    (0x0FC0, 0x103F, "Kepler", None),
-    (0x1180, 0x11FF, "Kepler", None),
-    (0x1280, 0x133F, "Kepler", None),
-    (0x1340, 0x143F, "Maxwell", None),
+    (0x0FC0, 0x0FFF, "Kepler", "3.0"),
+    (0x1000, 0x102C, "Kepler", "3.5"),
+    (0x102D, 0x102D, "Kepler", "3.7"),  # GK210: K80
+    (0x102E, 0x103F, "Kepler", "3.5"),
+    (0x1180, 0x11FF, "Kepler", "3.0"),
+    (0x1280, 0x133F, "Kepler", "3.5"),
+    (0x1340, 0x13BF, "Maxwell", "5.0"),
+    (0x13C0, 0x143F, "Maxwell", "5.2"),
     (0x15C0, 0x15FF, "Pascal", "6.0"),
-    (0x1600, 0x167F, "Maxwell", None),
+    (0x1600, 0x167F, "Maxwell", "5.2"),
     (0x1700, 0x173F, "Pascal", "6.0"),
-    (0x1740, 0x17FF, "Maxwell", None),
+    (0x1740, 0x17BF, "Maxwell", "5.0"),
+    (0x17C0, 0x17FF, "Maxwell", "5.2"),
     (0x1B00, 0x1D7F, "Pascal", "6.1"),
     (0x1D80, 0x1DFF, "Volta", "7.0"),
     (0x1E00, 0x1FFF, "Turing", "7.5"),
     (0x2080, 0x20FF, "Ampere", "8.0"),
     (0x2180, 0x21FF, "Turing", "7.5"),
     (0x2200, 0x223F, "Ampere", "8.6"),
-    (0x2300, 0x233F, "Hopper", None),
-    (0x2340, 0x234F, "Grace Hopper", None),
-    (0x2350, 0x23FF, "Hopper", None),
+    (0x2300, 0x233F, "Hopper", "9.0"),
+    (0x2340, 0x234F, "Grace Hopper", "9.0"),
+    (0x2350, 0x23FF, "Hopper", "9.0"),
     (0x2400, 0x25FF, "Ampere", "8.6"),
-    (0x2680, 0x28FF, "Ada", None),
-    (0x2900, 0x29FF, "Blackwell", None),
-    (0x2B00, 0x2E7F, "Blackwell", None),
-    (0x2F00, 0x2F7F, "Blackwell", None),
+    (0x2680, 0x28FF, "Ada", "8.9"),
+    (0x2900, 0x297F, "Blackwell", "10.0"),
+    (0x2980, 0x29FF, "Blackwell", None),  # GB102
+    (0x2B00, 0x2B7F, "Blackwell", None),  # GB10B: Thor, which CUDA 12 called 10.1 and CUDA 13 calls 11.0
+    (0x2B80, 0x2DFF, "Blackwell", "12.0"),
+    (0x2E00, 0x2E7F, "Blackwell", "12.1"),  # GB20B: GB10 of DGX Spark
+    (0x2F00, 0x2F7F, "Blackwell", "12.0"),
     (0x3000, 0x30FF, "Rubin", None),
-    (0x3180, 0x337F, "Blackwell", None),
+    (0x3180, 0x31FF, "Blackwell", "10.3"),
+    (0x3200, 0x337F, "Blackwell", None),
 )
 """First and last device number, generation, compute capability. NVIDIA gives each chip a block of numbers, so the ends
-are those of the block, not of the last product sold. The capability stands where old drivers, which do not tell it, may
-meet the chip."""
+are those of the block, not of the last product sold. The capability is None where CUDA's list has no product of the
+chip yet: it is never guessed, as images are built for it."""
 
 _STARTS = [first for first, dummy, dummy2, dummy3 in _RANGES]
 
@@ -101,7 +111,10 @@ def generation_of(device_id: str) -> Generation | None:
 
 
 def capability_of(device_id: str) -> str | None:
-    """Return the compute capability of a chip that drivers before 510 know, such as ``8.0``, or None."""
+    """Return the compute capability of a PCI device number, such as ``9.0``, or None where the table does not know it.
+
+    It is the same with and without a driver, which what an image is built for must be.
+    """
     found = _range(device_id)
     return found[3] if found else None
 

@@ -43,6 +43,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_over
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_proxy import check_proxies
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_swarm import check_foreign_swarm
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_versions import (
+    VERSION_CHECKS,
+    check_versions,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import Wanted
 
 PYTHON = (3, 9)
@@ -254,6 +258,10 @@ def _of_hosts(
     return lambda facts: check(facts.present(), facts.wanted)
 
 
+def _of_versions(check: str) -> Callable[[Facts], Iterator[Problem]]:
+    return lambda facts: check_versions(check, facts.wanted.versions)
+
+
 FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "reachable": check_reachable,
     "distribution": check_distribution,
@@ -280,6 +288,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
         facts.present(), {} if facts.bare else facts.wanted.toolkit
     ),
     "nvidia_driver": lambda facts: check_driver(facts.present(), facts.wanted.driver),
+    **{check: _of_versions(check) for check in VERSION_CHECKS},
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
     "shrink": lambda facts: check_shrink(facts.wanted.launch),

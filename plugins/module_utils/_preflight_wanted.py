@@ -68,6 +68,7 @@ class Wanted:
     socket_interfaces: Mapping[str, Any] = field(default_factory=dict)
     toolkit: Mapping[str, Any] = field(default_factory=dict)
     bundle: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
 
 
 def parse_wanted(given: Mapping[str, Any]) -> Wanted:
@@ -169,5 +170,6 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "underlay": ("underlay", "a mapping of mtu and interfaces", _mapping),
     "swarm": ("swarm", "a mapping of data_path_port, default_address_pool, addresses and departed", _mapping),
     "bundle": ("bundle", "a mapping of systems, accelerator and accelerator_made_for", _mapping),
+    "versions": ("versions", "a mapping of problems and more, as cluster_facts returns it", _mapping),
     "distributions": ("distributions", "a mapping of distribution to releases", _distributions),
 }

@@ -73,6 +73,18 @@ options:
     description: The public ssh host key of each container, as M(swarmspeed.cluster.node_facts) read it (with its
       content).
     type: str
+  versions:
+    description:
+      - What the user set of the training image, by the names of its variables without C(training_image_) - C(torch),
+        C(torch_index), C(cuda), C(compute_capabilities), C(deepspeed_version), C(base), C(python) and C(wheelhouse).
+        What is empty or left out is chosen from the table of versions (C(docs/versions.md)).
+    type: dict
+    default: {}
+  drivers:
+    description: What is asked of each host's driver, by host, as the filter P(swarmspeed.cluster.driver_request#filter)
+      returns it. It decides which driver will run there, and so which CUDA.
+    type: dict
+    default: {}
 attributes:
   check_mode:
     support: full
@@ -101,12 +113,19 @@ ansible_facts:
   type: dict
   contains:
     swarmspeed_cluster:
-      description: C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(gpus) and C(host_memory) (the least
+      description:
+        - C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(gpus) and C(host_memory) (the least
           that every host with slots has, in the form of M(swarmspeed.cluster.ds_config)), C(gpus_known) (false while a
           driver is still to be installed; C(slots) then counts the GPUs that are plugged in), C(underlay),
           C(rdma) (C(link_layer), null where not all hosts have one kind, and C(reason)), C(overlay) (C(subnet),
-          C(mtu) and C(addresses), those of the containers that have a fixed one; null without an overlay) and
-          C(host_keys).
+          C(mtu) and C(addresses), those of the containers that have a fixed one; null without an overlay),
+          C(host_keys) and C(versions).
+        - C(versions) holds what the training image is built from - C(stack) (the row of the table), C(cuda), C(torch) (a
+          requirement), C(torch_index) (empty for the index that pip is configured with), C(compiler) (requirements that
+          bring nvcc, none where no wheel has it), C(cuda_home) (V(cu13), one tree below site-packages/nvidia; V(base), the
+          toolkit of the base image, such as that of C(build_base); empty on CPUs), C(nccl) (empty where not known),
+          C(driver_min), C(capabilities) (of all GPUs that take part), C(hosts) (C(driver_branch), C(driver_source) and
+          C(capabilities) of each), C(problems) (C(check), C(subjects), C(text) and C(remedy)) and C(notes).
       type: dict
       returned: success
 """

@@ -21,7 +21,9 @@ description:
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm),
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
     C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(docker),
-    C(nvidia_container_toolkit), C(nvidia_driver), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
+    C(nvidia_container_toolkit), C(nvidia_driver), C(version_values), C(compute_capability), C(gpu_dropped_by_cuda),
+    C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python), C(deepspeed_torch),
+    C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -129,6 +131,11 @@ options:
         description: >-
           Of an offline bundle C(systems) and C(accelerator_made_for), as its manifest says, and C(accelerator), as was
           found; empty where there is none.
+        type: dict
+        default: {}
+      versions:
+        description: The versions that M(swarmspeed.cluster.cluster_facts) chose for the training image, with their
+          C(problems); empty where no image is built.
         type: dict
         default: {}
       toolkit:

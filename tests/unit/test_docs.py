@@ -165,7 +165,8 @@ def test_journeys_say_something_of_every_role(document: str) -> None:
     ],
 )
 def test_every_check_is_explained_with_the_words_it_says(heading: str, checks: list[str]) -> None:
-    source = "".join(text(str(path.relative_to(ROOT))) for path in ROOT.glob("plugins/module_utils/_preflight_*.py"))
+    sources = [*ROOT.glob("plugins/module_utils/_preflight_*.py"), *ROOT.glob("plugins/plugin_utils/versions/*.py")]
+    source = "".join(text(str(path.relative_to(ROOT))) for path in sources)
     source = re.sub(r'"\s*\n\s*f?"', "", source)
     source = re.sub(r"\{[^{}\n]*\}", "…", source)
     rows = list(cells("docs/troubleshooting.md", heading))

@@ -45,6 +45,8 @@ def host(number: int, slots: int = 0, key: str | None = None, **variables: Any) 
             "slots": slots,
             "problems": [],
             "gpus": [{"memory_bytes": 80 << 30, "compute_capability": "9.0"}] * slots,
+            "pci_devices": [{"address": "0000:3b:00.0", "device_id": "0x2330", "driver": "nvidia"}] * slots,
+            "driver": {"loaded": True, "version": "580.95.05", "flavour": "open", "library_version": "580.95.05"},
         },
         "fabric": {"interfaces": interfaces, "routes": [], "default_interface": "eth0"},
         "docker": {"networks": {"lab": {"subnets": ["10.20.0.0/24"]}}},
@@ -82,6 +84,8 @@ def test_the_view_of_a_cluster() -> None:
     result = run({"hosts": ["b", "a"], "overlay": asked, "host_key_file": KEY_FILE}, hostvars)
     assert result["changed"] is False
     assert list(result["ansible_facts"]) == ["swarmspeed_cluster"]
+    versions = result["ansible_facts"]["swarmspeed_cluster"].pop("versions")
+    assert (versions["stack"], versions["capabilities"], versions["problems"]) == ("cu130", ["9.0"], [])
     assert result["ansible_facts"]["swarmspeed_cluster"] == {
         "hosts": ["b", "a"],
         "first": "b",
@@ -103,8 +107,23 @@ def test_the_view_of_a_cluster() -> None:
         "overlay": {"subnet": "10.20.0.0/24", "mtu": 1500, "addresses": {"a": "10.20.0.254"}},
         "host_keys": {"b": None, "a": "ssh-ed25519 AAAA a"},
     }
-    for name in result["ansible_facts"]["swarmspeed_cluster"]:
+    for name in (*result["ansible_facts"]["swarmspeed_cluster"], "versions", *versions):
         assert f"C({name})" in documented.RETURN
+
+
+def test_hosts_that_take_part_and_what_is_asked_of_them_decide_on_versions() -> None:
+    hostvars = {"old": host(1, 8, gpu_slots=0), "a": host(2, 8), "b": host(3, 8)}
+    old = hostvars["old"]["ansible_facts"]["swarmspeed"]["gpu"]
+    old["pci_devices"] = [{"address": "0000:3b:00.0", "device_id": "0x1b38", "driver": "nvidia"}]
+    hosts = {"hosts": ["old", "a", "b"]}
+    versions = run(hosts, hostvars)["ansible_facts"]["swarmspeed_cluster"]["versions"]
+    assert (versions["cuda"], versions["capabilities"], list(versions["hosts"])) == ("13.0", ["9.0"], ["a", "b"])
+    given = {"versions": {"cuda": 12.8, "torch": ""}, "drivers": {"b": {"branch": 570}}}
+    versions = run({**hosts, **given}, hostvars)["ansible_facts"]["swarmspeed_cluster"]["versions"]
+    assert (versions["cuda"], versions["hosts"]["b"]["driver_branch"], versions["problems"]) == ("12.8", 570, [])
+    del hostvars["old"]["gpu_slots"]
+    versions = run(hosts, hostvars)["ansible_facts"]["swarmspeed_cluster"]["versions"]
+    assert (versions["cuda"], versions["capabilities"]) == ("12.6", ["6.1", "9.0"])
 
 
 def test_options_reach_the_view() -> None:

@@ -61,6 +61,7 @@ def test_what_is_no_mapping_is_refused(facts: Any, request_: Any) -> None:
 
 def test_a_hosts_own_variables_come_first() -> None:
     asked = driver_request({"nvidia_driver_branch": 570, "other": 1}, {"branch": "recommended", "hold": True})
+    assert asked.pop("offers")["debian 12"][0]["branch"] == 535
     assert asked == {"branch": 570, "hold": True}
 
 

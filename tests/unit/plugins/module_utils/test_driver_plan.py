@@ -17,7 +17,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import _driver_
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver import Plan, make_plan, plan_dict
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import (
     FIRST_BRANCH,
-    RECOMMENDED,
     Kernel,
     Place,
     choices,
@@ -34,8 +33,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request
     exclusion,
     parse_request,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_source import recommendation
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import GENERATIONS, OPEN, PROPRIETARY
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driver import check_driver
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -59,6 +60,11 @@ NO_DRIVER = {
     "nouveau_loaded": False,
 }
 PERSISTENCED = "nvidia-persistenced.service"
+PLACES = [
+    Place(source, *name.split(), offers=known)
+    for name, known in parse_request({"offers": offers()}).offers.items()
+    for source in ("distribution", "cuda_repository")
+]
 
 
 def facts(host: str = "debian13", *generations: str, **changes: Any) -> dict[str, Any]:
@@ -131,8 +137,13 @@ def running(version: str, flavour: str | None = PROPRIETARY, **more: Any) -> dic
     return {**NO_DRIVER, **loaded, **more}
 
 
+def request_of(asked: dict[str, Any]) -> Request:
+    """What is asked of the distribution's driver, unless another source is named."""
+    return parse_request({"repository_url": BASE, "source": "distribution", "offers": offers(), **asked})
+
+
 def plan(found: dict[str, Any], **asked: Any) -> Plan:
-    return make_plan(found, parse_request({"repository_url": BASE, **asked}))
+    return make_plan(found, request_of(asked))
 
 
 def refusals(found: dict[str, Any], **asked: Any) -> list[str]:
@@ -228,6 +239,78 @@ def test_an_nvswitch_brings_the_fabric_manager() -> None:
     assert (cuda.refusals, cuda.fabric) == ((), ("nvidia-fabricmanager", "nvidia-fabricmanager-580"))
 
 
+# Where auto takes it from
+
+
+def switched(host: str, *generations: str) -> dict[str, Any]:
+    return facts(host, *generations, gpu__nvswitches=[{"address": "0000:05:00.0"}])
+
+
+@pytest.mark.parametrize(
+    ("node", "asked", "source", "branch"),
+    [
+        (facts("debian12"), {}, "cuda_repository", 580),
+        (facts("debian13"), {}, "cuda_repository", 580),
+        (facts("jammy"), {}, "distribution", 580),
+        (facts("noble"), {}, "distribution", 580),
+        (facts("debian12", "Volta"), {}, "cuda_repository", 580),
+        (facts("debian12"), {"branch": 535}, "distribution", 535),
+        (facts("debian12"), {"branch": 570}, "cuda_repository", 570),
+        (facts("debian13", "Blackwell"), {}, "cuda_repository", 580),
+        (facts("debian12"), {"min_version": "580"}, "cuda_repository", 580),
+        (facts("debian12"), {"min_version": "junk"}, "cuda_repository", 580),
+        (switched("debian13"), {"branch": 550}, "cuda_repository", 550),
+        (switched("noble"), {}, "distribution", 580),
+        (facts("debian12"), {"source": "distribution"}, "distribution", 535),
+        (facts("noble"), {"source": "cuda_repository"}, "cuda_repository", 580),
+        (facts("debian12"), {"offers": {}}, "distribution", None),
+    ],
+)
+def test_auto_takes_the_distributions_driver_while_it_is_supported(
+    node: dict[str, Any], asked: dict[str, Any], source: str, branch: int | None
+) -> None:
+    request = request_of({"source": "auto", "repository_key": KEY, **asked})
+    assert recommendation(request, Node(node)) == (source, branch)
+    assert make_plan(node, request).source == source
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        (
+            facts("debian12"),
+            "Debian 12's own driver, branch 535, has been without security updates since 2026-06, so the driver "
+            "comes from NVIDIA's repository, and nvidia_driver_repository_key is empty. Remedy: set "
+            f"nvidia_driver_repository_key to the text of {BASE}/debian12/x86_64/3bf863cc.pub (fingerprint "
+            "EB693B3035CD5710E231E123A4B469963BF863CC); or set nvidia_driver_source: distribution, to take branch 535 "
+            "all the same.",
+        ),
+        (
+            switched("debian13"),
+            "this host has NVSwitches, and Debian has no fabric manager, so the driver comes from NVIDIA's "
+            "repository, and nvidia_driver_repository_key is empty. Remedy: set nvidia_driver_repository_key to the text of "
+            f"{BASE}/debian13/x86_64/8793F200.pub (fingerprint 02182E60104FCDC26EAE1B8597A5D4CB8793F200).",
+        ),
+    ],
+)
+def test_auto_says_why_it_needs_the_key_of_nvidias_repository(host: dict[str, Any], words: str) -> None:
+    assert refusals(host, source="auto") == [words]
+
+
+def test_a_source_of_nvidias_repository_that_is_there_needs_no_key() -> None:
+    node = facts("debian12")
+    known = {"file": "/etc/apt/sources.list.d/cuda.list", "suite": "/", "components": [], "options": []}
+    repositories = "https://nv.example/compute/cuda/repos"
+    node["driver"]["sources"].append({**known, "uri": f"{repositories}/debian12/x86_64/"})
+    found = plan(node, source="auto", repository_url=repositories)
+    assert (found.source, found.branch, found.refusals) == ("cuda_repository", 580, ())
+
+
+def test_auto_leaves_a_working_driver_alone_whose_branch_has_ended() -> None:
+    found = plan(facts("debian12", gpu__driver=running("535.261.03")), source="auto")
+    assert (found.state, found.refusals) == ("works", ())
+
+
 # A driver that is there
 
 
@@ -247,7 +330,7 @@ def test_a_working_driver_is_left_alone_whatever_installed_it(driver: dict[str, 
     )
     found = plan(node, **asked)
     assert (found.state, found.refusals) == ("works", ())
-    given = plan_dict(found, parse_request(asked), node)
+    given = plan_dict(found, request_of(asked), node)
     assert given["found"] == given["wanted"] and given["off"] == []
 
 
@@ -290,8 +373,7 @@ def test_a_flavour_that_runs_and_cannot_drive_the_gpus() -> None:
 def test_keep_installs_nothing_and_says_why() -> None:
     assert refusals(facts(), source="keep") == [
         "no driver is loaded, and nvidia_driver_source is keep. Remedy: mend the driver yourself, or let it be "
-        "installed "
-        "(nvidia_driver_source: distribution or cuda_repository)."
+        "installed (nvidia_driver_source: auto)."
     ]
 
 
@@ -505,8 +587,8 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Hopper"],
             {"source": "runfile"},
-            "nvidia_driver_source is 'runfile', which is not known. Remedy: write one of distribution, "
-            "cuda_repository, keep.",
+            "nvidia_driver_source is 'runfile', which is not known. Remedy: write one of auto, "
+            "distribution, cuda_repository, keep.",
         ),
         (
             "noble",
@@ -520,10 +602,9 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Hopper"],
             {"source": "cuda_repository"},
-            "nvidia_driver_source is cuda_repository, and nvidia_driver_repository_key is empty. Remedy: give the "
-            "repository's public key there as text (-----BEGIN PGP PUBLIC KEY BLOCK-----…); NVIDIA publishes it "
-            "beside the "
-            f"packages ({BASE}/ubuntu2404/x86_64/).",
+            "nvidia_driver_source is cuda_repository, and nvidia_driver_repository_key is empty. Remedy: set "
+            f"nvidia_driver_repository_key to the text of {BASE}/ubuntu2404/x86_64/3bf863cc.pub (fingerprint "
+            "EB693B3035CD5710E231E123A4B469963BF863CC).",
         ),
         (
             "noble",
@@ -717,7 +798,7 @@ def ours(*, held: bool, record: bool = True, active: bool = True) -> dict[str, A
 
 
 def compared(node: dict[str, Any], **asked: Any) -> dict[str, Any]:
-    request = parse_request(asked)
+    request = request_of(asked)
     return plan_dict(make_plan(node, request), request, node)
 
 
@@ -769,19 +850,19 @@ def test_role_and_planner_name_the_same_files_and_variables() -> None:
     assert role_vars["_nvidia_driver_preferences_path"] == PREFERENCES_FILE
     assert role_vars["_nvidia_driver_exclusion_path"] == EXCLUSION_FILE
     assert role_vars["_nvidia_driver_sources_path"] == _driver_request.SOURCES_FILE
-    assert set(role_vars["_nvidia_driver_request"]) == set(vars(Request()))
+    known = {name: value for name, value in vars(Request()).items() if name not in ("offers", "reason", "instead")}
+    assert set(role_vars["_nvidia_driver_request"]) == set(known)
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text(encoding="utf-8"))
-    for name, value in vars(Request()).items():
+    for name, value in known.items():
         if name != "repository_url":
             assert defaults[f"nvidia_driver_{name}"] == value, name
 
 
 def test_the_tables_fit_one_another() -> None:
-    for source, distribution, release in RECOMMENDED:
-        place = Place(source, distribution, release)
+    for place in PLACES:
         known = known_branches(place)
         assert known is None or place.usual_branch in known
-        assert components(distribution, fabric=True)
+        assert components(place.distribution, fabric=True)
     assert set(FIRST_BRANCH) <= set(GENERATIONS)
 
 
@@ -795,7 +876,8 @@ def test_preflight_names_the_host_and_asks_only_those_that_are_to_compute_on_gpu
         "cpu": facts("debian13", gpu={"present": False, "pci_devices": []}),
         "unasked": facts("debian13", "Blackwell"),
     }
-    asked = {name: {"repository_url": BASE} for name in ("bad", "good", "cpu")}
+    wanted = {"repository_url": BASE, "source": "distribution", "offers": offers()}
+    asked = dict.fromkeys(("bad", "good", "cpu"), wanted)
     (problem,) = check_driver(hosts, asked)
     assert problem.subject == "bad"
     assert f"{problem.text}. Remedy: {problem.remedy}." == refusals(hosts["bad"])[0]
@@ -809,7 +891,7 @@ REQUESTS = st.fixed_dictionaries(
     optional={
         "branch": st.sampled_from(["recommended", 470, 535, 550, 580, 590, 620, "x", ""]),
         "flavour": st.sampled_from(["auto", OPEN, PROPRIETARY, ""]),
-        "source": st.sampled_from(["distribution", "cuda_repository", "keep", ""]),
+        "source": st.sampled_from(["auto", "distribution", "cuda_repository", "keep", ""]),
         "min_version": st.sampled_from(["", "550", "580.95.05", "x"]),
         "repository_key": st.sampled_from(["", KEY]),
         "kernel": st.sampled_from(["", "1.2.3"]),
@@ -836,7 +918,7 @@ NODES = st.builds(
 @settings(deadline=None, derandomize=True, max_examples=examples(400))
 @given(NODES, REQUESTS)
 def test_a_plan_without_a_refusal_can_be_carried_out(node: dict[str, Any], asked: dict[str, Any]) -> None:
-    request = parse_request({"repository_url": BASE, **asked})
+    request = request_of(asked)
     found = make_plan(node, request)
     assert all(refusal.text and refusal.remedy and not refusal.text.endswith(".") for refusal in found.refusals)
     given_dict = plan_dict(found, request, node)
@@ -857,16 +939,15 @@ def test_a_plan_without_a_refusal_can_be_carried_out(node: dict[str, Any], asked
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(
-    where=st.sampled_from(sorted(RECOMMENDED)),
+    place=st.sampled_from(PLACES),
     branch=st.integers(470, 640),
     flavour=st.sampled_from([OPEN, PROPRIETARY]),
     images=st.lists(st.sampled_from(["amd64", "generic", "cloud-amd64"]), unique=True),
     headers=st.booleans(),
 )
 def test_every_choice_locks_packages_that_it_installs(
-    where: tuple[str, str, str], branch: int, flavour: str, images: list[str], *, headers: bool
+    place: Place, branch: int, flavour: str, images: list[str], *, headers: bool
 ) -> None:
-    place = Place(*where)
     for choice in choices(place, branch, flavour, Kernel("1.2-x", tuple(images), headers)):
         assert choice.locked and set(choice.locked) <= set(choice.packages)
         assert len(set(choice.packages)) == len(choice.packages)

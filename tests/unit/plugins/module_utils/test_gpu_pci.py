@@ -101,12 +101,53 @@ def test_which_driver_a_generation_needs(device_id: str, flavours: tuple[str, ..
     assert (generation.flavours, generation.last_branch) == (flavours, last_branch)
 
 
-@pytest.mark.parametrize(
-    ("device_id", "capability"),
-    [("0x15f8", "6.0"), ("0x1b06", "6.1"), ("0x1db1", "7.0"), ("0x1eb8", "7.5"), ("0x20b0", "8.0"), ("0x2204", "8.6")],
-)
-def test_capability_of_chips_that_old_drivers_meet(device_id: str, capability: str) -> None:
+CAPABILITIES = {
+    "0x118f": "3.0",  # Tesla K10
+    "0x1023": "3.5",  # Tesla K40m
+    "0x102d": "3.7",  # Tesla K80
+    "0x1287": "3.5",  # GeForce GT 730
+    "0x1380": "5.0",  # GeForce GTX 750 Ti
+    "0x13bd": "5.0",  # Tesla M10
+    "0x179c": "5.0",  # GeForce 940MX
+    "0x13f2": "5.2",  # Tesla M60
+    "0x1430": "5.2",  # Quadro M2000
+    "0x17fd": "5.2",  # Tesla M40
+    "0x15f8": "6.0",  # Tesla P100
+    "0x1b38": "6.1",  # Tesla P40
+    "0x1db1": "7.0",  # Tesla V100
+    "0x1eb8": "7.5",  # Tesla T4
+    "0x2184": "7.5",  # GeForce GTX 1660
+    "0x20b0": "8.0",  # A100
+    "0x20b7": "8.0",  # A30
+    "0x2204": "8.6",  # GeForce RTX 3090
+    "0x2236": "8.6",  # A10
+    "0x25b6": "8.6",  # A2
+    "0x2684": "8.9",  # GeForce RTX 4090
+    "0x26b9": "8.9",  # L40S
+    "0x27b8": "8.9",  # L4
+    "0x2330": "9.0",  # H100 SXM5
+    "0x2342": "9.0",  # GH200
+    "0x2901": "10.0",  # B200
+    "0x2941": "10.0",  # GB200
+    "0x3182": "10.3",  # B300
+    "0x31c2": "10.3",  # GB300
+    "0x2b85": "12.0",  # GeForce RTX 5090
+    "0x2bb5": "12.0",  # RTX PRO 6000 server edition
+    "0x2d04": "12.0",  # GeForce RTX 5060 Ti
+    "0x2f04": "12.0",  # GeForce RTX 5070
+    "0x2e12": "12.1",  # GB10
+}
+
+
+@pytest.mark.parametrize(("device_id", "capability"), CAPABILITIES.items())
+def test_capability_of_well_known_products(device_id: str, capability: str) -> None:
     assert capability_of(device_id) == capability
+
+
+@pytest.mark.parametrize("device_id", ["0x29bc", "0x2b00", "0x3000", "0x3200", "0x3340"])
+def test_a_capability_that_no_list_of_nvidia_has_is_not_guessed(device_id: str) -> None:
+    assert generation_of(device_id) is not None
+    assert capability_of(device_id) is None
 
 
 def test_the_table_is_in_order_and_nothing_overlaps() -> None:

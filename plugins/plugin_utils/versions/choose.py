@@ -1,0 +1,143 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The choice: from the GPUs and drivers of the cluster and what the user set to CUDA, PyTorch and the compiler.
+
+Pure. What a user sets is never replaced: where it does not fit, that is a problem, with the nearest row that works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import Asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import (
+    Candidate,
+    candidate,
+    candidates,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.notes import notes_on
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import in_order
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.refuse import (
+    driver_problems,
+    gpu_problems,
+    pair_problems,
+    wheel_problems,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen. ``compiler`` are requirements of the build stage, ``cuda_home`` how nvcc is to be had.
+
+    ``cuda_home``: ``cu13`` is one tree below ``site-packages/nvidia``; ``base`` the toolkit of the base image, as no
+    wheel has nvcc, such as that of ``build_base``; empty on CPUs.
+    """
+
+    stack: str
+    cuda: str
+    torch: str
+    torch_index: str
+    compiler: tuple[str, ...] = ()
+    cuda_home: str = ""
+    build_base: str = ""
+    nccl: str = ""
+    driver_min: str = ""
+    capabilities: tuple[str, ...] = ()
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form that ``swarmspeed_cluster.versions`` has: plain lists and mappings."""
+        lists = {name: list(value) for name, value in vars(self).items() if isinstance(value, tuple)}
+        return {**asdict(self), **lists, "problems": [problem.as_dict() for problem in self.problems]}
+
+
+def choose(hosts: Sequence[Host], asked: Asked, table: Table, accelerator: str = "cuda") -> Choice:
+    """Return the versions for the hosts that take part in the job."""
+    if accelerator != "cuda":
+        return _on_cpus(asked, table)
+    wrong = list(asked.problems(table))
+    if wrong:
+        # What makes no sense is left out of the choice, so that the rest can be judged too.
+        asked = replace(asked, cuda="", compute_capabilities=())
+    offered = list(candidates(asked, table))
+    chosen = next((one for one in offered if not _problems(one, hosts, asked, table)), None)
+    if chosen is None:
+        # The one with the fewest obstacles; of those the first.
+        chosen = min(offered, key=lambda one: len(_problems(one, hosts, asked, table)))
+    problems = [*wrong, *_problems(chosen, hosts, asked, table)]
+    capabilities = asked.compute_capabilities or [has for host in hosts for has in host.capabilities]
+    return Choice(
+        stack=chosen.stack,
+        cuda=chosen.cuda,
+        torch=chosen.torch,
+        torch_index=chosen.index,
+        compiler=chosen.compiler,
+        cuda_home="cu13" if chosen.toolkit else "base",
+        build_base=chosen.row.base if chosen.row and not chosen.toolkit else "",
+        nccl=chosen.nccl,
+        driver_min=str(chosen.row.driver) if chosen.row else "",
+        capabilities=in_order(capabilities),
+        hosts={
+            host.name: {
+                "driver_branch": host.branch,
+                "driver_source": host.source,
+                "capabilities": list(host.capabilities),
+            }
+            for host in hosts
+        },
+        problems=tuple(dict.fromkeys(problems)),
+        notes=tuple(notes_on(chosen, hosts, asked, table)),
+    )
+
+
+def _problems(found: Candidate, hosts: Sequence[Host], asked: Asked, table: Table) -> list[Problem]:
+    def way() -> str:
+        return _nearest(hosts, asked, table)
+
+    return [
+        *gpu_problems(found, hosts, asked, way),
+        *driver_problems(found, hosts, way),
+        *pair_problems(found, asked, table),
+        *wheel_problems(found, asked, table),
+    ]
+
+
+def _nearest(hosts: Sequence[Host], asked: Asked, table: Table) -> str:
+    """Say how to have the first row that works when the user sets nothing of it, empty where none does."""
+    free = replace(asked, torch="", torch_index="", cuda="")
+
+    def nothing() -> str:
+        return ""
+
+    for stack in table.gpu_stacks():
+        one = candidate(free, table, stack)
+        against = [*gpu_problems(one, hosts, free, nothing), *driver_problems(one, hosts, nothing)]
+        if not against and not list(pair_problems(one, free, table)):
+            return (
+                f'set training_image_cuda: "{stack.cuda}" and leave training_image_torch and '
+                f"training_image_torch_index empty, the nearest row that works ({stack.name} of docs/versions.md)"
+            )
+    return ""
+
+
+def _on_cpus(asked: Asked, table: Table) -> Choice:
+    stack = table.stack("cpu")
+    torch = asked.torch or f"torch=={stack.torch}"
+    found = Candidate(
+        stack.name, "", torch, asked.release or stack.torch, asked.torch_index or stack.index, "", "", None
+    )
+    return Choice(
+        stack=stack.name,
+        cuda="",
+        torch=torch,
+        torch_index=found.index,
+        problems=tuple(wheel_problems(found, asked, table)),
+    )

@@ -1,0 +1,172 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What speaks against a combination: GPUs without code, drivers that do not run it, wheels that do not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import Asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import Candidate
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import (
+    in_order,
+    is_release,
+    key,
+    major,
+    minor,
+    runs,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Pair, Table
+
+Way = Callable[[], str]
+"""Says which row works instead, empty where none does; asked only where something speaks against a combination."""
+
+
+def without_code(found: Candidate, capability: str) -> bool:
+    """Tell whether PyTorch has no code for a GPU, or nvcc makes none. What the table does not know is let through."""
+    if found.row is None:
+        return False
+    plain = capability.removesuffix("+PTX").rstrip("af")
+    return plain not in found.row.compiles or not any(runs(code, plain) for code in found.kernels())
+
+
+def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way) -> Iterator[Problem]:
+    """Yield what keeps GPUs of the cluster from running it."""
+    for host in hosts:
+        if host.unknown and not asked.compute_capabilities:
+            yield Problem(
+                "compute_capability",
+                (host.name,),
+                f"the compute capability of {', '.join(host.unknown)} is not known, and no driver tells it",
+                "set training_image_compute_capabilities to those of all GPUs of the cluster, such as "
+                '["9.0"] (developer.nvidia.com/cuda-gpus)',
+            )
+        wanted = asked.compute_capabilities
+        left_out = [has for has in host.capabilities if wanted and not any(runs(code, has) for code in wanted)]
+        if left_out:
+            yield Problem(
+                "compute_capability",
+                (host.name,),
+                f"its GPUs have compute capability {', '.join(left_out)}, and an image for "
+                f"{', '.join(wanted)} has no operators for them",
+                "add it to training_image_compute_capabilities, or leave that empty to have the GPUs asked",
+            )
+        lacking = [has for has in host.capabilities if without_code(found, has)]
+        if lacking and found.row:
+            yield _no_code(found, (host.name,), lacking, way)
+    lacking = [text for text in asked.compute_capabilities if without_code(found, text)]
+    if lacking and found.row and not any(without_code(found, has) for host in hosts for has in host.capabilities):
+        yield _no_code(found, ("training_image_compute_capabilities",), lacking, way)
+
+
+def _no_code(found: Candidate, subjects: tuple[str, ...], lacking: Sequence[str], way: Way) -> Problem:
+    oldest = min(key(code) for code in found.kernels())
+    dropped = any(key(has) < oldest for has in lacking)
+    said = "no longer has code for" if dropped else "has no code for"
+    return Problem(
+        "gpu_dropped_by_cuda" if dropped else "gpu_newer_than_cuda",
+        subjects,
+        f"PyTorch for CUDA {found.cuda} {said} compute capability {', '.join(in_order(lacking))}",
+        way()
+        or "no row of docs/versions.md has code for all GPUs of this cluster: take the host out of the inventory, or "
+        "set gpu_slots: 0 for it",
+    )
+
+
+def driver_problems(found: Candidate, hosts: Sequence[Host], way: Way) -> Iterator[Problem]:
+    """Yield the hosts whose driver does not run it."""
+    needed = found.row.driver if found.row else 0
+    for host in hosts:
+        if host.driver and major(host.driver) < needed:
+            other = way()
+            branch = host.usual if host.usual and host.usual >= needed else needed
+            yield Problem(
+                "driver_too_old_for_cuda",
+                (host.name,),
+                f"driver {host.driver} does not run CUDA {found.cuda}, which needs {needed} or later",
+                f"set nvidia_driver_branch: {branch} to have a newer driver installed"
+                + (f"; or {other}" if other else ""),
+            )
+
+
+def bad_pair(found: Candidate, deepspeed: str, table: Table) -> Pair | None:
+    """Return the row that says that this DeepSpeed does not compile with this PyTorch and CUDA."""
+    if not is_release(deepspeed) or not found.release:
+        return None
+    for pair in table.deepspeed_pairs:
+        old = key(deepspeed) < key(pair.before)
+        if old and minor(found.release) >= key(pair.torch) and (not pair.cuda or key(found.cuda) >= key(pair.cuda)):
+            return pair
+    return None
+
+
+def pair_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Problem]:
+    """Yield what is known to be bad about DeepSpeed with this PyTorch."""
+    pair = bad_pair(found, asked.deepspeed_version, table)
+    if pair:
+        works = [row.release for row in table.torch if minor(row.release) < key(pair.torch)]
+        yield Problem(
+            "deepspeed_torch",
+            ("training_image_deepspeed_version",),
+            f"DeepSpeed {asked.deepspeed_version} does not compile its operators with PyTorch {found.release}, as "
+            f"{pair.why} ({table.source_of(pair.source)})",
+            f"set training_image_deepspeed_version: {pair.before} or later, or training_image_torch: "
+            f"torch=={max(works, key=key)} or older",
+        )
+
+
+def wheel_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Problem]:
+    """Yield why pip would find no wheel: the index has none of this release, or none for this Python."""
+    if asked.wheelhouse:
+        return
+    yield from _index_problems(found, asked, table)
+    row, python = table.torch_row(found.release), asked.python_of(table)
+    if row and python and not key(row.python[0]) <= key(python) <= key(row.python[1]):
+        fits = [one for one in table.torch if key(one.python[0]) <= key(python) <= key(one.python[1])]
+        nearest = max(fits, key=lambda one: key(one.release), default=None)
+        yield Problem(
+            "torch_python",
+            ("training_image_python",),
+            f"PyTorch {row.release} has wheels for Python {row.python[0]} to {row.python[1]}, and the image has Python "
+            f"{python}",
+            "choose another training_image_base"
+            + (f", or set training_image_torch: torch=={nearest.release}, the newest for it" if nearest else ""),
+        )
+
+
+def _index_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Problem]:
+    name = found.index.rstrip("/").rpartition("/")[2]
+    index = next((row for row in table.indices if row.name == name), None)
+    stack = next((row for row in table.gpu_stacks() if row.cuda == found.cuda), None)
+    working = f"set training_image_torch: torch=={stack.torch}" if stack else "set another training_image_torch"
+    if found.cuda and name == "cpu":
+        yield Problem(
+            "torch_index",
+            ("training_image_torch_index",),
+            f"{found.index} has PyTorch without CUDA, and this cluster computes on GPUs",
+            "leave training_image_torch_index empty, or set cluster_accelerator: cpu",
+        )
+    elif asked.local and not asked.torch_index and asked.local != name:
+        yield Problem(
+            "torch_index",
+            ("training_image_torch",),
+            f"the ordinary package index has no builds such as +{asked.local}",
+            f"leave +{asked.local} out, or set training_image_torch_index to the index that has them",
+        )
+    elif index and found.release and not _has(index.first, index.last, found.release):
+        span = f"{index.first} to {index.last}" if index.last else f"{index.first} and later"
+        yield Problem(
+            "torch_index",
+            ("training_image_torch_index" if asked.torch_index else "training_image_torch",),
+            f"{found.index} has PyTorch {span}, and {found.release} is asked for ({table.source_of(index.source)})",
+            f"{working}, which it has"
+            if asked.torch_index and stack and _has(index.first, index.last, stack.torch)
+            else "leave training_image_torch and training_image_torch_index empty to have both chosen",
+        )
+
+
+def _has(first: str, last: str, release: str) -> bool:
+    return key(first) <= minor(release) and (not last or minor(release) <= key(last))
