@@ -48,9 +48,10 @@ def variables(*roles: str, **changed: Any) -> dict[str, Any]:
             "compiler": [],
             "capabilities": [],
             "build_base": "",
+            "notes": [],
+            "problems": [],
         },
         "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
-        "versions": {"notes": [], "problems": []},
     }
     facts: dict[str, Any] = {"files": {}, "packages": {}, "jobs": {}, "trees": {}}
     return {

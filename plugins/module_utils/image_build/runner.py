@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Runs one build of an image in the background: it outlives a connection that breaks, and its log can be read meanwhile.
+"""Runs one build of an image in the background: it outlives a broken connection, and its log can be read meanwhile.
 
 In its folder: ``lock`` (held by the build, names the image), ``log``, and ``rc`` (exit status, once it has ended).
 """
