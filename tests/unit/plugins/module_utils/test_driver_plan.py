@@ -61,7 +61,7 @@ NO_DRIVER = {
 }
 PERSISTENCED = "nvidia-persistenced.service"
 PLACES = [
-    Place(source, *name.split(), offers=known)
+    Place(source, name.split()[0], name.split()[1], known)
     for name, known in parse_request({"offers": offers()}).offers.items()
     for source in ("distribution", "cuda_repository")
 ]
@@ -288,8 +288,8 @@ def test_auto_takes_the_distributions_driver_while_it_is_supported(
         (
             switched("debian13"),
             "this host has NVSwitches, and Debian has no fabric manager, so the driver comes from NVIDIA's "
-            "repository, and nvidia_driver_repository_key is empty. Remedy: set nvidia_driver_repository_key to the text of "
-            f"{BASE}/debian13/x86_64/8793F200.pub (fingerprint 02182E60104FCDC26EAE1B8597A5D4CB8793F200).",
+            "repository, and nvidia_driver_repository_key is empty. Remedy: set nvidia_driver_repository_key to the "
+            f"text of {BASE}/debian13/x86_64/8793F200.pub (fingerprint 02182E60104FCDC26EAE1B8597A5D4CB8793F200).",
         ),
     ],
 )
