@@ -15,6 +15,7 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _driver_request
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver import Plan, make_plan, plan_dict
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_auto_source import recommendation
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import (
     FIRST_BRANCH,
     Kernel,
@@ -33,7 +34,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request
     exclusion,
     parse_request,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_source import recommendation
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import GENERATIONS, OPEN, PROPRIETARY
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driver import check_driver
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
