@@ -94,8 +94,8 @@ CUDA operators are built only where `training_image_base` brings a compiler.
 
 _DRIVERS = """\
 `nvidia_driver_source: auto` takes the distribution's driver while its branch is supported, and NVIDIA's repository
-where it has ended. For that repository its key is needed as text in `nvidia_driver_repository_key`; the file stands beside the
-packages. [gpu_hosts.md](gpu_hosts.md) says more.
+where it has ended. For that repository its key is needed as text in `nvidia_driver_repository_key`; the file stands
+beside the packages. [gpu_hosts.md](gpu_hosts.md) says more.
 """
 
 _PROVEN = """\

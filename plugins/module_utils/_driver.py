@@ -19,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_asked i
     request_refusals,
     use_refusals,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_auto_source import resolve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import (
     DKMS,
     KEEP,
@@ -48,7 +49,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request
     misfit,
     shortcoming,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_source import resolve
 
 WORKS, LOAD, INSTALL, FABRIC = "works", "load", "install", "fabric"
 

@@ -70,9 +70,15 @@ def versions_of(facts: Mapping[str, Any], ready: Mapping[str, Any], nccl: str) -
         "docker": docker.get("version"),
         "driver": gpu.get("driver_version"),
         **{name: inner.get(name) for name in ("python", "torch", "deepspeed", "transformers", "accelerate")},
-        "nccl": nccl or inner.get("nvidia-nccl-cu12"),
+        "nccl": nccl or _nccl_of(inner),
     }
     return {name: value or None for name, value in found.items()}
+
+
+def _nccl_of(packages: Mapping[str, Any]) -> Any:
+    """The NCCL that PyTorch loads: that of its own CUDA, where its version tells it, else the newer one."""
+    older, newer = packages.get("nvidia-nccl-cu12"), packages.get("nvidia-nccl-cu13")
+    return older if "+cu12" in str(packages.get("torch")) else newer or older
 
 
 def document(

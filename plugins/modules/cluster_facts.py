@@ -120,12 +120,13 @@ ansible_facts:
           C(rdma) (C(link_layer), null where not all hosts have one kind, and C(reason)), C(overlay) (C(subnet),
           C(mtu) and C(addresses), those of the containers that have a fixed one; null without an overlay),
           C(host_keys) and C(versions).
-        - C(versions) holds what the training image is built from - C(stack) (the row of the table), C(cuda), C(torch) (a
-          requirement), C(torch_index) (empty for the index that pip is configured with), C(compiler) (requirements that
-          bring nvcc, none where no wheel has it), C(cuda_home) (V(cu13), one tree below site-packages/nvidia; V(base), the
-          toolkit of the base image, such as that of C(build_base); empty on CPUs), C(nccl) (empty where not known),
-          C(driver_min), C(capabilities) (of all GPUs that take part), C(hosts) (C(driver_branch), C(driver_source) and
-          C(capabilities) of each), C(problems) (C(check), C(subjects), C(text) and C(remedy)) and C(notes).
+        - C(versions) holds what the training image is built from - C(stack) (the row of the table), C(cuda), C(torch)
+          (a requirement), C(torch_index) (empty for the index that pip is configured with), C(compiler) (requirements
+          that bring nvcc, none where no wheel has it), C(cuda_home) (V(cu13), one tree below site-packages/nvidia;
+          V(base), the toolkit of the base image, such as that of C(build_base); empty on CPUs), C(nccl) (empty where
+          not known), C(driver_min), C(capabilities) (of all GPUs that take part), C(hosts) (C(driver_branch),
+          C(driver_source) and C(capabilities) of each), C(problems) (C(check), C(subjects), C(text) and C(remedy)) and
+          C(notes).
       type: dict
       returned: success
 """

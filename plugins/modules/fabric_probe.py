@@ -195,7 +195,7 @@ OUTER = "outer"
 START = 60.0
 COLLECTIVE = 100.0
 """Seconds that the engine and Python may take to start, and torch to come and to reduce."""
-PACKAGES = ["torch", "deepspeed", "transformers", "accelerate", "nvidia-nccl-cu12"]
+PACKAGES = ["torch", "deepspeed", "transformers", "accelerate", "nvidia-nccl-cu12", "nvidia-nccl-cu13"]
 UP = "ansible-playbook site.yml --tags training_container"
 
 

@@ -136,14 +136,19 @@ def test_wheels_and_compilers_are_in_no_layer(built: tuple[str, Run]) -> None:
 
 def test_the_same_from_a_bundle_without_a_network(built: tuple[str, Run], given: dict[str, Any]) -> None:
     folder = ROOT / ".cache" / "cuda-bundle"
-    packages = {"host_bundle_packages": ["nvidia-smi"], "training_image_compute_capabilities": ["9.0"]}
-    values = {**given, **packages, "cluster_accelerator": "cuda", "cluster_bundle": str(folder)}
+    values = {
+        **given,
+        "host_bundle_packages": ["nvidia-smi"],
+        "training_image_compute_capabilities": ["9.0"],
+        "cluster_accelerator": "cuda",
+        "cluster_bundle": str(folder),
+    }
     gpu("bundle", tags="", timeout=LONG, **values).done(nodes=("lab1",))
     for name in PAIR:
         on(name, f"docker rmi {built[0]}")
     network("cut")
     try:
-        run = gpu("site", tags="training_image", timeout=LONG, cluster_bundle=str(folder), **given)
+        run = gpu("site", tags="training_image", timeout=LONG, **values)
         run.done(change=True, nodes=PAIR)
         assert network("count") == "0"
     finally:

@@ -49,6 +49,8 @@ def site(inventory: Path, kernel: str, *arguments: str, name: str = "site") -> R
         preflight_proc_root=f"{STAND_IN}/proc",
         preflight_min_free_gib=1,
         nvidia_driver_kernel=kernel,
+        # auto takes NVIDIA's repository, as Debian's branch is past its end of life. Here Debian's packages are tried.
+        nvidia_driver_source="distribution",
     )
     return playbook(name, "--tags", "nvidia_driver", *arguments, *values, inventory=inventory)
 

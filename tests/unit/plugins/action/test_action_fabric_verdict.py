@@ -15,7 +15,12 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import PROMISES, asked_roles, role_of
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import (
+    PROMISES,
+    asked_roles,
+    role_of,
+    versions_of,
+)
 from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_verdict as documented
 
 NODES = ["gpu1", "gpu2"]
@@ -172,3 +177,18 @@ def test_the_documented_options_are_those_of_the_action() -> None:
     with pytest.raises(AnsibleActionFail, match="Unsupported parameters") as refused:
         run({**given, "no_such": 1})
     assert all(name in str(refused.value) for name in options)
+
+
+@pytest.mark.parametrize(
+    ("packages", "nccl"),
+    [
+        ({"torch": "2.10.0", "nvidia-nccl-cu12": "2.27.5", "nvidia-nccl-cu13": None}, "2.27.5"),
+        ({"torch": "2.12.1", "nvidia-nccl-cu12": None, "nvidia-nccl-cu13": "2.29.7"}, "2.29.7"),
+        ({"torch": "2.12.1", "nvidia-nccl-cu12": "2.27.5", "nvidia-nccl-cu13": "2.29.7"}, "2.29.7"),
+        ({"torch": "2.12.1+cu126", "nvidia-nccl-cu12": "2.27.5", "nvidia-nccl-cu13": "2.29.7"}, "2.27.5"),
+        ({"torch": "2.13.0"}, None),
+    ],
+)
+def test_nccl_is_that_of_pytorchs_own_cuda(packages: dict[str, Any], nccl: str | None) -> None:
+    assert versions_of({}, {"inner": {"versions": packages}}, "")["nccl"] == nccl
+    assert versions_of({}, {"inner": {"versions": packages}}, "2.30.7")["nccl"] == "2.30.7"

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _driver_request
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver import Plan, make_plan, plan_dict
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_auto_source import recommendation
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import (
     FIRST_BRANCH,
     Kernel,
@@ -33,7 +34,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request
     exclusion,
     parse_request,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_source import recommendation
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import GENERATIONS, OPEN, PROPRIETARY
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_driver import check_driver
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
@@ -61,7 +61,7 @@ NO_DRIVER = {
 }
 PERSISTENCED = "nvidia-persistenced.service"
 PLACES = [
-    Place(source, *name.split(), offers=known)
+    Place(source, name.split()[0], name.split()[1], known)
     for name, known in parse_request({"offers": offers()}).offers.items()
     for source in ("distribution", "cuda_repository")
 ]
@@ -288,8 +288,8 @@ def test_auto_takes_the_distributions_driver_while_it_is_supported(
         (
             switched("debian13"),
             "this host has NVSwitches, and Debian has no fabric manager, so the driver comes from NVIDIA's "
-            "repository, and nvidia_driver_repository_key is empty. Remedy: set nvidia_driver_repository_key to the text of "
-            f"{BASE}/debian13/x86_64/8793F200.pub (fingerprint 02182E60104FCDC26EAE1B8597A5D4CB8793F200).",
+            "repository, and nvidia_driver_repository_key is empty. Remedy: set nvidia_driver_repository_key to the "
+            f"text of {BASE}/debian13/x86_64/8793F200.pub (fingerprint 02182E60104FCDC26EAE1B8597A5D4CB8793F200).",
         ),
     ],
 )

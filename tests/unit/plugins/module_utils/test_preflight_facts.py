@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import PreflightError, collect
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS, Facts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_versions import (
+    VERSION_CHECKS,
+    check_versions,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import Need, Wanted, parse_wanted
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -378,3 +382,24 @@ def test_any_wanted_is_read_or_refused_in_words(wanted: dict[str, Any]) -> None:
         assert parse_wanted(wanted).cluster_name
     except PreflightError as error:
         assert str(error).startswith("wanted")
+
+
+# Versions of the training image
+
+
+def test_each_problem_of_the_versions_is_reported_under_its_own_check() -> None:
+    problems = [
+        {"check": "driver_too_old_for_cuda", "subjects": ["a"], "text": "driver 1 does not do", "remedy": "take 2"},
+        {"check": "torch_index", "subjects": ["x", "y"], "text": "no wheel", "remedy": "take another"},
+    ]
+    wanted = parse_wanted({"cluster_name": "demo", "versions": {"problems": problems}})
+    report = collect({name: FACT_CHECKS[name] for name in VERSION_CHECKS}, Facts(hosts={}, wanted=wanted))
+    assert [problem.reported() for problem in report.problems] == [
+        "a: driver 1 does not do. Remedy: take 2. (check: driver_too_old_for_cuda)",
+        "x, y: no wheel. Remedy: take another. (check: torch_index)",
+    ]
+
+
+@pytest.mark.parametrize("versions", [{}, {"problems": None}, {"problems": ["junk", {"check": "torch_index"}]}])
+def test_versions_that_are_not_of_their_form_are_no_exception(versions: dict[str, Any]) -> None:
+    assert all(isinstance(list(check_versions(name, versions)), list) for name in VERSION_CHECKS)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host, capabilities, host_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 
@@ -93,3 +95,19 @@ def test_a_driver_that_is_installed_and_not_loaded_will_run() -> None:
 @pytest.mark.parametrize("facts", [{}, {"gpu": None}, {"gpu": {"pci_devices": None, "gpus": None}}])
 def test_a_fact_that_is_missing_is_no_exception(facts: dict[str, Any]) -> None:
     assert host_of("gpu1", facts, {}, TABLE).capabilities == ()
+
+
+@pytest.mark.parametrize("release", ["12", "13"])
+def test_the_image_is_the_same_before_the_driver_is_installed_and_after(release: str) -> None:
+    before = node(release)
+    after = node(release, version="580.95.05")
+    after["gpu"]["gpus"] = [gpu("9.0")]
+    module = {"file": "/x.ko", "version": "580.95.05", "flavour": "open", "signer": None}
+    between = node(release, module=module)
+    between["gpu"]["driver"]["library_version"] = "580.95.05"
+    found = [
+        choose([host_of("gpu1", facts, {"repository_key": KEY}, TABLE)], parse_asked({}), TABLE)
+        for facts in (before, between, after)
+    ]
+    assert found[0] == found[1] == found[2]
+    assert found[0].stack == "cu130"
