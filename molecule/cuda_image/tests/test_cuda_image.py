@@ -125,10 +125,8 @@ def test_an_operator_that_is_not_in_it_cannot_be_had(built: tuple[str, Run]) -> 
 
 
 def test_wheels_and_compilers_are_in_no_layer(built: tuple[str, Run]) -> None:
-    found = on(
-        "lab1",
-        f"docker run --rm --network none {built[0]} find / -xdev -name '*.whl' -not -path '/usr/share/*' -o -xdev -name nvcc -o -xdev -name cc1plus",
-    )
+    search = "find / -xdev '(' -name '*.whl' -not -path '/usr/share/*' -o -name nvcc -o -name cc1plus ')'"
+    found = on("lab1", f"docker run --rm --network none {built[0]} {search}")
     assert found == ""
     environment = json.loads(on("lab1", f"docker image inspect --format '{{{{json .Config.Env}}}}' {built[0]}"))
     assert "NVIDIA_VISIBLE_DEVICES=all" in environment
