@@ -159,7 +159,9 @@ class SystemTransferIO:
         # Seen on 28.5, which ends well then; likewise daemon/containerd/image_exporter.go in moby at b985e231.
         if process.returncode == 0 and not lines[-1].startswith("Error unpacking image"):
             return ""
-        said = lines[-1].strip()[:300]
+        said = lines[-1].strip()
+        # What containerd went through stands first, the cause last.
+        said = said if len(said) <= 300 else f"{said[:100]} … {said[-200:]}"
         if "no space left on device" in said.lower():
             return (
                 f"the disk of the engine is full ({what}: {said}). Remedy: make room there (docker image prune), "

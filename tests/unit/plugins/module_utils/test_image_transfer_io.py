@@ -22,7 +22,7 @@ NOT_UNPACKED = (
     'Error unpacking image sha256:238b: apply layer error for "moby-dangling@sha256:238b": failed to extract layer '
     "sha256:1bd9: NotFound: failed to get reader from content store: content digest sha256:1bd9: not found\n"
 )
-FULL = "Error unpacking image sha256:238b: write /var/lib/containerd/x: no space left on device\n"
+FULL = f"Error unpacking image sha256:238b: write /{'x' * 300}: no space left on device\n"
 
 
 class FakeEngine:
@@ -41,7 +41,8 @@ def docker(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str = "", status
     (folder / "said").write_text(said)
     program = folder / "docker"
     program.write_text(
-        f"#!/bin/sh\n[ $1 = save ] || cat >{folder}/loaded\ncat {folder}/said {'>&2' if status else ''}\nexit {status}\n"
+        f"#!/bin/sh\n[ $1 = save ] || cat >{folder}/loaded\n"
+        f"cat {folder}/said {'>&2' if status else ''}\nexit {status}\n"
     )
     program.chmod(0o755)
     monkeypatch.setattr(_image_transfer_io, "find_program", lambda name: str(folder / name))
@@ -68,8 +69,8 @@ def test_what_is_written_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (
             FULL,
             0,
-            f"the disk of the engine is full (docker load: {FULL.strip()}). Remedy: make room there (docker image "
-            "prune), and run again; it goes on from what it has.",
+            f"the disk of the engine is full (docker load: {FULL[:100]} … {FULL.strip()[-200:]}). "
+            "Remedy: make room there (docker image prune), and run again; it goes on from what it has.",
         ),
         ("", 3, "docker load failed: exit code 3. Remedy: see journalctl -u docker there."),
     ],
