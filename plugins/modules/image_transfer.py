@@ -74,7 +74,9 @@ notes:
 attributes:
   check_mode:
     support: none
-    description: Half a transfer says nothing. Compare C(docker.image_contents) of M(swarmspeed.cluster.node_facts) to know whether there would be one.
+    description:
+      - Half a transfer says nothing. Compare C(docker.image_contents) of M(swarmspeed.cluster.node_facts) to know
+        whether there would be one.
   diff_mode:
     support: none
     description: Layers are no text.

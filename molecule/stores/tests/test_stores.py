@@ -13,7 +13,7 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import content_of_image
 
-from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, has, left, told
+from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, told
 from tests.journey import NODES, Run, condition, inspect, node, on, playbook
 
 VARIABLES = yaml.safe_load((Path(__file__).parents[1] / "vars" / "variables.yml").read_text(encoding="utf-8"))
@@ -127,9 +127,7 @@ def test_a_load_that_fails_leaves_nothing_tagged(name: str) -> None:
 
 
 def test_an_image_that_somebody_else_gave_that_name_is_replaced() -> None:
-    image = build("5", other=6)
-    on("lab2", f"docker tag {REPOSITORY}:4 {image}")
-    assert has("lab2", image)
-    run = send(image).done(change=True)
-    assert set(travelled(run)) == {"lab2", "lab3"}
+    image = build("5", low=24, middle=12)
+    on("lab2", f"printf 'FROM scratch\\nLABEL mine=1\\n' | DOCKER_BUILDKIT=0 docker build -q -t {image} -")
+    assert set(travelled(distribute(image, **VARIABLES).done(change=True))) == {"lab2", "lab3"}
     same_everywhere(image)
