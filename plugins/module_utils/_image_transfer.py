@@ -216,12 +216,16 @@ def kept_layers(part: Mapping[str, Any], system: TransferIO) -> list[dict[str, A
     layers = part["layers"][: part["have"]]
     if part["store"] == "graph" or not layers:
         return []
-    with system.saved(part["base"]) as archive:
-        found = stored_layers(archive, layers)
+    found, reason = [], "some of its blobs are gone"
+    try:
+        with system.saved(part["base"]) as archive:
+            found = stored_layers(archive, layers)
+    except TransferError as error:
+        reason = str(error).partition(". Remedy:")[0]
     if not found:
         raise TransferError(
-            f"the image {part['base'][:19]} there lacks parts of its layers, which {part['image']} shares. "
-            f"Remedy: docker rmi {part['base'][:19]} there, and run again."
+            f"{part['image']} shares layers with the image {part['base'][:19]} there, which cannot be read ({reason}). "
+            f"Remedy: docker rmi {part['base'][:19]} there, and run again: all layers travel then."
         )
     return found
 

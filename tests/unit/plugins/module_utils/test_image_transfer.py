@@ -172,13 +172,29 @@ def test_containerd_goes_on_from_layers_that_it_keeps_compressed(tmp_path: Path)
     assert system.has == {zipped, *DIFF_IDS[1:]}, "the compressed layer is used as it is"
 
 
-def test_containerd_without_the_blobs_of_an_image_that_shares_layers_says_what_to_do(tmp_path: Path) -> None:
-    system = FakeIO(tmp_path, packed({}))
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (None, "some of its blobs are gone"),
+        (TransferError("docker save failed: x. Remedy: see journalctl."), "docker save failed: x"),
+    ],
+)
+def test_containerd_without_the_blobs_of_an_image_that_shares_layers_says_what_to_do(
+    error: Exception | None, reason: str, tmp_path: Path
+) -> None:
+    class Holding(FakeIO):
+        @contextmanager
+        def saved(self, image: str) -> Iterator[BinaryIO]:
+            if error:
+                raise error
+            yield io.BytesIO(packed({}))
+
+    system = Holding(tmp_path)
     with pytest.raises(TransferError) as caught:
         take(part(2, store="containerd", base=f"sha256:{'b' * 64}"), system, "/spool")
     assert str(caught.value) == (
-        "the image sha256:bbbbbbbbbbbb there lacks parts of its layers, which t/i:1 shares. "
-        "Remedy: docker rmi sha256:bbbbbbbbbbbb there, and run again."
+        f"t/i:1 shares layers with the image sha256:bbbbbbbbbbbb there, which cannot be read ({reason}). "
+        "Remedy: docker rmi sha256:bbbbbbbbbbbb there, and run again: all layers travel then."
     )
     assert (system.asked, system.states[-1]["state"]) == ([], "ending")
 
