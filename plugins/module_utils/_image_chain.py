@@ -10,28 +10,31 @@ one before it what it lacks itself, as what a node lacks is the upper end of one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import MACHINES
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 GROUP = 64 << 20
 """Bytes of small layers that are loaded together."""
-WHOLE = "whole"
-"""Name of an image that travels in one piece: to and from engines that keep images in containerd."""
-MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
-"""The kernel's names of what images call otherwise."""
+CONFIG = "config"
+"""Name of the image's configuration in a spool. Containerd's image store does not tell its digest before."""
 
 
-def shared(wanted: Sequence[str], chains: Iterable[Sequence[str]]) -> int:
-    """Return how many of the lowest layers one of the images has: a layer counts only on top of the same ones."""
-    most = 0
-    for chain in chains:
+def shared(wanted: Sequence[str], images: Iterable[Mapping[str, Any]]) -> tuple[int, str]:
+    """Return how many of the lowest layers one of the images has, and which: a layer counts only on top of the same."""
+    most, best = 0, ""
+    for image in images:
         count = 0
-        for one, other in zip(wanted, chain):
+        for one, other in zip(wanted, image["layers"]):
             if one != other:
                 break
             count += 1
-        most = max(most, count)
-    return most
+        if count > most:
+            most, best = count, str(image["id"])
+    return most, best
 
 
 def layer_sizes(count: int, history: Sequence[int]) -> list[int]:
@@ -69,12 +72,19 @@ def plan(
         return {"problems": problems, "order": [], "parts": {}}
     problems += [text for name in looks for text in _foreign(name, looks[name], found, image)]
     layers = [str(layer) for layer in found["layers"]]
+    odd = [text for text in layers if not DIGEST.fullmatch(text)]
+    if odd:
+        # They become names of files on other nodes.
+        problem = (
+            f"{holder}: the engine calls a layer of {image} {odd[0]!r}, which is no digest. Remedy: check its engine."
+        )
+        return {"problems": [problem], "order": [], "parts": {}}
     sizes = layer_sizes(len(layers), found["history"])
-    whole = any(look["store"] != "graph" for look in looks.values())
-    have = {name: 0 if whole else shared(layers, looks[name]["chains"]) for name in others}
+    best = {name: shared(layers, looks[name]["images"]) for name in others}
+    have = {name: count for name, (count, _) in best.items()}
     # Sorted by what they have; equal ones stay in the order of the inventory.
     order = sorted(others, key=lambda name: have[name])
-    common = {"image": image, "id": found["id"], "os": found["os"], "architecture": found["architecture"]}
+    common = {"image": image, "content": found["content"], "os": found["os"], "architecture": found["architecture"]}
     parts: dict[str, Any] = {}
     for place, name in enumerate([holder, *order]):
         lacked = have[name] if place else min(have.values(), default=len(layers))
@@ -84,7 +94,9 @@ def plan(
             **common,
             "layers": layers,
             "have": lacked,
-            "whole": whole,
+            # An image of this node that has them.
+            "base": best[name][1] if place else "",
+            "store": looks[name]["store"],
             "bytes": need,
             "skipped": sum(sizes[:lacked]),
             "sources": [
@@ -99,7 +111,7 @@ def plan(
             ],
             "readers": {reader: looks[reader]["public_key"] for reader in order[place:]},
         }
-        problems += _room(name, looks[name], need, sizes[lacked:], sum(sizes) if not place else 0)
+        problems += _room(name, looks[name], need, sizes[lacked:], None if place else sum(sizes))
     return {"problems": problems, "order": order, "parts": parts}
 
 
@@ -127,12 +139,16 @@ def _foreign(name: str, look: Mapping[str, Any], found: Mapping[str, Any], image
     ]
 
 
-def _room(name: str, look: Mapping[str, Any], need: int, sizes: Sequence[int], saved: int) -> list[str]:
-    """Return what does not fit. ``saved`` is what the engine writes beside to hand the image out."""
+def _room(name: str, look: Mapping[str, Any], need: int, sizes: Sequence[int], saved: int | None) -> list[str]:
+    """Return what does not fit. ``saved`` is the size of the image on the node that hands it out."""
     free = look["free"]
     spool = max(0, need - sum(look["spooled"].values()))
-    # The engine keeps a copy of what it is just loading beside the layers that it makes of it.
-    engine = saved or (need + max([GROUP, *sizes]) if need else 0)
+    if look["store"] == "graph":
+        # The engine writes a copy of what it hands out, and of what it is just loading.
+        engine = saved if saved is not None else need + max([GROUP, *sizes]) if need else 0
+    else:
+        # Containerd keeps the layers as they came beside those unpacked.
+        engine = 2 * need if saved is None else 0
     wanted = {"spool": spool, "engine": engine}
     if free["same"]:
         wanted = {"spool": spool + engine}

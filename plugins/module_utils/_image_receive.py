@@ -3,7 +3,7 @@
 
 """Fills a spool from the nodes before this one in the chain: goes on where it was, and from another when one is lost.
 
-A part counts only when its SHA-256 is its name. What is there of it stays, whatever happens, for the next run.
+A layer counts only when its SHA-256 is its name. What is there of it stays, whatever happens, for the next run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import WHOLE, mebibytes
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import mebibytes
 
 PATIENCE = 45.0
 """Seconds for which all sources are tried again when none gives anything."""
@@ -65,31 +65,29 @@ class Receiver:
         self.notes: list[str] = []
         """What went wrong on the way and was mended."""
 
-    def fetch(self, name: str) -> Path:
-        """Return the file of a part, verified. Raises ``TransferError``."""
+    def fetch(self, name: str, accept: Callable[[Path], bool] | None = None) -> Path:
+        """Return the file of a part, whose name is its digest, or that is accepted. Raises ``TransferError``."""
         whole, part = self._folder / name, self._folder / f"{name}.part"
         if name in self._verified:
             return whole  # an image may have a layer twice
         if whole.exists():
             # From an earlier transfer: what the disk made of it is not known.
             whole.replace(part)
+        what = "the image's configuration" if accept else f"layer {name[:12]}"
         for again in (False, True):
             if again:
                 self._turn_to(len(self._sources) - 1)
-            found, said = self._fill(name, part)
-            wanted = said if name == WHOLE else name
-            if found == wanted:
-                if name == WHOLE:
-                    (self._folder / f"{name}.sha256").write_text(found, encoding="ascii")
+            found = self._fill(part, name)
+            if accept(part) if accept else found == name:
                 part.rename(whole)
                 self._verified.add(name)
                 return whole
             part.unlink()
             giver = self._sources[self._place]
-            self.notes.append(f"layer {name[:12]} from {giver} was damaged")
+            self.notes.append(f"{what} from {giver} was damaged")
         raise TransferError(
-            f"layer {name[:12]} does not have the digest {wanted[:12]}, and did not when it was fetched once more from "
-            f"{giver}. Remedy: look at the disk of {giver}, and build or load the image there anew (docker rmi)."
+            f"{what} does not have its digest, and did not when it was fetched once more from {giver}. "
+            f"Remedy: check the disk of {giver}, remove the image there (docker rmi), and build or load it again."
         )
 
     def close(self) -> None:
@@ -101,8 +99,8 @@ class Receiver:
         self.close()
         self._place = place
 
-    def _fill(self, name: str, part: Path) -> tuple[str, str]:
-        """Read a part to its end; return the SHA-256 of all of it, and what the source says that it is."""
+    def _fill(self, part: Path, name: str) -> str:
+        """Read a part to its end; return the SHA-256 of all of it."""
         digest = hashlib.sha256()
         with part.open("ab+", buffering=0) as file:
             offset = self._take_up(file, digest)
@@ -123,7 +121,7 @@ class Receiver:
                             self.received[source] = self.received.get(source, 0) + len(data)
                             idle = self._clock()
                         elif kind == b"E":
-                            return digest.hexdigest(), data.decode("ascii", "replace")
+                            return digest.hexdigest()
                         elif kind == b"X":
                             raise LinkLost(data.decode("utf-8", "replace"))
                     raise LinkLost("the connection ended")

@@ -28,7 +28,9 @@ from typing import Any, Callable
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _image_serve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import find_program, run_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import MACHINES, WHOLE
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_archive import bare
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import CONFIG
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_gather import gather, spooled
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_keys import (
     key_line,
     known_hosts,
@@ -37,7 +39,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_keys imp
     with_keys,
     without_keys,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_load import bare
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_receive import TransferError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_transfer import give, take
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_transfer_io import (
@@ -63,52 +64,15 @@ class Transfer:
         self._engine = engine
         self.system = SystemTransferIO(self.place, run, engine)
 
-    # -- what is there ------------------------------------------------------------------------------------------
-
     def look(self, image: str) -> dict[str, Any]:
         """Return what this node has, and what there is room for."""
-        info = self._engine.call("GET", "/info")
-        status = dict(pair for pair in info.get("DriverStatus") or [] if len(pair) == 2)
-        root = info.get("DockerRootDir") or "/var/lib/docker"
-        chains: list[list[str]] = []
-        for entry in self._engine.call("GET", "/images/json"):
-            with contextlib.suppress(EngineError):  # it may just have been removed
-                found = self._engine.call("GET", f"/images/{entry['Id']}/json")
-                chains.append((found.get("RootFS") or {}).get("Layers") or [])
-        free, same = room(root, self.place)
         return {
-            "architecture": info.get("Architecture") or "",
-            "store": "containerd" if "containerd" in status.get("driver-type", "") else "graph",
-            "image": self._image(image),
-            "chains": chains,
-            "free": {**free, "same": same},
-            "places": {"engine": root, "spool": str(self.place.parent)},
-            "spooled": self._spooled(),
+            **gather(self._engine, image, self.place),
+            "spooled": spooled(self.system.folder),
             "account": self.account,
             "host_key": Path(HOST_KEY).read_text(encoding="utf-8"),
             "public_key": (self.place / "key.pub").read_text(encoding="utf-8"),
         }
-
-    def _image(self, image: str) -> dict[str, Any]:
-        try:
-            found = self._engine.call("GET", f"/images/{image}/json")
-        except EngineError as error:
-            if error.status == 404:
-                return {}
-            raise
-        steps = self._engine.call("GET", f"/images/{image}/history")
-        return {
-            "id": found["Id"],
-            "layers": (found.get("RootFS") or {}).get("Layers") or [],
-            "os": found["Os"],
-            "architecture": MACHINES.get(found["Architecture"], found["Architecture"]),
-            "history": [int(step.get("Size") or 0) for step in reversed(steps)],
-        }
-
-    def _spooled(self) -> dict[str, int]:
-        with contextlib.suppress(FileNotFoundError):
-            return {path.name: path.stat().st_size for path in self.system.folder.iterdir()}
-        return {}
 
     # -- begin --------------------------------------------------------------------------------------------------
 
@@ -128,7 +92,7 @@ class Transfer:
             (self.place / "serve.py").write_text(source, encoding="utf-8")
             self._make_key()
             # What a killed writer left of a saved image is worth nothing.
-            for left in ("incoming", f"{WHOLE}.part"):
+            for left in ("incoming", CONFIG, f"{CONFIG}.part"):
                 (self.system.folder / left).unlink(missing_ok=True)
             look = self.look(image)
             self._fork(lock, started_from)
@@ -194,7 +158,7 @@ class Transfer:
 
     def _came(self) -> bool:
         """Whether there is anything to go on from."""
-        return any(self._spooled().values())
+        return any(spooled(self.system.folder).values())
 
     def _asked(self) -> dict[str, Any]:
         until = time.monotonic() + ASKED
@@ -231,7 +195,7 @@ class Transfer:
         return False
 
     def _keep_only(self, part: Mapping[str, Any]) -> None:
-        names = {bare(name) for name in [*part["layers"], part["id"]]}
+        names = {bare(name) for name in part["layers"]}
         for path in self.system.folder.iterdir():
             if path.name.partition(".")[0] not in names:
                 path.unlink()
@@ -348,20 +312,6 @@ def readers(place: Path) -> list[int]:
                 if program in (entry / "cmdline").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
     return found
-
-
-def room(root: str, place: Path) -> tuple[dict[str, int], bool]:
-    """Return the free bytes of the engine's disk and of the spool's, and whether they are one."""
-
-    def nearest(path: Path) -> Path:
-        while not path.exists():
-            path = path.parent
-        return path
-
-    engine, spool = nearest(Path(root)), nearest(place)
-    free = {name: os.statvfs(path) for name, path in (("engine", engine), ("spool", spool))}
-    sizes = {name: found.f_bavail * found.f_frsize for name, found in free.items()}
-    return sizes, engine.stat().st_dev == spool.stat().st_dev
 
 
 def python_of_the_host() -> str:

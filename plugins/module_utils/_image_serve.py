@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Callable
 
 HEADER = struct.Struct(">cI")
-NAME = re.compile(r"[0-9a-f]{64}|whole")
+NAME = re.compile(r"[0-9a-f]{64}|config")
 CHUNK = 1 << 20
 BEAT = 1.0
 """Seconds between two signs of life while there is nothing to send."""
@@ -74,13 +74,6 @@ def finished(spool: Path, name: str, file: BinaryIO) -> bool:
     raise Refused("it has begun anew with this part")
 
 
-def ending(spool: Path, name: str) -> bytes:
-    try:
-        return (spool / "blobs" / (name + ".sha256")).read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
 def serve_one(
     spool: Path,
     name: str,
@@ -106,7 +99,7 @@ def serve_one(
                 if whole:
                     if offset > os.fstat(file.fileno()).st_size:
                         raise Refused("what it has is shorter")
-                    send(frame(b"E", ending(spool, name)))
+                    send(frame(b"E"))
                     return
             if time.monotonic() - beaten >= BEAT:
                 gone = writer_is_gone(spool)

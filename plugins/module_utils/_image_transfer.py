@@ -5,22 +5,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import WHOLE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_load import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_archive import (
     bare,
+    stored_layers,
+    unpack_saved,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import CONFIG
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import content_of_config
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_load import (
+    for_containerd,
+    for_graph_driver,
     groups,
     partial_config,
-    unpack_saved,
-    write_archive,
+    plain_blob,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_receive import (
     Link,
@@ -53,37 +58,41 @@ class TransferIO(Protocol):
     def remove(self, identity: str) -> None:
         """Remove an image without a name."""
 
-    def identity(self, image: str) -> str:
-        """Return the id of an image, or an empty text."""
+    def content(self, image: str) -> str:
+        """Return the digest of an image's content, empty where there is none."""
+
+    def tag(self, identity: str, image: str) -> None:
+        """Give an image its name. Raises ``TransferError``."""
 
 
 def give(part: Mapping[str, Any], system: TransferIO) -> None:
     """Unpack what others lack of the image into the spool."""
-    with beating(system), system.saved(part["image"]) as archive:
-        if part["whole"]:
-            save_whole(archive, system.folder)
-            return
-        wanted = [*part["layers"][part["have"] :], part["id"]]
-        missing = unpack_saved(archive, wanted, system.folder, system.alive)
+    layers = part["layers"]
+    with beating(system):
+        blobs = None
+        if part["store"] != "graph":
+            with system.saved(part["image"]) as archive:
+                kept = stored_layers(archive, layers)
+            blobs = {bare(blob["digest"]): bare(layer) for blob, layer in zip(kept, layers)}
+        with system.saved(part["image"]) as archive:
+            missing = unpack_saved(
+                archive,
+                layers[part["have"] :],
+                system.folder,
+                is_config=promised(part),
+                alive=system.alive,
+                blobs=blobs,
+            )
     if missing:
         raise TransferError(
-            f"docker save of {part['image']} held no file with the digest {sorted(missing)[0][:12]}. "
-            "Remedy: build or load the image there anew (docker rmi)."
+            f"docker save of {part['image']} did not contain {len(missing)} of its parts ({max(missing)[:12]}). "
+            "Remedy: remove the image there (docker rmi), and build or load it again."
         )
 
 
-def save_whole(archive: BinaryIO, folder: Path) -> None:
-    digest = hashlib.sha256()
-    part = folder / f"{WHOLE}.part"
-    with part.open("wb", buffering=0) as out:
-        while True:
-            data = archive.read(1 << 20)
-            if not data:
-                break
-            digest.update(data)
-            out.write(data)
-    (folder / f"{WHOLE}.sha256").write_text(digest.hexdigest(), encoding="ascii")
-    part.rename(folder / WHOLE)
+def promised(part: Mapping[str, Any]) -> Callable[[bytes], bool]:
+    """Return what tells whether a configuration is that of the image."""
+    return lambda config: content_of_config(config) == part["content"]
 
 
 @contextmanager
@@ -109,6 +118,7 @@ class Loader:
 
     def __init__(self, part: Mapping[str, Any], system: TransferIO, run: str) -> None:
         self._part, self._system, self._run = part, system, run
+        self._blobs = kept_layers(part, system)
         self._ready: queue.Queue[Path | None] = queue.Queue()
         self._partial: list[str] = []
         self._done = part["have"]
@@ -140,6 +150,34 @@ class Loader:
         for identity in self._partial:
             self._system.remove(identity)
 
+    def name(self, config: bytes) -> None:
+        """Load the image itself, of which the engine has all layers now, and name it once it is what was promised."""
+        image, content = self._part["image"], self._part["content"]
+        identity = self._archive(config, self._part["layers"], {})
+        found = self._system.content(identity)
+        if found != content:
+            self._system.remove(identity)
+            raise TransferError(
+                f"the engine made {found or 'nothing'} of {image}, not {content}. Remedy: journalctl -u docker there."
+            )
+        self._system.tag(identity, image)
+
+    def _archive(self, config: bytes, layers: Sequence[str], files: Mapping[str, Path]) -> str:
+        """Load an image, with those layers of which there are files. Return its id."""
+        if self._part["store"] == "graph":
+            archive = for_graph_driver(config, layers, files)
+        else:
+            archive = for_containerd(config, self._blobs, files)
+        there = self._system.content(archive.identity)
+        try:
+            self._system.load(archive.write)
+        except TransferError:
+            # Containerd's image store keeps what it could not unpack.
+            if not there:
+                self._system.remove(archive.identity)
+            raise
+        return archive.identity
+
     def _check(self) -> None:
         if self.error is not None:
             raise self.error
@@ -166,12 +204,30 @@ class Loader:
         layers = self._part["layers"][: self._done + len(paths)]
         new = layers[self._done :]
         config = partial_config(layers, self._part["os"], self._part["architecture"], self._run)
-        identity: list[str] = []
+        self._blobs += [plain_blob(layer, path) for layer, path in zip(new, paths)]
         began = time.monotonic()
-        self._system.load(lambda out: identity.append(write_archive(out, config, layers, dict(zip(new, paths)), None)))
+        self._partial.append(self._archive(config, layers, dict(zip(new, paths))))
         self.seconds += time.monotonic() - began
-        self._partial.append(identity[0])
         self._done += len(paths)
+
+
+def kept_layers(part: Mapping[str, Any], system: TransferIO) -> list[dict[str, Any]]:
+    """Return how this node's containerd keeps the layers that do not travel."""
+    layers = part["layers"][: part["have"]]
+    if part["store"] == "graph" or not layers:
+        return []
+    found, reason = [], "some of its blobs are gone"
+    try:
+        with system.saved(part["base"]) as archive:
+            found = stored_layers(archive, layers)
+    except TransferError as error:
+        reason = str(error).partition(". Remedy:")[0]
+    if not found:
+        raise TransferError(
+            f"{part['image']} shares layers with the image {part['base'][:19]} there, which cannot be read ({reason}). "
+            f"Remedy: docker rmi {part['base'][:19]} there, and run again: all layers travel then."
+        )
+    return found
 
 
 def take(part: Mapping[str, Any], system: TransferIO, run: str) -> None:
@@ -179,7 +235,7 @@ def take(part: Mapping[str, Any], system: TransferIO, run: str) -> None:
     sources = {source["name"]: source for source in part["sources"]}
     receiver = Receiver(system.folder, list(sources), lambda name: system.connect(sources[name]), alive=system.alive)
     began = time.monotonic()
-    loader = None if part["whole"] else Loader(part, system, run)
+    loader: Loader | None = None
 
     def say(state: str) -> None:
         seconds = round(time.monotonic() - began, 2)
@@ -188,26 +244,16 @@ def take(part: Mapping[str, Any], system: TransferIO, run: str) -> None:
 
     try:
         say("receiving")
-        if loader is None:
-            path = receiver.fetch(WHOLE)
-            say("loading")
-            with beating(system):
-                system.load(lambda out: copy(path, out))
-        else:
-            for layer in part["layers"][part["have"] :]:
-                loader.give(receiver.fetch(bare(layer)))
-                say("receiving")
-            config = receiver.fetch(bare(part["id"]))
-            say("loading")
-            with beating(system):
-                loader.end()
-                system.load(lambda out: write_archive(out, config.read_bytes(), part["layers"], {}, part["image"]))
-        found = system.identity(part["image"])
-        if found != part["id"]:
-            raise TransferError(
-                f"{part['image']} is {found or 'absent'} after it was loaded, not {part['id']}. "
-                "Remedy: docker rmi of it here, and run again."
-            )
+        with beating(system):
+            loader = Loader(part, system, run)
+        for layer in part["layers"][part["have"] :]:
+            loader.give(receiver.fetch(bare(layer)))
+            say("receiving")
+        path = receiver.fetch(CONFIG, lambda path: promised(part)(path.read_bytes()))
+        say("loading")
+        with beating(system):
+            loader.end()
+            loader.name(path.read_bytes())
     finally:
         receiver.close()
         if loader is not None:
@@ -215,12 +261,3 @@ def take(part: Mapping[str, Any], system: TransferIO, run: str) -> None:
             loader.clear()
         say("ending")
     say("done")
-
-
-def copy(path: Path, out: BinaryIO) -> None:
-    with path.open("rb") as file:
-        while True:
-            data = file.read(1 << 20)
-            if not data:
-                return
-            out.write(data)

@@ -15,12 +15,14 @@ import socket
 import stat
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import find_program, run_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state import engine_settings
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import image_contents
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
     container_facts,
     image_facts,
@@ -205,8 +207,11 @@ def listening_facts() -> dict[str, list[int]]:
     }
 
 
-def docker_facts(engine: Engine) -> dict[str, Any]:
-    """Return the engine's state; an engine that is absent or stopped is a fact, not an error."""
+def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the engine's state; an engine that is absent or stopped is a fact, not an error.
+
+    Images in ``repositories`` come with the digest of their content.
+    """
     facts: dict[str, Any] = {
         "installed": find_program("dockerd") is not None,
         "running": False,
@@ -219,6 +224,7 @@ def docker_facts(engine: Engine) -> dict[str, Any]:
         "networks": {},
         "containers": {},
         "images": {},
+        "image_contents": {},
     }
     try:
         info = engine.call("GET", "/info")
@@ -232,6 +238,7 @@ def docker_facts(engine: Engine) -> dict[str, Any]:
         )
         facts["containers"] = container_facts(engine.call("GET", "/containers/json?all=1"))
         facts["images"] = image_facts(engine.call("GET", "/images/json"))
+        facts["image_contents"] = image_contents(engine, facts["images"], repositories)
         facts["networks"] = network_facts(engine.call("GET", "/networks"))
         if facts["swarm"]["manager"]:
             facts["swarm"] = swarm_facts(info, engine.call("GET", "/swarm"), engine.call("GET", "/nodes"))

@@ -67,11 +67,16 @@ options:
     default: false
 notes:
   - Run it with privileges (become).
-  - Engines that keep images in containerd take and give an image in one piece.
+  - Engines with a graph driver and engines with containerd's image store may be mixed. Ids of one image differ between
+    the two, so it is known by a digest of what a container gets, C(content).
+  - The image is tagged when the engine has all of it. A load that fails leaves nothing tagged.
+  - On a node that gives an image with layers compressed by zstd, the program C(zstd) is needed.
 attributes:
   check_mode:
     support: none
-    description: Half a transfer says nothing. Compare the ids of images to know whether there would be one.
+    description:
+      - Half a transfer says nothing. Compare C(docker.image_contents) of M(swarmspeed.cluster.node_facts) to know
+        whether there would be one.
   diff_mode:
     support: none
     description: Layers are no text.
@@ -125,7 +130,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 look:
-  description: What this node has, and what there is room for, or what keeps it from taking part.
+  description:
+    - What this node has, and what there is room for, or what keeps it from taking part. C(store) is V(graph) or
+      V(containerd), C(image) what it has of the image, and C(images) the layers of all images by their ids.
   returned: with step start
   type: dict
 over:

@@ -77,6 +77,13 @@ options:
         spent on each at most.
     type: dict
     default: {}
+  repositories:
+    description:
+      - Repositories of images, without tags, of which the content is wanted. C(docker.image_contents) has a digest for
+        each tag, which is the same whatever store an engine keeps images in. Ids differ between stores.
+    type: list
+    elements: str
+    default: []
   docker_socket:
     description: The socket of the Docker engine.
     type: path
@@ -309,6 +316,7 @@ def main() -> None:
             "jobs": {"type": "path"},
             "resolve": {"type": "list", "elements": "str", "default": []},
             "proxies": {"type": "dict", "default": {}, "no_log": True},
+            "repositories": {"type": "list", "elements": "str", "default": []},
             "docker_socket": {"type": "path", "default": "/var/run/docker.sock"},
             "driver_kernel": {"type": "str", "default": ""},
             "sysfs_root": {"type": "path", "default": "/sys"},
@@ -325,7 +333,7 @@ def main() -> None:
     try:
         system = system_facts()
         gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))
-        docker = docker_facts(SocketEngine(asked["docker_socket"]))
+        docker = docker_facts(SocketEngine(asked["docker_socket"]), asked["repositories"])
         services = SystemServicesIO()
         facts = {
             "system": {**system, "esp": gather_esp(services, system["kernel"])},

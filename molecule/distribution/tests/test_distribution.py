@@ -11,10 +11,10 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
+from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, has, left, told
 from tests.journey import (
     CLUSTER_ROOT,
     NODES,
@@ -29,8 +29,6 @@ from tests.journey import (
     variables,
 )
 
-SPOOL = f"{CLUSTER_ROOT}/transfer"
-REPOSITORY = "distribution/test"
 SLOW = "tc qdisc add dev eth0 root tbf rate 16mbit burst 128kb latency 300ms"
 QUICK = "tc qdisc del dev eth0 root 2>/dev/null; true"
 
@@ -52,46 +50,8 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as new:
 """
 
 
-def build(tag: str, **layers: int) -> str:
-    """Make an image on lab1 with a file a layer, of that many MiB of chance. The same name is the same layer."""
-    copies = "\\n".join(f"COPY {name} /{name}" for name in layers)
-    files = "".join(
-        f"test -e {name} || dd if=/dev/urandom of={name} bs=1M count={size} status=none; "
-        for name, size in layers.items()
-    )
-    place = "/root/distribution"
-    dockerfile = f"printf 'FROM scratch\\n{copies}\\nLABEL made={tag}\\nCMD [\"/none\"]\\n' > Dockerfile"
-    on("lab1", f"mkdir -p {place} && cd {place} && {files} {dockerfile} && docker build -q -t {REPOSITORY}:{tag} .")
-    return f"{REPOSITORY}:{tag}"
-
-
-def given(image: str) -> tuple[str, ...]:
-    # The archive is never read: lab1 has the image.
-    archive = str(Path(__file__))
-    asked = variables(training_image_source="archive", training_image_name=image, training_image_archive=archive)
-    return ("--tags", "training_image", *asked)
-
-
-def distribute(image: str) -> Run:
-    return playbook("site", *given(image))
-
-
 def identities(image: str) -> set[str]:
     return {inspect(name, "image", image)["Id"] for name in NODES}
-
-
-def has(name: str, image: str) -> bool:
-    return bool(node(name).run("docker image inspect %s", image).rc == 0)
-
-
-def left(name: str) -> list[str]:
-    """What a transfer has left on a node, the parts of an image aside."""
-    return on(
-        name,
-        f"ls -d {SPOOL}/key {SPOOL}/part 2>/dev/null; grep swarmspeed-transfer /root/.ssh/authorized_keys; "
-        # Quoted: the shell would put the file's name there, and the transfer take pgrep for one who reads.
-        f"docker images -q --filter label=swarmspeed.transfer; pgrep -f '{SPOOL}/[s]erve.py'; true",
-    ).splitlines()
 
 
 def spooled(name: str) -> int:
@@ -105,13 +65,6 @@ def until(what: str, seconds: float, true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < end, f"not within {seconds:g} s: {what}"
         time.sleep(0.2)
-
-
-def told(run: Run, name: str) -> str:
-    """Return the line that tells what travelled to a node."""
-    found = re.search(rf"{name}: \d+ MiB in [^']*", run.text)
-    assert found, run.output[-3000:]
-    return found[0]
 
 
 @pytest.fixture
@@ -128,7 +81,7 @@ def slow() -> Iterator[None]:
 def tidy() -> Iterator[None]:
     yield
     for name in NODES:
-        on(name, f"docker images -q {REPOSITORY} | sort -u | xargs -r docker rmi -f; rm -rf /root/distribution")
+        on(name, f"docker images -q {REPOSITORY} | sort -u | xargs -r docker rmi -f; rm -rf {FOLDER}")
 
 
 def test_an_image_goes_down_the_chain_and_nothing_is_left() -> None:

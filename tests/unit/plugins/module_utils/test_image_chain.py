@@ -15,8 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 GIB = 1 << 30
-LAYERS = ["sha256:a", "sha256:b", "sha256:c"]
-IMAGE = {"id": "sha256:i", "layers": LAYERS, "os": "linux", "architecture": "amd64", "history": [GIB, 0, 2 * GIB, GIB]}
+LAYERS = [f"sha256:{letter * 64}" for letter in "abc"]
+OTHER = f"sha256:{'d' * 64}"
+IMAGE = {
+    "content": "sha256:i",
+    "layers": LAYERS,
+    "os": "linux",
+    "architecture": "amd64",
+    "history": [GIB, 0, 2 * GIB, GIB],
+}
 
 
 def look(chains: Any = (), **changed: Any) -> dict[str, Any]:
@@ -24,7 +31,7 @@ def look(chains: Any = (), **changed: Any) -> dict[str, Any]:
         "architecture": "x86_64",
         "store": "graph",
         "image": {},
-        "chains": list(chains),
+        "images": [{"id": f"sha256:{number}", "layers": chain} for number, chain in enumerate(chains)],
         "free": {"engine": 100 * GIB, "spool": 100 * GIB, "same": False},
         "places": {"engine": "/var/lib/docker", "spool": "/srv"},
         "spooled": {},
@@ -62,7 +69,7 @@ def test_each_reads_from_the_one_before_it_and_then_those_before_that() -> None:
 
 def test_only_layers_that_are_lacked_travel_and_who_lacks_most_stands_first() -> None:
     found = planned(
-        h=look(image=IMAGE), n1=look([LAYERS]), n2=look([LAYERS[:2]]), n3=look([["sha256:x"]]), n4=look([LAYERS[:1]])
+        h=look(image=IMAGE), n1=look([LAYERS]), n2=look([LAYERS[:2]]), n3=look([[OTHER]]), n4=look([LAYERS[:1]])
     )
     assert found["order"] == ["n3", "n4", "n2", "n1"]
     parts = found["parts"]
@@ -85,17 +92,17 @@ def test_everybody_finds_with_everyone_before_it_what_it_lacks(have: list[int]) 
 
 
 @pytest.mark.parametrize(
-    ("chains", "count"),
+    ("chains", "found"),
     [
-        ([], 0),
-        ([[]], 0),
-        ([["sha256:b", "sha256:c"]], 0),  # a layer counts only on top of the same ones
-        ([["sha256:a"], ["sha256:a", "sha256:b", "sha256:x"]], 2),
-        ([[*LAYERS, "sha256:d"]], 3),
+        ([], (0, "")),
+        ([[]], (0, "")),
+        ([LAYERS[1:]], (0, "")),  # a layer counts only on top of the same ones
+        ([LAYERS[:1], [*LAYERS[:2], OTHER]], (2, "sha256:1")),
+        ([[*LAYERS, OTHER], LAYERS], (3, "sha256:0")),
     ],
 )
-def test_layers_count_on_top_of_the_same_ones_only(chains: list[list[str]], count: int) -> None:
-    assert shared(LAYERS, chains) == count
+def test_layers_count_on_top_of_the_same_ones_only(chains: list[list[str]], found: tuple[int, str]) -> None:
+    assert shared(LAYERS, look(chains)["images"]) == found
 
 
 @pytest.mark.parametrize(
@@ -111,9 +118,27 @@ def test_sizes_of_layers(count: int, history: list[int], sizes: list[int]) -> No
     assert layer_sizes(count, history) == sizes
 
 
-def test_an_engine_that_keeps_images_elsewhere_gets_all_in_one_piece() -> None:
-    parts = planned(h=look(image=IMAGE), n1=look([LAYERS[:2]]), n2=look(store="containerd"))["parts"]
-    assert {(part["whole"], part["have"]) for part in parts.values()} == {(True, 0)}
+def test_each_node_gets_to_know_its_store_and_the_image_that_has_its_layers() -> None:
+    parts = planned(h=look(image=IMAGE), n1=look([[OTHER], LAYERS[:2]]), n2=look(store="containerd"))["parts"]
+    assert {name: (part["store"], part["have"], part["base"]) for name, part in parts.items()} == {
+        "h": ("graph", 0, ""),
+        "n2": ("containerd", 0, ""),
+        "n1": ("graph", 2, "sha256:1"),
+    }
+
+
+def test_containerd_keeps_what_came_beside_what_it_unpacked_and_saves_without_a_copy() -> None:
+    def needs(look_of_h: dict[str, Any], look_of_n: dict[str, Any]) -> list[str]:
+        return [
+            text.partition("needs ")[2].partition(" MiB")[0] for text in planned(h=look_of_h, n=look_of_n)["problems"]
+        ]
+
+    full = {"engine": 0, "spool": 100 * GIB, "same": False}
+    graph, containerd = look(free=full), look(free=full, store="containerd")
+    assert needs(look(image=IMAGE), graph) == ["6144"]
+    assert needs(look(image=IMAGE), containerd) == ["8192"]
+    assert needs({**graph, "image": IMAGE}, look()) == ["4096"]
+    assert needs({**containerd, "image": IMAGE}, look()) == []
 
 
 RUNNING = {"pid": 77, "host": "n1", "since": "11:40:12 UTC", "started_from": "desk"}
@@ -136,6 +161,10 @@ RUNNING = {"pid": 77, "host": "n1", "since": "11:40:12 UTC", "started_from": "de
             {"h": look(), "n1": look()},
             "h: the image t/i:1 is not there, so it cannot be given to others. "
             "Remedy: ansible-playbook site.yml --tags training_image",
+        ),
+        (
+            {"h": look(image={**IMAGE, "layers": ["sha256:../../x"]}), "n1": look()},
+            "h: the engine calls a layer of t/i:1 'sha256:../../x', which is no digest. Remedy: check its engine.",
         ),
         (
             {"h": look(image=IMAGE), "n1": look(architecture="aarch64")},

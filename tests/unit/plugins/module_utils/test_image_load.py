@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Archives for an engine, and files of those it saved, of both kinds of engines."""
+"""Archives for an engine of each kind of store."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import io
 import json
 import tarfile
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import GROUP
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_load import (
     LABEL,
+    Archive,
+    for_containerd,
+    for_graph_driver,
     groups,
     partial_config,
-    unpack_saved,
-    write_archive,
+    plain_blob,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,36 +31,46 @@ def hexed(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def packed(files: dict[str, bytes], links: dict[str, str] | None = None) -> io.BytesIO:
+def written(archive: Archive) -> dict[str, bytes]:
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, target in (links or {}).items():
-            link = tarfile.TarInfo(name)
-            link.type, link.linkname = tarfile.SYMTYPE, target
-            archive.addfile(link)
-        for name, data in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
+    archive.write(out)
     out.seek(0)
-    return out
+    with tarfile.open(fileobj=out) as tar:
+        return {name: tar.extractfile(name).read() for name in tar.getnames()}  # type: ignore[union-attr]
 
 
-def test_an_archive_names_all_layers_and_holds_those_of_which_there_are_files(tmp_path: Path) -> None:
+def test_for_a_graph_driver_all_layers_are_named_and_those_held_of_which_there_are_files(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"layer b")
-    out = io.BytesIO()
-    identity = write_archive(out, b"{}", ["sha256:a", "sha256:b"], {"sha256:b": tmp_path / "b"}, "t/i:1")
-    assert identity == f"sha256:{hexed(b'{}')}"
-    out.seek(0)
-    with tarfile.open(fileobj=out) as archive:
-        files = {name: archive.extractfile(name).read() for name in archive.getnames()}  # type: ignore[union-attr]
-    assert (
-        files.pop("manifest.json")
-        == json.dumps(
-            [{"Config": f"{hexed(b'{}')}.json", "RepoTags": ["t/i:1"], "Layers": ["a.tar", "b.tar"]}]
-        ).encode()
-    )
+    archive = for_graph_driver(b"{}", ["sha256:a", "sha256:b"], {"sha256:b": tmp_path / "b"})
+    assert archive.identity == f"sha256:{hexed(b'{}')}"
+    files = written(archive)
+    assert json.loads(files.pop("manifest.json")) == [
+        {"Config": f"{hexed(b'{}')}.json", "RepoTags": None, "Layers": ["a.tar", "b.tar"]}
+    ]
     assert files == {"b.tar": b"layer b", f"{hexed(b'{}')}.json": b"{}"}
+
+
+def test_for_containerd_the_manifest_names_blobs_that_the_store_has_already(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"layer b")
+    there = {"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": "sha256:zipped", "size": 5}
+    new = plain_blob("sha256:b", tmp_path / "b")
+    assert new == {"mediaType": "application/vnd.oci.image.layer.v1.tar", "digest": "sha256:b", "size": 7}
+    archive = for_containerd(b"{}", [there, new], {"sha256:b": tmp_path / "b"})
+    files = written(archive)
+
+    def blob(described: dict[str, Any]) -> bytes:
+        text = files[f"blobs/sha256/{described['digest'].removeprefix('sha256:')}"]
+        assert (described["digest"], described["size"]) == (f"sha256:{hexed(text)}", len(text))
+        return text
+
+    (target,) = json.loads(files["index.json"])["manifests"]
+    assert (target["digest"], "annotations" in target) == (archive.identity, False)
+    manifest = json.loads(blob(target))
+    assert manifest["layers"] == [there, new]
+    assert blob(manifest["config"]) == b"{}"
+    assert json.loads(files["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
+    assert files["blobs/sha256/b"] == b"layer b"
+    assert "blobs/sha256/zipped" not in files
 
 
 def test_a_partial_image_has_a_label_to_be_found_by() -> None:
@@ -90,39 +102,3 @@ def test_every_layer_is_in_one_group(sizes: list[int]) -> None:
     for count in found:
         assert count == 1 or sum(sizes[place : place + count]) <= GROUP
         place += count
-
-
-LAYERS = [b"a" * 3000, b"b" * 5000, b"c"]
-CONFIG = b'{"rootfs": {}}'
-
-
-def saved(newer: bool) -> io.BytesIO:
-    if newer:
-        blobs = {f"blobs/sha256/{hexed(data)}": data for data in [*LAYERS, CONFIG]}
-        return packed({**blobs, "index.json": b"{}", "manifest.json": b"[]", "oci-layout": b"{}"})
-    named = {f"{number:064x}/layer.tar": data for number, data in enumerate(LAYERS, 1)}
-    named.update({f"{number:064x}/json": b"{}" for number in (1, 2, 3)})
-    return packed({**named, f"{hexed(CONFIG)}.json": CONFIG, "manifest.json": b"[]"}, {"f/layer.tar": "../x"})
-
-
-@pytest.mark.parametrize("newer", [False, True])
-def test_what_is_wanted_of_a_saved_image_is_kept_by_its_digest(newer: bool, tmp_path: Path) -> None:
-    wanted = [f"sha256:{hexed(data)}" for data in (LAYERS[1], LAYERS[2], CONFIG)]
-    assert unpack_saved(saved(newer), [*wanted, "sha256:ff"], tmp_path, lambda: None) == {"ff"}
-    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert kept == {hexed(data): data for data in (LAYERS[1], LAYERS[2], CONFIG)}
-
-
-def test_a_saved_layer_that_is_not_what_it_is_called_is_not_kept(tmp_path: Path) -> None:
-    archive = packed({f"blobs/sha256/{hexed(b'right')}": b"wrong"})
-    assert unpack_saved(archive, [hexed(b"right")], tmp_path, lambda: None) == {hexed(b"right")}
-    assert list(tmp_path.iterdir()) == []
-
-
-@given(st.lists(st.binary(max_size=40), unique=True), st.booleans())
-def test_what_is_packed_is_unpacked(layers: list[bytes], named: bool) -> None:
-    with TemporaryDirectory() as place:
-        folder = Path(place)
-        names = [hexed(data) if named else f"{number}/layer.tar" for number, data in enumerate(layers)]
-        assert unpack_saved(packed(dict(zip(names, layers))), map(hexed, layers), folder, lambda: None) == set()
-        assert {path.read_bytes() for path in folder.iterdir()} == set(layers)

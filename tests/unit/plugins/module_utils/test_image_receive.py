@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import WHOLE
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_receive import (
     PATIENCE,
     LinkLost,
@@ -55,7 +54,7 @@ class Giver:
             yield b"D", self.data[place : min(place + 100, end)]
         if until is not None:
             raise LinkLost("the connection broke")
-        yield b"E", hashlib.sha256(self.data).hexdigest().encode() if name == WHOLE else b""
+        yield b"E", b""
 
     def close(self) -> None:
         pass
@@ -118,8 +117,8 @@ def test_one_that_is_damaged_there_too_is_refused_by_name(tmp_path: Path) -> Non
     with pytest.raises(TransferError) as caught:
         receiver(tmp_path, holder=holder).fetch(NAME)
     assert str(caught.value) == (
-        f"layer {NAME[:12]} does not have the digest {NAME[:12]}, and did not when it was fetched once more from "
-        "holder. Remedy: look at the disk of holder, and build or load the image there anew (docker rmi)."
+        f"layer {NAME[:12]} does not have its digest, and did not when it was fetched once more from holder. "
+        "Remedy: check the disk of holder, remove the image there (docker rmi), and build or load it again."
     )
     assert holder.asked == [0, 0]
     assert list(tmp_path.iterdir()) == []
@@ -139,9 +138,13 @@ def test_when_nobody_gives_any_more_it_says_who_and_why_and_keeps_what_came(tmp_
     assert (tmp_path / f"{NAME}.part").read_bytes() == DATA[:300]
 
 
-def test_an_image_in_one_piece_has_the_digest_that_its_giver_tells(tmp_path: Path) -> None:
-    assert receiver(tmp_path, holder=Giver()).fetch(WHOLE).read_bytes() == DATA
-    assert (tmp_path / "whole.sha256").read_text() == NAME
+def test_the_configuration_has_no_digest_for_a_name_and_is_checked_by_who_asks(tmp_path: Path) -> None:
+    near, holder = Giver(b"{}"), Giver()
+    working = receiver(tmp_path, near=near, holder=holder)
+    assert working.fetch("config", lambda path: path.read_bytes() == DATA).read_bytes() == DATA
+    assert working.notes == ["the image's configuration from near was damaged"]
+    with pytest.raises(TransferError, match=r"^the image's configuration does not have its digest, and did not when"):
+        receiver(tmp_path, holder=Giver()).fetch("config", lambda path: False)
 
 
 def test_a_full_disk_is_said(tmp_path: Path) -> None:

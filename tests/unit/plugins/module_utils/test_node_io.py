@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _node_io as node_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import content_of_image
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
 ABSENT = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
@@ -312,6 +313,13 @@ def test_docker_of_a_manager() -> None:
         {"a:1": "sha256:1"},
     )
     assert (facts["swarm"]["cluster_id"], facts["swarm"]["nodes"][0]["id"]) == ("c1", "n1")
+
+
+def test_the_content_of_images_is_read_where_it_is_asked_for() -> None:
+    image = {"Os": "linux", "Architecture": "amd64"}
+    engine = FakeEngine(**{"images/a:1/json": image})
+    assert node_io.docker_facts(engine, ["b"])["image_contents"] == {}
+    assert node_io.docker_facts(engine, ["a"])["image_contents"] == {"a:1": content_of_image(image)}
 
 
 def test_no_join_token_gets_into_the_facts() -> None:

@@ -1,0 +1,64 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the scenarios that send images between nodes share."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from tests.journey import CLUSTER_ROOT, Run, node, on, playbook, variables
+
+SPOOL = f"{CLUSTER_ROOT}/transfer"
+REPOSITORY = "distribution/test"
+FOLDER = "/root/distribution"
+
+
+def build(tag: str, name: str = "lab1", **layers: int) -> str:
+    """Make an image on a node, with a file a layer, of that many MiB of chance. The same name is the same layer."""
+    copies = "\\n".join(f"COPY {layer} /{layer}" for layer in layers)
+    files = "".join(
+        f"test -e {layer} || dd if=/dev/urandom of={layer} bs=1M count={size} status=none; "
+        for layer, size in layers.items()
+    )
+    dockerfile = f"printf 'FROM scratch\\n{copies}\\nLABEL made={tag}\\nCMD [\"/none\"]\\n' > Dockerfile"
+    # Without BuildKit, which is a package of its own.
+    make = f"DOCKER_BUILDKIT=0 docker build -q -t {REPOSITORY}:{tag} ."
+    on(name, f"mkdir -p {FOLDER} && cd {FOLDER} && {files} {dockerfile} && {make}")
+    return f"{REPOSITORY}:{tag}"
+
+
+def given(image: str, **more: Any) -> tuple[str, ...]:
+    """Return the arguments that ask for an image, which one of the nodes has: the archive is never read."""
+    archive = str(Path(__file__))
+    asked = variables(
+        training_image_source="archive", training_image_name=image, training_image_archive=archive, **more
+    )
+    return ("--tags", "training_image", *asked)
+
+
+def distribute(image: str, **more: Any) -> Run:
+    return playbook("site", *given(image, **more))
+
+
+def has(name: str, image: str) -> bool:
+    return bool(node(name).run("docker image inspect %s", image).rc == 0)
+
+
+def left(name: str) -> list[str]:
+    """What a transfer has left on a node, the parts of an image aside."""
+    return on(
+        name,
+        f"ls -d {SPOOL}/key {SPOOL}/part 2>/dev/null; grep swarmspeed-transfer /root/.ssh/authorized_keys; "
+        # Quoted: the shell would put the file's name there, and the transfer take pgrep for one who reads.
+        f"docker images -q --filter label=swarmspeed.transfer; pgrep -f '{SPOOL}/[s]erve.py'; true",
+    ).splitlines()
+
+
+def told(run: Run, name: str) -> str:
+    """Return the line that tells what travelled to a node."""
+    found = re.search(rf"{name}: \d+ MiB in [^']*", run.text)
+    assert found, run.output[-3000:]
+    return found[0]
