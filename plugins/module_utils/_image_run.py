@@ -245,6 +245,13 @@ class Transfer:
                 return {**state, "over": False}
             time.sleep(0.05)
 
+    def progress(self) -> dict[str, Any]:
+        """Return the bytes that this node is to get, and those that it has of them."""
+        return {
+            "bytes": int(read_json(self.place / "part").get("bytes") or 0),
+            "spooled": sum(spooled(self.system.folder).values()),
+        }
+
     def end(self, keep: bool) -> None:
         """End the process and remove everything but, where ``keep`` is set, the parts that came."""
         said = read_json(self.place / "lock")

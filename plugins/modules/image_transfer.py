@@ -139,6 +139,11 @@ over:
   description: Whether this node's part is done, well or not.
   returned: with step wait
   type: bool
+progress:
+  description: How far it is. C(bytes) that this node is to get, about; C(spooled), those that it has; and C(state), such
+    as V(receiving) or V(loading). On a terminal a line of it is printed every ten seconds.
+  returned: with step wait
+  type: dict
 trouble:
   description: What went wrong. Empty where nothing did.
   returned: with step wait
@@ -184,6 +189,7 @@ def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
         empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
         result.update({key: said.get(key, value) for key, value in empty.items()})
         result["over"] = said["over"]
+        result["progress"] = {**transfer.progress(), "state": str(said.get("state") or "")}
         # A node that gives has no seconds: it is as it was.
         result["changed"] = bool(said.get("state") == "done" and "seconds" in said)
     else:

@@ -1,0 +1,79 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The controller side of image_transfer, with a script of replies in place of the module."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.action import image_transfer
+from ansible_collections.swarmspeed.cluster.plugins.action.image_transfer import ActionModule
+
+MIB = 1 << 20
+
+
+def reply(spooled: int, *, over: bool = False) -> dict[str, Any]:
+    return {"over": over, "progress": {"bytes": 100 * MIB, "spooled": spooled * MIB, "state": "receiving"}}
+
+
+class Waiter(ActionModule):
+    """The action with a script of replies; each call takes the seconds that it was given."""
+
+    def __init__(self, script: list[dict[str, Any]], **args: Any) -> None:
+        self._task = SimpleNamespace(args={"step": "wait", **args}, check_mode=False, async_val=0)
+        self.script = list(script)
+        self.asked: list[dict[str, Any]] = []
+        self._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
+
+    def _clock(self) -> float:
+        return float(sum(asked["seconds"] for asked in self.asked))
+
+    def _execute_module(self, **call: Any) -> dict[str, Any]:
+        self.asked.append(dict(call["module_args"]))
+        return self.script.pop(0)
+
+
+@pytest.fixture(name="printed")
+def _printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    lines: list[str] = []
+    monkeypatch.setattr(ActionBase, "run", lambda *dummy: {})
+    monkeypatch.setattr(image_transfer.display, "display", lines.append)
+    terminal(monkeypatch, there=True)
+    return lines
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
+    monkeypatch.setattr(image_transfer, "sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: there)))
+
+
+def run(action: Waiter) -> dict[str, Any]:
+    return action.run(task_vars={"inventory_hostname": "lab2"})
+
+
+def test_a_line_every_ten_seconds(printed: list[str]) -> None:
+    action = Waiter([reply(20), reply(60), reply(100, over=True)])
+    assert run(action)["over"] is True
+    assert printed == ["lab2: 20 of about 100 MiB", "lab2: 60 of about 100 MiB, 4 MiB/s, 10 s left"]
+    assert [asked["seconds"] for asked in action.asked] == [10, 10, 10]
+
+
+def test_it_waits_no_longer_than_it_was_told(printed: list[str]) -> None:
+    action = Waiter([reply(20), reply(60), reply(80)], seconds=25)
+    assert run(action)["over"] is False
+    assert [asked["seconds"] for asked in action.asked] == [10, 10, 5]
+    assert len(printed) == 2
+
+
+def test_without_a_terminal_the_module_waits_once(printed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal(monkeypatch, there=False)
+    assert run(Waiter([reply(20)], seconds=50))["over"] is False
+    assert printed == []
+
+
+@pytest.mark.usefixtures("printed")
+def test_what_fails_is_returned() -> None:
+    assert run(Waiter([{"failed": True, "msg": "no"}]))["msg"] == "no"
