@@ -88,5 +88,5 @@ class Proof:
         for secret in sorted(self.secrets, key=len, reverse=True):
             if secret:
                 text = text.replace(secret, "…")
-        text = re.sub(r"(?<![\w.])/(?:[\w.+@~-]+/)+", "…/", text)
+        text = re.sub(r"(?<![\w.:/])/(?:[\w.+@~-]+/)+", "…/", text)
         return " ".join(text.split())[:500]
