@@ -10,15 +10,17 @@ machine that is a container itself is left out by name, and the names go into th
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.gpu_proof.commands import EXTENSIONS, JOB, read, run
 from tests.gpu_proof.environment import ENVIRONMENT
-from tests.gpu_proof.parts import Failed
+from tests.gpu_proof.parts import Failed, Skipped
 from tests.gpu_proof.paths import CACHE, ROOT
 
 CLUSTER = CACHE / "cluster"
@@ -89,8 +91,22 @@ def launch(name: str, script: Path, arguments: Sequence[str], config: dict[str, 
     hosts.write_text(json.dumps(inventory(accelerator)), encoding="utf-8")
     values.write_text(json.dumps(job_variables(name, script.name, arguments, config)), encoding="utf-8")
     playbook = str(ENVIRONMENT / "bin" / "ansible-playbook")
-    command = [playbook, "site.yml", "-i", str(hosts), "-e", f"@{values}", "--tags", TAGS]
+    command = [*as_root(), playbook, "site.yml", "-i", str(hosts), "-e", f"@{values}", "--tags", TAGS]
     return run(command, limit, cwd=ROOT, extra={"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"})
+
+
+def as_root() -> list[str]:
+    """Return what a command begins with, as the roles write files that are root's: nothing for root itself.
+
+    Anyone else is root in a user namespace, where the files are still one's own. Raises Skipped where there is none.
+    """
+    if os.geteuid() == 0:
+        return []
+    command = ["unshare", "--map-root-user"]
+    program = shutil.which(command[0])
+    if program is None or subprocess.run([*command, "true"], capture_output=True, check=False, timeout=30).returncode:
+        raise Skipped("you are not root, and this machine allows no user namespaces (unshare --map-root-user)")
+    return command
 
 
 def job_variables(name: str, script: str, arguments: Sequence[str], config: dict[str, Any] | None) -> dict[str, Any]:

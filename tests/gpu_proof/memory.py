@@ -32,7 +32,7 @@ SIZES = {
     "0.13B": {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12},
     "0.37B": {"hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 24, "num_attention_heads": 16},
     "0.78B": {"hidden_size": 1536, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16},
-    "1.3B": {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24, "num_attention_heads": 16},
+    "1.4B": {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24, "num_attention_heads": 16},
 }
 """Widths as those of Llama's smaller kin; 24 bytes a parameter make 32 GB of the largest, which GPUs of 40 GB hold."""
 VOCABULARY = 32_000

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
@@ -14,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
 
 from tests.documents import ROOT, text
 from tests.gpu_proof import jobs, memory
-from tests.gpu_proof.parts import Failed
+from tests.gpu_proof.parts import Failed, Skipped
 
 CASES = [*memory.cases(), *memory.cases(rehearsal=True)]
 
@@ -118,3 +120,22 @@ def test_a_row_keeps_what_was_predicted_and_measured() -> None:
         "outside_torch": None,
         "losses": [2.0, 1.0],
     }
+
+
+def stand_in(folder: Path, code: int) -> None:
+    """Write a program unshare that ends so."""
+    program = folder / "unshare"
+    program.write_text(f"#!/bin/sh\nexit {code}\n", encoding="utf-8")
+    program.chmod(0o755)
+
+
+def test_who_is_not_root_is_root_in_a_namespace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert jobs.as_root() == []
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    stand_in(tmp_path, 0)
+    assert jobs.as_root() == ["unshare", "--map-root-user"]
+    stand_in(tmp_path, 1)
+    with pytest.raises(Skipped, match=r"^you are not root, and this machine allows no user namespaces"):
+        jobs.as_root()
