@@ -24,7 +24,8 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit oracle differential resolve molecule cores venv
+.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit oracle differential resolve molecule cores \
+	venv gpu-proof gpu-proof-wheels gpu-proof-table
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +71,16 @@ shard-stores: export LAB_SUITES := bookworm trixie sid
 
 shard-%: fresh-lab
 	@$(MAKE) --no-print-directory molecule SCENARIO=$*
+
+gpu-proof-wheels: venv ## what make gpu-proof needs on a machine that reaches no package index: .cache/gpu_proof/wheels
+	@python -m tests.gpu_proof wheels
+
+# Without .venv: a machine with a GPU may have nothing but a Python with torch.
+gpu-proof: ## this collection's own parts on this machine's GPU [GPU_PYTHON=/path/to/python with torch] [ACCELERATOR=cpu: a rehearsal]
+	@$(or $(GPU_PYTHON),python3) -m tests.gpu_proof run $(if $(ACCELERATOR),--accelerator $(ACCELERATOR)) $(if $(GPU_PYTHON),--python $(GPU_PYTHON))
+
+gpu-proof-table: venv ## what the proofs found, into docs/gpu_hosts.md
+	@python -m tests.gpu_proof table
 
 lint: venv ## all linters, ansible-test sanity among them
 	@$(MAKE) --no-print-directory -j2 -Otarget linters sanity

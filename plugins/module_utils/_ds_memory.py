@@ -4,8 +4,7 @@
 """Bytes that a training job needs on each GPU, in each host and on each host's NVMe disk, before anybody rents them.
 
 ``plan`` reads the final configuration, so that overrides count. Every term stands in ``_ds_memory_terms`` with its
-formula and source. A plan is a sum of terms that do not all peak at the same moment (the fp32 gradients of a step and
-the activations of a backward pass, say), as in DeepSpeed's own estimators: it errs on the safe side.
+formula and source. On a GPU it is the sum of what is there at the fullest moment of a step of training.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import NEWEST, Version
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_gpus import Gpus, human, read_bytes, read_gpus
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_job import Job, job
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory_terms import Part, parts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory_terms import MOMENTS, Part, parts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import Model
 
 __all__ = ["COMPONENTS", "Gpus", "Memory", "Part", "human", "plan", "read_bytes", "read_gpus"]
@@ -43,13 +42,25 @@ class Memory:
     assumptions: tuple[str, ...]
 
     def of(self, place: str, component: str) -> int:
-        """Bytes of one component at a place: ``gpu``, ``host`` or ``nvme``."""
+        """Bytes of one component at a place, ``gpu``, ``host`` or ``nvme``; on a GPU the most at any moment."""
+        if place == "gpu":
+            return max(self.at(moment, component) for moment in MOMENTS)
         return sum(part.bytes for part in self.parts if (part.place, part.component) == (place, component))
+
+    def at(self, moment: str, component: str | None = None) -> int:
+        """Bytes on the fullest GPU at a moment, of one component or of all."""
+        found = (part for part in self.parts if part.place == "gpu" and moment in part.when)
+        return sum(part.bytes for part in found if component in (None, part.component))
+
+    @property
+    def fullest(self) -> str:
+        """The moment at which a GPU holds most."""
+        return max(MOMENTS, key=self.at)
 
     @property
     def gpu(self) -> int:
-        """Bytes on the fullest GPU."""
-        return sum(part.bytes for part in self.parts if part.place == "gpu")
+        """Bytes on the fullest GPU at that moment."""
+        return self.at(self.fullest)
 
     @property
     def host(self) -> int:
@@ -74,8 +85,9 @@ class Memory:
         return None if self.host_available is None else self.host <= self.host_available
 
     def largest(self, place: str) -> Part:
-        """The part that weighs most at a place."""
-        return max((part for part in self.parts if part.place == place), key=lambda part: part.bytes)
+        """The part that weighs most at a place; on a GPU at its fullest moment."""
+        there = (part for part in self.parts if part.place == place and (place != "gpu" or self.fullest in part.when))
+        return max(there, key=lambda part: part.bytes)
 
     def summary(self) -> str:
         """One line for a message."""
@@ -84,10 +96,16 @@ class Memory:
 
     def as_dict(self) -> dict[str, Any]:
         """What the module returns as ``memory``."""
-        on_gpu = {component: self.of("gpu", component) for component in COMPONENTS}
+        on_gpu = {component: self.at(self.fullest, component) for component in COMPONENTS}
         in_host = {component: self.of("host", component) for component in COMPONENTS if component != "activations"}
         return {
-            "per_gpu": {**on_gpu, "total": self.gpu, "available": self.gpu_available, "fits": self.fits_gpu},
+            "per_gpu": {
+                **on_gpu,
+                "total": self.gpu,
+                "fullest": self.fullest,
+                "available": self.gpu_available,
+                "fits": self.fits_gpu,
+            },
             "per_host": {
                 **in_host,
                 "loading": self.of("host", "loading"),
@@ -152,7 +170,7 @@ def _reserves(facts: Job, gpus: Gpus) -> Sequence[Part]:
 _FIXED = (
     "attention runs in a fused kernel (SDPA, FlashAttention): no memory that grows with the square of the length",
     "the loss is transformers' cross entropy; a fused one (Liger) saves most of the logits' memory",
-    "terms that peak at different moments are added up, and nothing was measured on a GPU",
+    "of all moments of a step the fullest counts; what making the engine takes for a moment does not",
 )
 
 

@@ -8,6 +8,10 @@ runtime/fp16/fused_optimizer.py, runtime/engine.py. The states of model and opti
 "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models" (arXiv:1910.02054); activations are those of
 Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models" (arXiv:2205.05198), without the
 term of the attention matrix. ``N`` is the number of ranks that share the states, ``T`` the trainable parameters.
+
+A GPU is not full of everything at once: the gradients of a step are there when activations are gone. So each term says
+at which of four moments of a step of training it is there, and a plan is the fullest moment. What is there when was
+read in DeepSpeed 0.19.8 and agrees with what its engine allocates on a CPU (docs/gpu_hosts.md).
 """
 
 from __future__ import annotations
@@ -29,9 +33,19 @@ _ZENFLOW = "DeepSpeed, runtime/zenflow: an estimate"
 _LOSS = "transformers, loss/loss_utils.py: cross entropy in fp32"
 _PINNED = "PyTorch, CachingHostAllocator: pinned blocks are powers of two (DS_PIN_MEMORY_BACKEND=native avoids it)"
 
+_WORKSPACE = "PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp: Hopper and Blackwell, others 8 MiB; read 2026-11-23"
+
+LOSS, BACKWARD, REDUCTION, STEP = MOMENTS = ("loss", "backward", "reduction", "step")
+"""The loss's gradient, before any of a weight; the first gradients of weights, with all activations; from the first
+reduction to the last, when gradients have a place of their own; the optimizer's step."""
+_TRAINING = (LOSS, BACKWARD, REDUCTION)
+_GRADIENTS = (BACKWARD, REDUCTION)
+
 LARGEST = "largest layer gathered, and its gradient"
 _ALLREDUCE = 500_000_000
 """Elements that stage 0 reduces at a time (MEMORY_OPT_ALLREDUCE_SIZE in runtime/engine.py)."""
+_CUBLAS = 2 * 32 * 1024**2
+"""A workspace for each thread that multiplies: the forward pass has one, autograd another."""
 _STAGING = Version(0, 17, 6)
 """From here on, optimizer offload with stage 1 and 2 copies weights back in 16 bit; before, through fp32 on the GPU."""
 
@@ -46,10 +60,12 @@ class Part:
     bytes: int
     formula: str
     source: str
+    when: tuple[str, ...] = MOMENTS
+    """The moments at which it is on the GPU."""
 
     def as_dict(self) -> dict[str, Any]:
         """The form that the module returns."""
-        return asdict(self)
+        return {**asdict(self), "when": list(self.when)}
 
 
 def parts(job: Job) -> Iterator[Part]:
@@ -59,6 +75,7 @@ def parts(job: Job) -> Iterator[Part]:
     yield from _optimizer(job)
     yield from _activations(job)
     yield from _stage3_buffers(job) if job.stage == 3 else _buffers(job)
+    yield Part("buffers", "gpu", "cuBLAS workspaces", _CUBLAS, "2 threads x 32 MiB", _WORKSPACE)
     if job.optimizer_device != "none":
         yield from _offloaded_optimizer(job)
     if job.param_device != "none":
@@ -86,18 +103,36 @@ def _weights(job: Job) -> Iterator[Part]:
 
 
 def _gradients(job: Job) -> Iterator[Part]:
-    """On a GPU: what accumulates, and the copy in the master weights' precision that a step works on."""
+    """On a GPU: what accumulates, and the copies in the master weights' precision that a step works on.
+
+    Without accumulation there are none before the first is reduced. Stages 1 and 2 then put them into a buffer of the
+    rank's share; what accumulated until then is still there beside it.
+    """
+    late = MOMENTS if job.accumulates else (REDUCTION, STEP)
     if job.stage < 2:
-        yield _gpu("gradients", "gradients", job.gradient, job.trainable, _ZERO_PAPER)
+        yield _gpu("gradients", "gradients", job.gradient, job.trainable, _ZERO_PAPER, when=late)
     elif job.optimizer_device == "none":
-        yield _gpu("gradients", "gradients", job.gradient, job.trainable, _ZERO_PAPER, by=job.ranks)
+        when = MOMENTS if job.stage == 3 else late
+        yield _gpu("gradients", "gradients", job.gradient, job.trainable, _ZERO_PAPER, by=job.ranks, when=when)
+    if job.stage in (1, 2) and job.accumulates and job.optimizer_device == "none" and job.gradient == job.weight:
+        name = "gradients of the last micro-batch"
+        yield _gpu("gradients", name, job.gradient, job.trainable, _STAGE12, by=job.ranks, when=(REDUCTION,))
+    yield from _step_gradients(job)
+
+
+def _step_gradients(job: Job) -> Iterator[Part]:
+    """Gradients are flattened into one tensor before they are converted; stage 0 converts first and flattens then."""
+    flat = job.master if job.stage == 0 else job.gradient if job.gradient != job.master else 0
+    more: dict[str, Any] = {"part": job.kept, "when": (STEP,)}
     if job.stage == 3:
         group = min(job.own, job.sub_group + share(job.model.largest, job.ranks))
         name = "gradients of a step" if group == job.own else "gradients of a step, one sub_group"
-        yield _gpu("gradients", name, job.master, group, _STAGE3, part=job.kept)
-    else:
-        source = _STAGE12 if job.stage else "DeepSpeed, runtime/fp16/fused_optimizer.py"
-        yield _gpu("gradients", "gradients of a step", job.master, job.trainable, source, by=job.ranks, part=job.kept)
+        yield _gpu("gradients", name, job.master, group, _STAGE3, **more)
+        yield _gpu("gradients", "flattened copy of them", flat, group, _STAGE3, **more)
+        return
+    source = _STAGE12 if job.stage else "DeepSpeed, runtime/fp16/fused_optimizer.py"
+    yield _gpu("gradients", "gradients of a step", job.master, job.trainable, source, by=job.ranks, **more)
+    yield _gpu("gradients", "flattened copy of them", flat, job.trainable, source, by=job.ranks, **more)
 
 
 def _optimizer(job: Job) -> Iterator[Part]:
@@ -177,45 +212,63 @@ def _activations(job: Job) -> Iterator[Part]:
     layer = size * (attention + mlp) + masks
     # fp32 log-probabilities, their gradient and that of the logits; the logits themselves, also once more in fp32
     logits = (14 if size == 2 else 16) * model.vocabulary
+    held = size * model.vocabulary
     if model.activation_checkpointing:
-        yield _gpu("activations", "input of every layer", size * model.hidden * model.layers, tokens, _ACTIVATIONS)
-        # the logits are gone before the first layer is computed again
-        name, each = max(("one layer computed again", layer), ("logits and loss", logits), key=lambda pair: pair[1])
-        yield _gpu("activations", name, each, tokens, _ACTIVATIONS if each == layer else _LOSS)
+        inputs = size * model.hidden * model.layers
+        yield _gpu("activations", "input of every layer", inputs, tokens, _ACTIVATIONS, when=_TRAINING)
+        yield _gpu("activations", "one layer computed again", layer, tokens, _ACTIVATIONS, when=_GRADIENTS)
     else:
-        yield _gpu("activations", "all layers", layer * model.layers, tokens, _ACTIVATIONS)
-        yield _gpu("activations", "logits and loss", logits, tokens, _LOSS)
+        yield _gpu("activations", "all layers", layer * model.layers, tokens, _ACTIVATIONS, when=(LOSS, BACKWARD))
+        # the layers behind the first bucket have been worked off when it is reduced
+        later = 0.0 if job.stage == 0 else max(0.0, 1 - job.bucket / job.trainable)
+        name, each = "layers whose gradients are to come", layer * (math.ceil(later * model.layers) + 1)
+        yield _gpu("activations", name, min(each, layer * model.layers), tokens, _ACTIVATIONS, when=(REDUCTION,))
+    yield _gpu("activations", "logits and loss", logits, tokens, _LOSS, when=(LOSS,))
+    name = "logits, which a script holds until the step"
+    yield _gpu("activations", name, held, tokens, _LOSS, when=_GRADIENTS)
 
 
 def _buffers(job: Job) -> Iterator[Part]:
     """Stage 0 to 2: buckets, and what offload needs on the GPU."""
     if job.stage == 0:
         if job.data_parallel > 1:
-            source = "DeepSpeed, runtime/engine.py"
-            yield _gpu("buffers", "all-reduce bucket", job.gradient, min(_ALLREDUCE, job.trainable), source)
+            source, elements = "DeepSpeed, runtime/engine.py", min(_ALLREDUCE, job.trainable)
+            yield _gpu("buffers", "all-reduce bucket", job.gradient, elements, source, when=(REDUCTION,))
         return
-    count = 3 if job.overlap else 2
-    source = f"{_STAGE12}: {count - 1} and a copy while reducing"
-    yield _gpu("buffers", "reduce buckets", count * job.gradient, job.bucket, source)
-    if job.stage == 2:
-        source = "autograd, before it is reduced"
-        yield _gpu("buffers", "gradient of the largest layer", job.weight, job.model.largest, source)
+    count = 2 if job.overlap else 1
+    yield _gpu("buffers", "reduce buckets", count * job.gradient, job.bucket, _STAGE12, when=_GRADIENTS)
+    if job.ranks > 1:
+        name, elements = "a bucket's copy while it is reduced", min(job.bucket, job.trainable)
+        yield _gpu("buffers", name, job.gradient, elements, _STAGE12, when=_GRADIENTS)
+    source = "autograd, before it is reduced"
+    yield _gpu("buffers", "gradient of the largest layer", job.weight, job.model.largest, source, when=_GRADIENTS)
     if job.optimizer_device != "none":
         yield _gpu("buffers", "gradient on its way to the CPU", job.weight, job.model.largest, _STAGE12)
+        yield _gpu("buffers", "the same in fp32", job.cpu_master, job.model.largest, _STAGE12, when=_GRADIENTS)
         if job.version < _STAGING:
             source = f"{_STAGE12} before {_STAGING}"
-            yield _gpu("buffers", "fp32 weights on their way back", 4, job.trainable, source, by=job.ranks)
+            name = "fp32 weights on their way back"
+            yield _gpu("buffers", name, 4, job.trainable, source, by=job.ranks, when=(STEP,))
 
 
 def _stage3_buffers(job: Job) -> Iterator[Part]:
-    """Stage 3: parameters gathered for use, and the reduce bucket."""
+    """Stage 3: parameters gathered for use, and the reduce bucket. A single rank uses its weights where they are."""
     largest = min(job.model.largest, job.parameters)
-    yield _gpu("buffers", LARGEST, 2 * job.weight, largest, "DeepSpeed's estimate_zero3_model_states_mem_needs")
-    live = max(0, min(job.live, job.parameters) - largest)
+    source = "DeepSpeed's estimate_zero3_model_states_mem_needs"
+    yield _gpu("buffers", LARGEST, 2 * job.weight, largest, source, when=_TRAINING)
+    alone = job.ranks == 1 and job.param_device == "none"
+    live = 0 if alone else max(0, min(job.live, job.parameters) - largest)
     source = "DeepSpeed, runtime/zero/partitioned_param_coordinator.py: stage3_max_live_parameters"
-    yield _gpu("buffers", "further live parameters", job.weight, live, source)
-    source = f"{_STAGE3}: the bucket and its copy while reducing"
-    yield _gpu("buffers", "reduce bucket", 2 * job.gradient, job.bucket, source)
+    yield _gpu("buffers", "further live parameters", job.weight, live, source, when=_TRAINING)
+    yield _gpu("buffers", "reduce bucket", job.gradient, job.bucket, _STAGE3)
+    elements = min(job.bucket, job.trainable)
+    source = "DeepSpeed, runtime/comm/coalesced_collectives.py"
+    yield _gpu("buffers", "a bucket's copy while it is reduced", job.gradient, elements, source, when=_GRADIENTS)
+    if job.optimizer_device != "none":
+        name = "gradients on their way to the CPU"
+        yield _gpu("buffers", name, job.gradient, min(job.bucket, job.own), _STAGE3, when=_GRADIENTS)
+        name, elements = "one of them in fp32", share(job.model.largest, job.ranks)
+        yield _gpu("buffers", name, job.cpu_master, elements, _STAGE3, when=_GRADIENTS)
 
 
 def _product(each: int, elements: int, by: int = 1, part: float = 1.0) -> tuple[int, str]:
@@ -227,9 +280,19 @@ def _product(each: int, elements: int, by: int = 1, part: float = 1.0) -> tuple[
     return (size, formula) if part == 1 else (math.ceil(size * part), f"{formula} x {part:.3g}")
 
 
-def _gpu(component: str, name: str, each: int, elements: int, source: str, *, by: int = 1, part: float = 1.0) -> Part:
+def _gpu(
+    component: str,
+    name: str,
+    each: int,
+    elements: int,
+    source: str,
+    *,
+    by: int = 1,
+    part: float = 1.0,
+    when: tuple[str, ...] = MOMENTS,
+) -> Part:
     size, formula = _product(each, elements, by, part)
-    return Part(component, "gpu", name, size, formula, source)
+    return Part(component, "gpu", name, size, formula, source, when)
 
 
 def _host(

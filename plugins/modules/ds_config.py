@@ -153,7 +153,8 @@ notes:
   - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - A file with comments (hjson, which DeepSpeed reads) is understood; when it is written anew its comments are lost, so
     a copy is kept beside it.
-  - The memory plan is arithmetic from published formulas; it has not been compared with a GPU.
+  - The memory plan is arithmetic from published formulas and DeepSpeed's source. What it was compared with on GPUs is in
+    C(docs/gpu_hosts.md).
   - Values of C(comet.api_key) and of keys named C(token), C(secret), C(password) or C(…_token) and so on are masked in
     all output.
 seealso:
@@ -247,7 +248,9 @@ memory:
     per_gpu:
       description:
         - C(weights), C(gradients), C(optimizer_states), C(activations), C(buffers), C(reserve) and their C(total) on
-          the fullest GPU, what is C(available), and whether it C(fits). The last two are V(null) where it was not said.
+          the fullest GPU at the moment of a step of training when it holds most, which C(fullest) names (V(loss),
+          V(backward), V(reduction) or V(step)), what is C(available), and whether it C(fits). The last two are V(null)
+          where it was not said.
       type: dict
       returned: always
     per_host:
@@ -257,7 +260,11 @@ memory:
     nvme: {description: Bytes on the NVMe disk of a host., type: int, returned: always}
     summary: {description: In one line., type: str, returned: always}
     assumptions: {description: What was assumed., type: list, elements: str, returned: always}
-    formulas: {description: Every term with formula and source., type: list, elements: dict, returned: always}
+    formulas:
+      description: Every term with formula and source, and C(when), the moments at which it is on a GPU.
+      type: list
+      elements: dict
+      returned: always
 config_warnings:
   description:
     - What runs, but perhaps not as meant. Shown as warnings too.

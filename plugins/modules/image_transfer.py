@@ -140,8 +140,8 @@ over:
   returned: with step wait
   type: bool
 progress:
-  description: How far it is. C(bytes) that this node is to get, about; C(spooled), those that it has; and C(state), such
-    as V(receiving) or V(loading). On a terminal a line of it is printed every ten seconds.
+  description: How far it is. C(bytes) that this node is to get, about; C(spooled), those it has; and C(state), such as
+    V(receiving). On a terminal a line of it is printed every ten seconds.
   returned: with step wait
   type: dict
 trouble:

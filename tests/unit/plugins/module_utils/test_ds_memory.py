@@ -163,19 +163,33 @@ ACTIVATIONS = {
     "input of every layer": 2_000_000,
     # 34 bytes x tokens x hidden, as in arXiv:2205.05198 for GPT
     "one layer computed again": 34 * 100 * 1000,
+    # 14 bytes x tokens x words, and the two of 16 bit that stay
+    "logits and loss": 14 * 100 * 1000,
+    "logits, which a script holds until the step": 2 * 100 * 1000,
 }
+ALWAYS = {**ACTIVATIONS, "cuBLAS workspaces": 64 * 1024**2}
 
 
 def test_activations_as_in_the_paper() -> None:
     memory = planned(zero(2))
     assert {name: size for name, size in sizes(memory, "gpu").items() if name in ACTIVATIONS} == ACTIVATIONS
+    computed = 2_000_000 + 34 * 100 * 1000 + 2 * 100 * 1000
+    assert memory.of("gpu", "activations") == memory.at("reduction", "activations") == computed
     whole = planned(zero(2), model=Model(**{**vars(PLAIN), "activation_checkpointing": False}))
     # and the logits: 14 bytes x 100 tokens x 1000 words
-    assert whole.of("gpu", "activations") == 34 * 100 * 1000 * 10 + 14 * 100 * 1000
-    assert planned({**zero(2), "train_micro_batch_size_per_gpu": 3}).of("gpu", "activations") == 3 * sum(
-        ACTIVATIONS.values()
-    )
-    assert planned({**zero(2), "sequence_parallel_size": 4}).of("gpu", "activations") == sum(ACTIVATIONS.values()) // 4
+    assert whole.of("gpu", "activations") == whole.at("loss", "activations") == 34 * 100 * 1000 * 10 + 14 * 100 * 1000
+    assert planned({**zero(2), "train_micro_batch_size_per_gpu": 3}).of("gpu", "activations") == 3 * computed
+    assert planned({**zero(2), "sequence_parallel_size": 4}).of("gpu", "activations") == computed // 4
+    assert memory.at("step", "activations") == 0
+
+
+@pytest.mark.parametrize("stage, bucket, layers", [(2, 10**6, 11), (2, 4 * 10**8, 7), (2, 10**9, 1), (0, 10**6, 1)])
+def test_layers_that_are_left_when_the_first_bucket_is_reduced(stage: int, bucket: int, layers: int) -> None:
+    """Of ten; the one at work comes on top. Stage 0 reduces when all is done."""
+    model = Model(**{**vars(PLAIN), "activation_checkpointing": False})
+    memory = planned(zero(stage, reduce_bucket_size=bucket), model=model)
+    left = min(layers, 10) * 34 * 100 * 1000
+    assert memory.at("reduction", "activations") == left + 2 * 100 * 1000
 
 
 def test_logits_outweigh_a_layer_of_a_model_with_a_large_vocabulary() -> None:
@@ -183,16 +197,46 @@ def test_logits_outweigh_a_layer_of_a_model_with_a_large_vocabulary() -> None:
     assert memory.of("gpu", "activations") == 2_000_000 + 14 * 100 * 100_000
 
 
+@pytest.mark.parametrize(
+    "stage, step", [(0, 24 * 10**9), (1, 22 * 10**9), (2, 22 * 10**9), (3, 22 * 10**9 + 2 * 10**6)]
+)
+def test_a_step_of_one_gpu(stage: int, step: int) -> None:
+    """Bytes a parameter as DeepSpeed 0.19.8 allocates them, counted on a CPU; stage 3 keeps its bucket."""
+    memory = planned(zero(stage), world_size=1)
+    assert memory.at("step") - memory.of("gpu", "reserve") - 64 * 1024**2 == step
+    assert memory.fullest == "step" and memory.gpu == memory.at("step")
+    assert memory.largest("gpu").name == "moments"
+
+
+def test_long_sequences_fill_a_gpu_before_the_step() -> None:
+    model = Model(**{**vars(PLAIN), "vocabulary": 100_000, "sequence_length": 10_000})
+    memory = planned(zero(2), world_size=1, model=model)
+    assert memory.fullest == "loss" and memory.gpu == memory.at("loss") > memory.at("step")
+    assert memory.largest("gpu").name == "logits and loss"
+
+
+def test_gradients_that_accumulate() -> None:
+    """They are there from one micro-batch to the next, and stages 1 and 2 have those of the last beside them."""
+    for stage, kept in ((0, 2 * 10**9), (1, 2 * 10**9), (2, 2 * 10**9 // 4), (3, 2 * 10**9 // 4)):
+        once, more = planned(zero(stage)), planned({**zero(stage), "gradient_accumulation_steps": 2})
+        assert once.at("loss", "gradients") == (kept if stage == 3 else 0)
+        assert more.at("loss", "gradients") == kept
+        extra = 2 * 10**9 // 4 if stage in (1, 2) else 0
+        assert more.at("reduction", "gradients") == kept + extra
+        assert more.at("step", "gradients") == once.at("step", "gradients")
+
+
 def test_stage_0() -> None:
-    """16 bytes a parameter and 4 for the step's fp32 gradients, on every GPU."""
+    """16 bytes a parameter, and twice 4 for the step's fp32 gradients and their flattened copy, on every GPU."""
     assert sizes(planned({**BF16, "zero_optimization": {"stage": 0}}), "gpu") == {
         "weights": 2 * 10**9,
         "gradients": 2 * 10**9,
         "gradients of a step": 4 * 10**9,
+        "flattened copy of them": 4 * 10**9,
         "master weights": 4 * 10**9,
         "moments": 8 * 10**9,
         "all-reduce bucket": 10**9,
-        **ACTIVATIONS,
+        **ALWAYS,
     }
     # one rank reduces nothing
     assert "all-reduce bucket" not in sizes(planned(BF16, world_size=1), "gpu")
@@ -203,10 +247,13 @@ def test_stage_1() -> None:
         "weights": 2 * 10**9,
         "gradients": 2 * 10**9,
         "gradients of a step": 10**9,
+        "flattened copy of them": 5 * 10**8,
         "master weights": 10**9,
         "moments": 2 * 10**9,
-        "reduce buckets": 2 * 2 * 10**6,
-        **ACTIVATIONS,
+        "reduce buckets": 2 * 10**6,
+        "a bucket's copy while it is reduced": 2 * 10**6,
+        "gradient of the largest layer": 2 * 10**6,
+        **ALWAYS,
     }
 
 
@@ -215,11 +262,13 @@ def test_stage_2() -> None:
         "weights": 2 * 10**9,
         "gradients": 5 * 10**8,
         "gradients of a step": 10**9,
+        "flattened copy of them": 5 * 10**8,
         "master weights": 10**9,
         "moments": 2 * 10**9,
-        "reduce buckets": 3 * 2 * 10**6,
+        "reduce buckets": 2 * 2 * 10**6,
+        "a bucket's copy while it is reduced": 2 * 10**6,
         "gradient of the largest layer": 2 * 10**6,
-        **ACTIVATIONS,
+        **ALWAYS,
     }
     # each of the two ranks of a host loads the model in 16 bit
     assert sizes(planned(zero(2)), "host") == {"every rank loads the model": 4 * 10**9}
@@ -231,24 +280,32 @@ def test_stage_3() -> None:
         "gradients": 5 * 10**8,
         # 4 bytes x (10^8 + the rank's share of the largest layer): a group is closed once it is full
         "gradients of a step, one sub_group": 4 * (10**8 + 250_000),
+        "flattened copy of them": 2 * (10**8 + 250_000),
         "master weights": 10**9,
         "moments": 2 * 10**9,
         "largest layer gathered, and its gradient": 4 * 10**6,
         "further live parameters": 2 * 9 * 10**6,
-        "reduce bucket": 2 * 2 * 10**6,
-        **ACTIVATIONS,
+        "reduce bucket": 2 * 10**6,
+        "a bucket's copy while it is reduced": 2 * 10**6,
+        **ALWAYS,
     }
     assert sizes(planned(zero(3)), "host") == {}
+    # a single rank has all of its weights where they are
+    assert "further live parameters" not in sizes(planned(zero(3), world_size=1), "gpu")
+    offload = {"device": "cpu", "pin_memory": False}
+    assert "further live parameters" in sizes(planned(zero(3, offload_param=offload), world_size=1), "gpu")
 
 
 def test_stage_2_with_offload() -> None:
     config = zero(2, offload_optimizer={"device": "cpu", "pin_memory": False})
     assert sizes(planned(config), "gpu") == {
         "weights": 2 * 10**9,
-        "reduce buckets": 4 * 10**6,
+        "reduce buckets": 2 * 10**6,
+        "a bucket's copy while it is reduced": 2 * 10**6,
         "gradient of the largest layer": 2 * 10**6,
         "gradient on its way to the CPU": 2 * 10**6,
-        **ACTIVATIONS,
+        "the same in fp32": 4 * 10**6,
+        **ALWAYS,
     }
     assert sizes(planned(config), "host") == {
         "every rank loads the model": 4 * 10**9,
@@ -291,7 +348,10 @@ def test_stage_3_with_offload() -> None:
         "largest layer gathered, and its gradient",
         "further live parameters",
         "reduce bucket",
-        *ACTIVATIONS,
+        "a bucket's copy while it is reduced",
+        "gradients on their way to the CPU",
+        "one of them in fp32",
+        *ALWAYS,
     }
     assert sizes(planned(config), "host") == {
         "master weights": 2 * 10**9,
@@ -390,7 +450,7 @@ def test_lora() -> None:
 
 def test_auto_buckets_are_those_of_the_integration() -> None:
     memory = planned(zero(3, reduce_bucket_size="auto"))
-    assert sizes(memory, "gpu")["reduce bucket"] == 2 * 2 * 1000**2
+    assert sizes(memory, "gpu")["reduce bucket"] == 2 * 1000**2
 
 
 @pytest.mark.parametrize(
@@ -414,7 +474,7 @@ def test_totals_and_reserves() -> None:
     assert memory.of("gpu", "reserve") == 3 * GIB // 2 + 24 * GIB // 25
     assert memory.of("host", "reserve") == 4 * GIB + 2 * 3 * GIB
     result = memory.as_dict()
-    assert set(result["per_gpu"]) == {*COMPONENTS, "total", "available", "fits"}
+    assert set(result["per_gpu"]) == {*COMPONENTS, "total", "fullest", "available", "fits"}
     assert result["per_gpu"]["total"] == sum(result["per_gpu"][name] for name in COMPONENTS)
     host = result["per_host"]
     training = host["weights"] + host["gradients"] + host["optimizer_states"] + host["buffers"]

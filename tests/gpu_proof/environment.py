@@ -1,0 +1,112 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Make the Python environment of a proof: the machine's own torch, everything else from the folder of wheels.
+
+Needs no network, no root and neither pip nor ensurepip of the machine: pip is one of the wheels, and runs out of its
+file. The environment sees the packages beside torch by a .pth file, as torch may itself be in a virtual environment,
+which --system-site-packages would pass by.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from tests.gpu_proof.paths import CACHE, COLLECTIONS, DIGITS, REQUIREMENTS, ROOT, WHEELS, ProofError
+from tests.gpu_proof.requirements import wanted
+
+ENVIRONMENT = CACHE / "environment"
+_MADE_IN = 300
+_ASK = """
+import json, sys, sysconfig
+found = {"python": list(sys.version_info[:2]), "torch": None, "paths": [p for p in sys.path if p]}
+try:
+    import torch
+    found.update(torch=torch.__version__, cuda=torch.version.cuda)
+except ImportError as error:
+    found["error"] = str(error)
+print(json.dumps(found))
+"""
+
+
+def find_python(named: str | None = None) -> tuple[str, dict[str, object]]:
+    """Return a Python that has torch, and what it says. Raises ProofError."""
+    candidates = [named] if named else [sys.executable, "python3", "/usr/bin/python3"]
+    seen = []
+    for candidate in candidates:
+        program = shutil.which(candidate)
+        if program is None:
+            seen.append(f"{candidate}: there is none")
+            continue
+        done = subprocess.run([program, "-c", _ASK], text=True, capture_output=True, check=False, timeout=120)
+        said = json.loads(done.stdout) if done.returncode == 0 else {"error": _last(done.stderr)}
+        if said.get("torch"):
+            return program, said
+        seen.append(f"{candidate}: {said['error']}")
+    raise ProofError(f"no Python with torch: {'; '.join(seen)}. Remedy: make gpu-proof GPU_PYTHON=/path/to/python")
+
+
+def make(python: str, said: dict[str, object]) -> Path:
+    """Make the environment anew; return its Python. Raises ProofError."""
+    if not WHEELS.is_dir():
+        raise ProofError(
+            f"{WHEELS.relative_to(ROOT)} is missing. Remedy: make gpu-proof-wheels where a package index is reached, "
+            "and bring the folder here."
+        )
+    major, minor = said["python"]  # type: ignore[misc]
+    names = wanted(REQUIREMENTS.read_text(encoding="utf-8"), (major, minor))
+    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+    _run([python, "-m", "venv", "--without-pip", str(ENVIRONMENT)], "a virtual environment", _MADE_IN)
+    program = ENVIRONMENT / "bin" / "python3"
+    site = ENVIRONMENT / "lib" / f"python{major}.{minor}" / "site-packages"
+    beside = [path for path in said["paths"] if path.endswith(("site-packages", "dist-packages"))]  # type: ignore[attr-defined]
+    (site / "beside_torch.pth").write_text("".join(f"{path}\n" for path in beside), encoding="utf-8")
+    (pip,) = WHEELS.glob("pip-*.whl")
+    install = ["install", "--no-index", "--find-links", str(WHEELS), "--no-deps", "--no-cache-dir", "--quiet"]
+    options = ["--ignore-installed", "--no-warn-script-location", "--disable-pip-version-check"]
+    _run([str(program), f"{pip}/pip", *install, *options, *names], "the packages in it", _MADE_IN)
+    with tarfile.open(COLLECTIONS) as tar:
+        tar.extractall(ENVIRONMENT / "collections")
+    if subprocess.run([str(program), "-c", "import sklearn"], capture_output=True, check=False, timeout=120).returncode:
+        shutil.copytree(Path(__file__).parent / "stand_in", site, dirs_exist_ok=True)
+        shutil.copy(DIGITS, site / "sklearn" / "datasets")
+    return program
+
+
+def variables() -> dict[str, str]:
+    """Return the environment variables that every part gets."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON", "PIP_"))}
+    places = f"{ROOT / 'collections'}:{ENVIRONMENT / 'collections'}"
+    return {
+        **kept,
+        "PATH": f"{ENVIRONMENT / 'bin'}:{kept.get('PATH', '/usr/local/bin:/usr/bin:/bin')}",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'collections'}",
+        "PYTHONUNBUFFERED": "1",
+        "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
+        "ANSIBLE_COLLECTIONS_PATH": places,
+        "ANSIBLE_HOME": str(CACHE / "ansible"),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def _run(command: list[str], what: str, limit: int) -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
+    done = subprocess.run(
+        command, env={**clean, "PIP_CONFIG_FILE": os.devnull}, text=True, capture_output=True, check=False, timeout=limit
+    )
+    if done.returncode:
+        raise ProofError(
+            f"{ENVIRONMENT.relative_to(ROOT)}: {what} could not be made: {_last(done.stderr)} "
+            "Remedy: make gpu-proof-wheels again; it has wheels for x86-64 Linux, for CPython 3.12 and its own release."
+        )
+
+
+def _last(text: str) -> str:
+    return (text.strip() or "it printed nothing").splitlines()[-1][:300]

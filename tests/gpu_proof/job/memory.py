@@ -1,0 +1,164 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Train a few steps of one model with one configuration of DeepSpeed, and write how much memory torch held at most.
+
+On a GPU that is torch.cuda.max_memory_allocated. On a CPU (a rehearsal) it is what torch's profiler saw its allocator
+hand out: the same tensors of the same engine, but kernels, and buffers that offload shares between CPU and GPU, differ.
+One process a case, so that nothing of one is left in another.
+
+Usage: python memory.py CASE.json RESULT.json
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import deepspeed
+import torch
+from deepspeed.accelerator import get_accelerator
+from model import Decoder, Shape
+
+PHASES = ("start", "backward", "step", "end")
+STEPS = 4
+"""The first step makes lazy buffers, the second fragments, the rest repeat."""
+
+
+class Meter(Protocol):
+    """What is told when training goes over from one phase to the next."""
+
+    def enter(self, phase: str) -> None: ...
+
+
+def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[float]:
+    """Return the losses. Forward and backward pass are one phase, as one fills what the other empties."""
+    shape, config = Shape(**case["shape"]), case["config"]
+    device = torch.device(get_accelerator().current_device_name())
+    stage = config["zero_optimization"]["stage"]
+    torch.manual_seed(7)
+    built = deepspeed.zero.Init(config_dict_or_path=config) if stage == 3 else device
+    torch.set_default_dtype(torch.bfloat16)
+    with built:
+        model = Decoder(shape, recompute=case["recompute"])
+    torch.set_default_dtype(torch.float32)
+    held["parameters"] = sum(getattr(item, "ds_numel", item.numel()) for item in model.parameters())
+    engine = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)[0]
+    shape_of_batch = (engine.train_micro_batch_size_per_gpu(), case["sequence_length"])
+    generator = torch.Generator().manual_seed(7)
+    tokens = torch.randint(shape.vocab_size, shape_of_batch, generator=generator).to(device)
+    losses = []
+    for _ in range(STEPS):
+        for _ in range(engine.gradient_accumulation_steps()):
+            meter.enter("backward")
+            loss, logits = engine(tokens)
+            engine.backward(loss)
+            losses.append(float(loss.detach()))
+            del loss, logits
+            meter.enter("step")
+            engine.step()
+    meter.enter("end")
+    return losses
+
+
+class GpuMeter:
+    """The most that CUDA's caching allocator handed out in each phase."""
+
+    def __init__(self) -> None:
+        self.phase, self.most = "start", dict.fromkeys(PHASES, 0)
+        torch.cuda.reset_peak_memory_stats()
+
+    def enter(self, phase: str) -> None:
+        torch.cuda.synchronize()
+        self.most[self.phase] = max(self.most[self.phase], torch.cuda.max_memory_allocated())
+        torch.cuda.reset_peak_memory_stats()
+        self.phase = phase
+
+
+class CpuMeter:
+    """When each phase began, to divide what the profiler saw.
+
+    It does not see what Gloo's threads free, such as the weights that stage 3 sends round while the model is divided: so
+    training begins with what the tensors hold that are there.
+    """
+
+    def __init__(self) -> None:
+        self.entered = [(0, "start")]
+        self.held = 0
+
+    def enter(self, phase: str) -> None:
+        if len(self.entered) == 1:
+            self.held = live_tensors()
+        self.entered.append((time.time_ns(), phase))
+
+    def divide(self, events: list[Any]) -> dict[str, int]:
+        most, now, entered = dict.fromkeys(PHASES, 0), 0, list(self.entered)
+        for event in sorted((item for item in events if item.name() == "[memory]"), key=lambda item: item.start_ns()):
+            while len(entered) > 1 and entered[1][0] <= event.start_ns():
+                if entered.pop(0)[1] == "start":
+                    now = self.held
+            now += event.nbytes()
+            most[entered[0][1]] = max(most[entered[0][1]], now)
+        return most
+
+
+def live_tensors() -> int:
+    """Return the bytes of all tensors' storages, each counted once."""
+    gc.collect()
+    tensors = (item for item in gc.get_objects() if isinstance(item, torch.Tensor) and item.device.type == "cpu")
+    storages = (tensor.untyped_storage() for tensor in tensors)
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+
+def counted(most: dict[str, int]) -> int:
+    """Return what a plan is compared with: training. What making the engine takes for a moment stands in its phase."""
+    return max(size for phase, size in most.items() if phase != "start")
+
+
+def on_gpu(case: dict[str, Any]) -> dict[str, Any]:
+    """Measure with CUDA's caching allocator."""
+    held: dict[str, int] = {}
+    meter = GpuMeter()
+    losses = train(case, held, meter)
+    free, total = torch.cuda.mem_get_info()
+    return {
+        **held,
+        "losses": losses,
+        "phases": meter.most,
+        "allocated": counted(meter.most),
+        "reserved": torch.cuda.max_memory_reserved(),
+        # context, kernels, NCCL's buffers: in use on the GPU, and not torch's allocator's
+        "outside_torch": total - free - torch.cuda.memory_reserved(),
+    }
+
+
+def on_cpu(case: dict[str, Any]) -> dict[str, Any]:
+    """Count what the CPU's allocator hands out."""
+    held: dict[str, int] = {}
+    meter = CpuMeter()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
+        losses = train(case, held, meter)
+    most = meter.divide(seen.profiler.kineto_results.events())
+    return {**held, "losses": losses, "phases": most, "allocated": counted(most)}
+
+
+def main() -> int:
+    case = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    deepspeed.init_distributed(dist_backend=get_accelerator().communication_backend_name())
+    with contextlib.suppress(RuntimeError):
+        torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
+    result = on_gpu(case) if get_accelerator().device_name().startswith("cuda") else on_cpu(case)
+    Path(sys.argv[2]).write_text(json.dumps(result), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)

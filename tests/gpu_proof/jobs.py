@@ -1,0 +1,166 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Jobs of a proof, launched as users launch them: site.yml with this machine as the only host, without Docker.
+
+Only the roles that a job needs there are asked for by their tags; preflight runs always. What it would refuse on a
+machine that is a container itself is left out by name, and the names go into the result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.gpu_proof.commands import EXTENSIONS, JOB, read, run
+from tests.gpu_proof.environment import ENVIRONMENT
+from tests.gpu_proof.parts import Failed, Skipped
+from tests.gpu_proof.paths import CACHE, ROOT
+
+CLUSTER = CACHE / "cluster"
+TAGS = "nccl_env,workspace,deepspeed_launch"
+LEFT_OUT = ("systemd", "distribution", "disk", "ansible_version")
+"""Checks of preflight: machines with a GPU that are containers have no systemd, and any distribution will do here."""
+_EPOCH = re.compile(r"digits: epoch (\d+)/\d+ loss ([\d.]+) accuracy ([\d.]+)")
+
+
+def inventory(accelerator: str) -> dict[str, Any]:
+    """Return a cluster of this machine alone."""
+    return {
+        "cluster": {
+            "children": {
+                "managers": {
+                    "hosts": {
+                        "gpu": {
+                            "ansible_connection": "local",
+                            "ansible_become": False,
+                            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+                        }
+                    }
+                },
+                "workers": {"hosts": {}},
+            },
+            "vars": {
+                "cluster_root": str(CLUSTER),
+                "cluster_accelerator": accelerator,
+                "preflight_skip": list(LEFT_OUT),
+                "nvidia_driver_source": "keep",
+                "deepspeed_launch_runtime": "host",
+                "deepspeed_launch_path": str(ENVIRONMENT / "bin"),
+                "deepspeed_launch_logs_dir": str(CACHE / "logs"),
+                "deepspeed_launch_restarts": 0,
+                "deepspeed_launch_environment": {"TORCH_EXTENSIONS_DIR": str(EXTENSIONS)},
+            },
+        }
+    }
+
+
+def optimizer(fused: bool, **parameters: float) -> dict[str, Any]:
+    """Return AdamW, DeepSpeed's compiled one or torch's."""
+    return {"type": "AdamW", "params": {**parameters, **({} if fused else {"torch_adam": True})}}
+
+
+def transformer_config(stage: int, fused: bool, offload: bool) -> dict[str, Any]:
+    """Return what the transformer trains with."""
+    zero: dict[str, Any] = {"stage": stage}
+    if offload:
+        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": False}
+    return {
+        "train_micro_batch_size_per_gpu": 32,
+        "gradient_accumulation_steps": 1,
+        "steps_per_print": 1000,
+        "bf16": {"enabled": True},
+        "optimizer": optimizer(fused or offload, lr=2e-3),
+        "zero_optimization": zero,
+    }
+
+
+def launch(name: str, script: Path, arguments: Sequence[str], config: dict[str, Any] | None, accelerator: str, limit: float) -> str:
+    """Launch one job and follow it to its end; return what the playbook printed. Raises Failed."""
+    workspace = CLUSTER / "workspace"
+    workspace.mkdir(parents=True, exist_ok=True)
+    for source in (*JOB.glob("*.py"), script):
+        shutil.copy(source, workspace)
+    hosts, values = CACHE / "inventory.json", CACHE / "job.json"
+    hosts.write_text(json.dumps(inventory(accelerator)), encoding="utf-8")
+    values.write_text(json.dumps(job_variables(name, script.name, arguments, config)), encoding="utf-8")
+    playbook = str(ENVIRONMENT / "bin" / "ansible-playbook")
+    command = [*as_root(), playbook, "site.yml", "-i", str(hosts), "-e", f"@{values}", "--tags", TAGS]
+    return run(command, limit, cwd=ROOT, extra={"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"})
+
+
+def as_root() -> list[str]:
+    """Return what a command begins with, as the roles write files that are root's: nothing for root itself.
+
+    Anyone else is root in a user namespace, where the files are still one's own. Raises Skipped where there is none.
+    """
+    if os.geteuid() == 0:
+        return []
+    command = ["unshare", "--map-root-user"]
+    program = shutil.which(command[0])
+    if program is None or subprocess.run([*command, "true"], capture_output=True, check=False, timeout=30).returncode:
+        raise Skipped("you are not root, and this machine allows no user namespaces (unshare --map-root-user)")
+    return command
+
+
+def job_variables(name: str, script: str, arguments: Sequence[str], config: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a job's variables; without a configuration the script is told of none."""
+    found: dict[str, Any] = {
+        "deepspeed_launch_name": name,
+        "deepspeed_launch_script": script,
+        "deepspeed_launch_args": list(arguments),
+        "deepspeed_launch_rerun": True,
+    }
+    if config is None:
+        return {**found, "deepspeed_launch_config_argument": ""}
+    preset = f"zero{config['zero_optimization']['stage']}" if "zero_optimization" in config else "zero2"
+    return {**found, "deepspeed_launch_ds_config_preset": preset, "deepspeed_launch_ds_config": config}
+
+
+def digits(accelerator: str, limit: float) -> dict[str, Any]:
+    """Run examples/digits: 12 epochs to 95 %."""
+    config = {"train_micro_batch_size_per_gpu": 16, "gradient_accumulation_steps": 1, "steps_per_print": 1000,
+              "optimizer": optimizer(False, lr=2e-3, weight_decay=0.01)}
+    arguments = ["--epochs", "12", "--target", "0.95", "--checkpoints", ""]
+    printed = launch("digits", ROOT / "examples" / "digits" / "train.py", arguments, config, accelerator, limit)
+    return read_digits(printed)
+
+
+def read_digits(printed: str) -> dict[str, Any]:
+    """Return first and last loss and the accuracy. Raises Failed where the loss did not fall."""
+    epochs = {int(number): (float(loss), float(accuracy)) for number, loss, accuracy in _EPOCH.findall(printed)}
+    if len(epochs) < 2:
+        raise Failed("the log shows fewer than two epochs")
+    first, last = epochs[min(epochs)], epochs[max(epochs)]
+    found = {"losses": [first[0], last[0]], "accuracy": last[1]}
+    if last[0] >= first[0]:
+        raise Failed(f"the loss did not fall: {first[0]} after the first epoch, {last[0]} after the last", found)
+    return found
+
+
+def transformer(stage: int, accelerator: str, limit: float, *, fused: bool, offload: bool = False) -> dict[str, Any]:
+    """Train the transformer; the script itself fails where its loss did not halve."""
+    name = f"transformer-zero{stage}{'-offload' if offload else ''}"
+    config = transformer_config(stage, fused, offload)
+    return _with_result(name, JOB / "transformer.py", config, accelerator, limit)
+
+
+def collective(accelerator: str, limit: float) -> dict[str, Any]:
+    """Run one all-reduce over all GPUs."""
+    found = _with_result("collective", JOB / "collective.py", None, accelerator, limit)
+    if accelerator == "cuda" and not found["nccl_loaded"]:
+        raise Failed("no libnccl is in the process, though the backend is nccl", found)
+    return found
+
+
+def _with_result(name: str, script: Path, config: dict[str, Any] | None, accelerator: str, limit: float) -> dict[str, Any]:
+    result = CACHE / f"{name}.json"
+    result.unlink(missing_ok=True)
+    launch(name, script, ["--result", str(result)], config, accelerator, limit)
+    return read(result)

@@ -1,0 +1,145 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The memory plan beside what training really takes: cases, the plan's prediction of each, and the verdict.
+
+The prediction is the plan's own code, without its reserve: the reserve stands for what torch's allocator does not count
+(context, NCCL's buffers) or cannot use (fragments), and is recorded beside it. One GPU shares nothing with others, so
+partitioning, and what is divided by the number of ranks, is not tried here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_gpus import Gpus
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory import Memory, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import read as read_model
+
+from tests.gpu_proof.commands import EXTENSIONS, python
+from tests.gpu_proof.parts import Failed
+
+MOST_OVER = 1.15
+"""Predicted divided by measured: never below 1, and never above this."""
+
+SIZES = {
+    "0.13B": {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12},
+    "0.37B": {"hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 24, "num_attention_heads": 16},
+    "0.78B": {"hidden_size": 1536, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16},
+    "1.4B": {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24, "num_attention_heads": 16},
+}
+"""Widths as those of Llama's smaller kin; 24 bytes a parameter make 32 GB of the largest, which GPUs of 40 GB hold."""
+VOCABULARY = 32_000
+REHEARSED = {"tiny": {"hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 4, "num_attention_heads": 4}}
+"""For a rehearsal on a CPU."""
+WAYS = (("zero0", 0, ""), ("zero1", 1, ""), ("zero2", 2, ""), ("zero3", 3, ""), ("zero2_offload", 2, "optimizer"), ("zero3_offload", 3, "both"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model trained in one way."""
+
+    size: str
+    way: str
+    shape: dict[str, int]
+    config: dict[str, Any]
+    sequence_length: int
+    recompute: bool
+
+    @property
+    def name(self) -> str:
+        """How the result calls it."""
+        return f"{self.size} {self.way}"
+
+
+def cases(rehearsal: bool = False) -> Iterator[Case]:
+    """Every size in every way; the smallest also with its activations kept, which shows what they take."""
+    sizes = REHEARSED if rehearsal else SIZES
+    vocabulary, tokens = (1_024, 128) if rehearsal else (VOCABULARY, 2_048)
+    for size, widths in sizes.items():
+        shape = {**widths, "vocab_size": vocabulary}
+        for way, stage, offload in WAYS:
+            yield Case(size, way, shape, config(stage, offload), tokens, True)
+        if size == next(iter(sizes)):
+            yield Case(size, "zero2, activations kept", shape, config(2, ""), tokens, False)
+
+
+def config(stage: int, offload: str) -> dict[str, Any]:
+    """Return what DeepSpeed is given, with the bucket sizes of our presets."""
+    zero: dict[str, Any] = {"stage": stage, "reduce_bucket_size": 200_000_000, "allgather_bucket_size": 200_000_000}
+    zero["overlap_comm"] = stage == 3
+    if offload:
+        zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
+    if offload == "both":
+        zero["offload_param"] = {"device": "cpu", "pin_memory": True}
+    return {
+        "train_micro_batch_size_per_gpu": 2,
+        "gradient_accumulation_steps": 1,
+        "gradient_clipping": 1.0,
+        "steps_per_print": 1000,
+        "bf16": {"enabled": True},
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},
+        "zero_optimization": zero,
+    }
+
+
+def predict(case: Case) -> tuple[int, Memory]:
+    """Return the plan's bytes on the GPU without its reserve, and the plan. Raises Failed where it does not count."""
+    given = {
+        "model_type": "llama",
+        **case.shape,
+        "num_key_value_heads": case.shape["num_attention_heads"],
+        "sequence_length": case.sequence_length,
+        "activation_checkpointing": case.recompute,
+    }
+    model, problems = read_model(given)
+    if model is None:
+        raise Failed(f"{case.name}: the plan refuses the model: {problems[0].message}")
+    memory = plan(case.config, model, Gpus(count=1), 1)
+    return memory.gpu - memory.of("gpu", "reserve"), memory
+
+
+def measure(case: Case, accelerator: str, limit: float) -> dict[str, Any]:
+    """Train it in a process of its own; return what job/memory.py found."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "case.json"
+        fields = ("shape", "config", "sequence_length", "recompute")
+        path.write_text(json.dumps({name: getattr(case, name) for name in fields}), encoding="utf-8")
+        return python("memory.py", [str(path)], limit, environment(accelerator))
+
+
+def environment(accelerator: str) -> dict[str, str]:
+    """Return what a single rank needs that no launcher starts."""
+    rank = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_SIZE": "1"}
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
+    return {**rank, **place, "DS_ACCELERATOR": accelerator, "TORCH_EXTENSIONS_DIR": str(EXTENSIONS)}
+
+
+def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int) -> dict[str, Any]:
+    """Return what is kept of a case."""
+    ratio = predicted / measured["allocated"]
+    return {
+        "size": case.size,
+        "way": case.way,
+        "parameters": measured["parameters"],
+        "predicted": predicted,
+        "measured": measured["allocated"],
+        "phases": measured["phases"],
+        "ratio": round(ratio, 3),
+        "verdict": verdict(ratio),
+        "reserve": reserve,
+        "reserved_by_torch": measured.get("reserved"),
+        "outside_torch": measured.get("outside_torch"),
+        "losses": [round(loss, 3) for loss in (measured["losses"][0], measured["losses"][-1])],
+    }
+
+
+def verdict(ratio: float) -> str:
+    """Judge predicted ÷ measured."""
+    return "under" if ratio < 1 else "over" if ratio > MOST_OVER else "right"

@@ -1,0 +1,157 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Run the proof on this machine: make its environment, run the parts, keep what they found."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.gpu_proof import environment, jobs, memory
+from tests.gpu_proof.commands import EXTENSIONS, python, run
+from tests.gpu_proof.parts import FAILED, PASSED, Failed, Part, Proof, Skipped
+from tests.gpu_proof.paths import CACHE, KEPT, ROOT, ProofError
+from tests.gpu_proof.result import SCHEMA, check, file_name
+
+STAGES = (0, 1, 2, 3)
+_OPERATOR_LIMIT, _JOB_LIMIT, _CASE_LIMIT = 240.0, 150.0, 60.0
+_REHEARSAL = 4
+"""Times as long: CPUs compile and train more slowly."""
+
+
+def proof(accelerator: str, named: str | None) -> int:
+    """Run everything and write the result; return an exit status: 0 where no part failed."""
+    began = time.monotonic()
+    interpreter, said = environment.find_python(named)
+    if accelerator == "cuda" and not said.get("cuda"):
+        raise ProofError(
+            f"{interpreter} has torch {said['torch']}, which is built without CUDA. "
+            "Remedy: make gpu-proof GPU_PYTHON=/path/to/python with a torch for GPUs, or ACCELERATOR=cpu for a rehearsal."
+        )
+    print(f"gpu-proof: torch {said['torch']}; making the environment", flush=True)
+    environment.make(interpreter, said)
+    for folder in (EXTENSIONS, jobs.CLUSTER, CACHE / "logs"):
+        shutil.rmtree(folder, ignore_errors=True)
+    rehearsal = accelerator != "cuda"
+    held = Proof(secrets=(socket.gethostname(), str(ROOT), str(Path.home()), os.environ.get("USER", "")))
+    held.limit = held.limit * (_REHEARSAL if rehearsal else 1) - (time.monotonic() - began)
+    for result in held.run(parts(accelerator, held)):
+        print(f"gpu-proof: {result['name']}: {result['state']}, {result['seconds']} s. {result['reason']}", flush=True)
+    document = assemble(accelerator, held)
+    path = keep(document, rehearsal)
+    print(f"gpu-proof: {path.relative_to(ROOT)}, {document['seconds']} s", flush=True)
+    return 1 if any(result["state"] == FAILED for result in held.results) else 0
+
+
+def parts(accelerator: str, held: Proof) -> Iterator[Part]:
+    """Yield the parts in order; what comes later may ask how earlier ones ended."""
+    slow = 1 if accelerator == "cuda" else _REHEARSAL
+    yield Part("machine", 90.0 * slow, lambda limit: python("machine.py", [], limit))
+    yield Part("gpu_info", 90.0, partial(_gpu_info, accelerator))
+    for builder in ("FusedAdamBuilder", "CPUAdamBuilder"):
+        yield Part(f"compile {builder}", _OPERATOR_LIMIT * slow, partial(_compile, builder, accelerator))
+    fused = held.state("compile FusedAdamBuilder") == PASSED
+    offload = held.state("compile CPUAdamBuilder") == PASSED
+    limit = _JOB_LIMIT * slow
+    yield Part("job collective", limit, lambda seconds: jobs.collective(accelerator, seconds))
+    yield Part("job digits", limit, lambda seconds: jobs.digits(accelerator, seconds))
+    for stage in STAGES:
+        train = partial(jobs.transformer, stage, accelerator, fused=fused)
+        yield Part(f"job transformer zero{stage}", limit, train)
+    train = partial(jobs.transformer, 2, accelerator, fused=fused, offload=True)
+    yield Part("job transformer zero2 offload", limit, _needs(offload, "CPUAdam was not compiled", train))
+    for case in memory.cases(rehearsal=accelerator != "cuda"):
+        ready = fused and (offload or "offload" not in case.way)
+        run_case = _needs(ready, "its optimizer was not compiled", partial(_memory, case, accelerator))
+        yield Part(f"memory {case.name}", _CASE_LIMIT * slow, run_case)
+
+
+def _needs(ready: bool, reason: str, then: Any) -> Any:
+    def run_it(limit: float) -> dict[str, Any]:
+        if not ready:
+            raise Skipped(reason)
+        found: dict[str, Any] = then(limit)
+        return found
+
+    return run_it
+
+
+def _gpu_info(accelerator: str, limit: float) -> dict[str, Any]:
+    if accelerator != "cuda":
+        raise Skipped("a rehearsal has no GPU to ask")
+    command = ["ansible", "localhost", "-m", "swarmspeed.cluster.gpu_info", "-e"]
+    command += ["ansible_python_interpreter={{ ansible_playbook_python }}"]
+    printed = run(command, limit, cwd=ROOT, extra={"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"})
+    rows = python("ask_nvml.py", [_write(_json_in(printed))], limit)["rows"]
+    wrong = [found["field"] for found in rows if not found["equal"]]
+    if wrong:
+        raise Failed(f"gpu_info and NVML differ in {', '.join(wrong)}", {"fields": rows})
+    return {"fields": rows}
+
+
+def _json_in(printed: str) -> str:
+    start, end = printed.find("{"), printed.rfind("}")
+    if not 0 <= start < end:
+        raise Failed("gpu_info printed no JSON")
+    return printed[start : end + 1]
+
+
+def _write(text: str) -> str:
+    path = CACHE / "gpu_info.json"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def _compile(builder: str, accelerator: str, limit: float) -> dict[str, Any]:
+    needed = ["g++", *(["nvcc"] if accelerator == "cuda" else [])]
+    for program in needed:
+        if shutil.which(program) is None and not (program == "nvcc" and Path("/usr/local/cuda/bin/nvcc").exists()):
+            raise Skipped(f"there is no {program} on this machine")
+    return python("operators.py", [builder], limit, memory.environment(accelerator))
+
+
+def _memory(case: memory.Case, accelerator: str, limit: float) -> dict[str, Any]:
+    predicted, planned = memory.predict(case)
+    found = memory.row(case, predicted, memory.measure(case, accelerator, limit), planned.of("gpu", "reserve"))
+    if found["verdict"] != "right":
+        raise Failed(f"the plan is {found['verdict']}: {found['ratio']} of what was measured", found)
+    return found
+
+
+def assemble(accelerator: str, held: Proof) -> dict[str, Any]:
+    """Return the document that is kept."""
+    machine = next((result["found"] for result in held.results if result["name"] == "machine"), {})
+    gpus = machine.get("gpus") or [{}]
+    return {
+        "schema": SCHEMA,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "accelerator": accelerator,
+        "gpu": gpus[0].get("name", "unknown"),
+        "collection": _version(),
+        "seconds": held.seconds(),
+        "preflight_left_out": list(jobs.LEFT_OUT),
+        "parts": held.results,
+    }
+
+
+def keep(document: dict[str, Any], rehearsal: bool) -> Path:
+    """Write it: of a GPU beside the documentation, of a rehearsal where nothing is kept."""
+    check(document)
+    path = CACHE / "rehearsal.json" if rehearsal else KEPT / file_name(document["gpu"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n", encoding="utf-8")
+    return path
+
+
+def _version() -> str:
+    # without a YAML library: this runs with any Python
+    lines = (ROOT / "galaxy.yml").read_text(encoding="utf-8").splitlines()
+    return next(line.partition(":")[2].strip() for line in lines if line.startswith("version:"))

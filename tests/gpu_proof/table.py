@@ -1,0 +1,95 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The table of docs/gpu_hosts.md, written from the results under docs/gpu_proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tests.gpu_proof.parts import FAILED, PASSED, SKIPPED
+from tests.gpu_proof.paths import KEPT, PAGE, ProofError
+from tests.gpu_proof.result import read_all
+
+BEGIN, END = "<!-- gpu_proof: begin, written by make gpu-proof-table -->", "<!-- gpu_proof: end -->"
+NOTHING = "No GPU has been measured yet: of all that this section describes, nothing has run on one."
+_GB = 10**9
+
+
+def render(documents: Sequence[dict[str, Any]]) -> str:
+    """Return what stands between the markers."""
+    if not documents:
+        return NOTHING
+    return "\n\n".join("\n".join(_of(document)) for document in documents)
+
+
+def _of(document: dict[str, Any]) -> Iterator[str]:
+    machine = next((part["found"] for part in document["parts"] if part["name"] == "machine"), {})
+    counts = [f"{sum(part['state'] == state for part in document['parts'])} {state}" for state in (PASSED, FAILED, SKIPPED)]
+    versions = ", ".join(
+        f"{name} {machine[key]}"
+        for name, key in (("torch", "torch"), ("CUDA", "cuda_of_torch"), ("DeepSpeed", "deepspeed"), ("NCCL", "nccl_of_torch"))
+        if machine.get(key)
+    )
+    count = len(machine.get("gpus", [])) or 1
+    yield f"**{document['gpu']}**, {count} of them, {document['date']}, {versions}: {', '.join(counts)} in {document['seconds']:.0f} s."
+    yield ""
+    yield "| part | outcome |"
+    yield "|---|---|"
+    for part in document["parts"]:
+        if not part["name"].startswith("memory "):
+            yield f"| {part['name']} | {_outcome(part)} |"
+    rows = [part for part in document["parts"] if part["name"].startswith("memory ")]
+    if rows:
+        yield ""
+        yield "| memory plan, one rank | predicted without reserve | measured | ratio | |"
+        yield "|---|---|---|---|---|"
+        for part in rows:
+            yield _memory_row(part)
+
+
+def _outcome(part: dict[str, Any]) -> str:
+    if part["state"] != PASSED:
+        return f"{part['state']}: {_cell(part['reason'])}"
+    found = part["found"]
+    if "fields" in found:
+        return f"passed: {len(found['fields'])} fields agree"
+    if "losses" in found:
+        return f"passed: loss {found['losses'][0]:.3f} to {found['losses'][1]:.3f}"
+    if "sum_is_right" in found:
+        loaded = ", ".join(found["nccl_loaded"]) or "no NCCL"
+        return f"passed: {found['ranks']} ranks, {found['backend']}, {loaded}, release {found['nccl_of_torch']}"
+    if "seconds" in found:
+        return f"passed: {found['seconds']} s"
+    return "passed"
+
+
+def _memory_row(part: dict[str, Any]) -> str:
+    name, found = part["name"].removeprefix("memory "), part["found"]
+    if not found:
+        return f"| {name} | – | – | – | {part['state']}: {_cell(part['reason'])} |"
+    predicted, measured = (f"{found[key] / _GB:.2f} GB" for key in ("predicted", "measured"))
+    return f"| {name} | {predicted} | {measured} | {found['ratio']:.3f} | {found['verdict']} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def replaced(page: str, text: str) -> str:
+    """Return the page with this between its markers. Raises ProofError where it has none."""
+    before, begin, rest = page.partition(BEGIN)
+    dummy, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ProofError(f"{PAGE.name} lacks the line {BEGIN if not begin else END}. Remedy: put it back.")
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+
+
+def write(check_only: bool = False) -> bool:
+    """Write the table, or only look; return whether the page was as it should be."""
+    page = PAGE.read_text(encoding="utf-8")
+    wanted = replaced(page, render(read_all(KEPT)))
+    if not check_only and wanted != page:
+        PAGE.write_text(wanted, encoding="utf-8")
+    return wanted == page
