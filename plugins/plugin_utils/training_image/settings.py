@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What speaks against the settings of the image, told before any connection: the check ``image_settings`` of preflight."""
+"""What speaks against the settings of the image, before any connection: preflight's check ``image_settings``."""
 
 from __future__ import annotations
 
@@ -50,13 +50,12 @@ def image_troubles(settings: Settings) -> Iterator[Trouble]:
     if value("deepspeed_launch_runtime") == "host" or value("cluster_bundle"):
         return
     source = value("training_image_source")
-    if source in NAMED:
-        if not value("training_image_name"):
-            yield Trouble(
-                "training_image_name",
-                f"is empty, and training_image_source is {source}",
-                "set it to the name and tag of the image",
-            )
+    if source in NAMED and not value("training_image_name"):
+        yield Trouble(
+            "training_image_name",
+            f"is empty, and training_image_source is {source}",
+            "set it to the name and tag of the image",
+        )
     if source != "build":
         return
     if value(OWN):

@@ -27,7 +27,7 @@ def check_reference(source: str) -> None:
     """Refuse a branch: the image would be another one tomorrow, under the same tag."""
     if not source.startswith("git+"):
         return
-    url, _, reference = source[len("git+") :].rpartition("@")
+    url, _at, reference = source[len("git+") :].rpartition("@")
     # Exit status 2: there is no such branch. What else goes wrong (network, login), pip meets again and reports.
     command = ["git", "ls-remote", "--exit-code", url, f"refs/heads/{reference}"]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
