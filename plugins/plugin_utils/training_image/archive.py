@@ -8,10 +8,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_ID = "sha256:"
+_ID = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class Loaded:
 
 def choose_loaded(names: Sequence[str], expected: str, archive: str, variable: str) -> Loaded:
     """Judge what the engine has loaded; ``variable`` holds the name that was asked for."""
-    named = [name for name in names if not name.startswith(_ID)]
-    ids = list(dict.fromkeys(name for name in names if name.startswith(_ID)))
+    named = [name for name in names if not _ID.fullmatch(name)]
+    ids = list(dict.fromkeys(name for name in names if _ID.fullmatch(name)))
     if expected in named:
         return Loaded()
     if len(ids) == 1 and not named:

@@ -6,8 +6,9 @@
 
 Usage: deepspeed_wheel.py VERSION SOURCE FOLDER [OPTION OF PIP…]
 
-The settings of the build (``DS_ACCELERATOR``, ``DS_BUILD_…``) come with the environment. DeepSpeed's ``setup.py`` adds
-the commit to the version (``0.19.8+1a2b3c4``); it counts only where VERSION names one.
+The settings of the build (``DS_ACCELERATOR``, ``DS_BUILD_…``) come with the environment. Built from a repository,
+DeepSpeed's version has the commit (``0.19.8+1a2b3c4``), from an archive of one ``+unknown`` (its ``setup.py``, read
+2026-11-23); that part counts only where VERSION names it.
 """
 
 from __future__ import annotations

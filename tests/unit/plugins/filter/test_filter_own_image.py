@@ -32,7 +32,8 @@ def test_what_they_return(tmp_path: Path) -> None:
         "url": "",
         "reference": "",
     }
-    assert FILTERS["loaded_image"](["sha256:1"], "a:1", "x", "y") == {"untagged": "sha256:1", "problem": ""}
+    image = f"sha256:{'0' * 64}"
+    assert FILTERS["loaded_image"]([image], "a:1", "x", "y") == {"untagged": image, "problem": ""}
     assert "PIP_INDEX_URL=https://m/simple" in FILTERS["build_network"]({"pip_index": "https://m/simple"})
     script = FILTERS["image_check_script"]({})
     assert FILTERS["image_check_problem"]({"stdout": script.split("'")[-2]}, {}, "a:1", "n") == ""

@@ -37,6 +37,14 @@ WANTED = "team/train:1"
                 "Remedy: set training_image_name to the name in the archive."
             ),
         ),
+        # What is no id is never tagged, whatever an engine answers.
+        (
+            ["sha256:--help"],
+            Loaded(
+                problem="/x.tar holds sha256:--help, not team/train:1. "
+                "Remedy: set training_image_name to the name in the archive."
+            ),
+        ),
         (
             [ID, OTHER],
             Loaded(

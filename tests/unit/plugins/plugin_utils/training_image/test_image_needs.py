@@ -118,9 +118,9 @@ def test_every_need_has_a_remedy() -> None:
 def test_an_image_without_a_shell() -> None:
     # Recorded on engine 20.10.24.
     said = (
-        "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: "
-        'runc create failed: unable to start container process: exec: "sh": executable file not found in $PATH: unknown\n'
-        "\nRun 'docker run --help' for more"
+        "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: runc create "
+        'failed: unable to start container process: exec: "sh": executable file not found in $PATH: unknown'
+        "\n\nRun 'docker run --help' for more information"
     )
     assert problem({"rc": 127, "stdout": "", "stderr": said}) == (
         "gpu1: the image team/train:1 has no shell (sh), which starts sshd in it. "

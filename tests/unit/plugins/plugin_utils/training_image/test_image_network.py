@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 ODD = "http://us'er:p$w`d\"%40\\@proxy.example:3128"
 SHOWN = ("http_proxy", "HTTPS_PROXY", "TORCH_INDEX", "PIP_INDEX_URL", "APT_CONFIG", "PIP_CERT", "GIT_SSL_CAINFO")
-VALUES = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), max_size=30)
+VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 
 
 def read(values: dict[str, Any], memory: Path) -> dict[str, str]:
