@@ -50,7 +50,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             msg=summary(log.steps),
         )
         if rc:
-            result.update(failed=True, msg=f"docker build ended with exit status {rc}.", log=tail)
+            result.update(failed=True, msg=f"docker build ended with exit status {rc}.", reason=log.reason, log=tail)
         return result
 
     def _follow(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> tuple[int, BuildLog, str]:

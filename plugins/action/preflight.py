@@ -36,6 +36,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.settings import Settings, image_troubles
 
 ROLES = Path(__file__).parents[2] / "roles"
 CONTROLLER = Controller(ansible_version, platform.python_version())
@@ -114,6 +115,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             kind=kind,
             text=text,
             bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
+            image=image_problems,
             controller=CONTROLLER,
         )
 
@@ -203,6 +205,16 @@ def text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def image_problems(inventory: Inventory) -> Iterator[Problem]:
+    """Check the settings of the training image, which are the same for all hosts."""
+
+    def value(name: str) -> Any:
+        return next(iter(inventory.values(name).values()), None)
+
+    for trouble in image_troubles(Settings(value, inventory.files, inventory.kind, inventory.text)):
+        yield Problem(trouble.subject, trouble.text, trouble.remedy)
 
 
 def check_skips(skip: Iterable[str]) -> None:

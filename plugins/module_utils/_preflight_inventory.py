@@ -56,7 +56,13 @@ OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"
 """The launch script lies below the workspace's source: where that is missing, the script is not asked for."""
-DIRECTORIES = (SOURCE, "cluster_bundle", "training_image_wheelhouse", "workspace_python_wheelhouse")
+DIRECTORIES = (
+    SOURCE,
+    "cluster_bundle",
+    "training_image_context",
+    "training_image_wheelhouse",
+    "workspace_python_wheelhouse",
+)
 """Variables that name a directory on the controller; every other one named in ``files`` is a regular file."""
 
 
@@ -69,8 +75,8 @@ class Inventory:
     ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
     None. ``files`` are paths by variable name; ``kind`` tells ``file``, ``directory`` and None (missing) apart, and
     ``text`` returns what is in one.
-    ``bundle`` works out what speaks against the offline bundle, which takes a while where it is large. ``controller``
-    is what all this runs on.
+    ``bundle`` works out what speaks against the offline bundle, which takes a while where it is large, and ``image``
+    what is wrong with the settings of the training image. ``controller`` is what all this runs on.
     """
 
     groups: Mapping[str, Any]
@@ -84,6 +90,7 @@ class Inventory:
     kind: Callable[[str], str | None] = lambda _path: None
     text: Callable[[str], str] = lambda _path: ""
     bundle: Callable[[], Iterable[Problem]] = tuple
+    image: Callable[[Inventory], Iterable[Problem]] = lambda _inventory: ()
     controller: Controller | None = None
 
     def members(self, group: str) -> list[str]:
@@ -312,6 +319,11 @@ def check_ca_certificate(inventory: Inventory) -> Iterator[Problem]:
         yield from check_certificate(path, inventory.text(path))
 
 
+def check_image_settings(inventory: Inventory) -> Iterator[Problem]:
+    """What goes into the training image makes sense by itself, whatever the nodes are."""
+    yield from inventory.image(inventory)
+
+
 def check_bundle(inventory: Inventory) -> Iterator[Problem]:
     """The offline bundle is whole, and was made for these values of the variables."""
     yield from inventory.bundle()
@@ -387,5 +399,6 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "nccl_env": check_nccl,
     "files": check_files,
     "ca_certificate": check_ca_certificate,
+    "image_settings": check_image_settings,
     "bundle": check_bundle,
 }

@@ -29,11 +29,15 @@ options:
     type: path
     required: true
   dockerfile:
-    description: Path of the Dockerfile, relative to O(context).
+    description: Path of the Dockerfile, relative to O(context). An absolute path may lead elsewhere.
     type: str
     default: Dockerfile
   args:
     description: Build arguments. They can be read in the image's history, so they are no place for secrets.
+    type: dict
+    default: {}
+  labels:
+    description: Labels of the image, beside those in the Dockerfile.
     type: dict
     default: {}
   secrets:
@@ -97,6 +101,10 @@ seconds:
   description: What the whole build took.
   returned: when the build has ended
   type: float
+reason:
+  description: What a step itself said of the failure, with its remedy; empty where none did.
+  returned: when the build has failed
+  type: str
 log:
   description: The end of the build's log.
   returned: when the build has failed
@@ -115,6 +123,7 @@ ARGUMENTS = {
     "place": {"type": "path", "required": True},
     "dockerfile": {"type": "str", "default": "Dockerfile"},
     "args": {"type": "dict", "default": {}},
+    "labels": {"type": "dict", "default": {}},
     "secrets": {"type": "dict", "default": {}, "no_log": False},  # paths, and no contents
     "observe": {"type": "bool", "default": False},
     "offset": {"type": "int", "default": 0},
@@ -138,6 +147,7 @@ def main() -> None:
         command = [program, "build", "--network=host", "--progress=plain", "--tag", given["name"]]
         command += ["--file", str(Path(given["context"], given["dockerfile"]))]
         command += [f"--build-arg={name}={value}" for name, value in given["args"].items()]
+        command += [f"--label={name}={value}" for name, value in given["labels"].items()]
         command += [f"--secret=id={name},src={path}" for name, path in given["secrets"].items()]
         started = start(place, given["name"], [*command, given["context"]], {"DOCKER_BUILDKIT": "1"})
         module.exit_json(changed=True, started=started)

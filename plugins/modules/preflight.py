@@ -16,7 +16,7 @@ description:
     C(host or variable, what is wrong, remedy, name of the check).
   - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(groups), C(managers), C(names),
     C(network_mode), C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots), C(variable_names),
-    C(variable_values), C(nccl_env), C(files), C(ca_certificate) and C(bundle).
+    C(variable_values), C(nccl_env), C(files), C(ca_certificate), C(image_settings) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm),
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
@@ -44,8 +44,8 @@ options:
       - For stage V(inventory), files on the controller that variables name, as a mapping of variable name to path.
       - A path that is null or empty is not asked for. A relative path starts at the playbook's folder.
       - Where C(workspace_source) is given and missing, C(deepspeed_launch_script) below it is not complained about too.
-      - C(workspace_source), C(cluster_bundle) and those that end in C(_wheelhouse) have to be directories, everything
-        else regular files.
+      - C(workspace_source), C(cluster_bundle), C(training_image_context) and those that end in C(_wheelhouse) have to
+        be directories, everything else regular files.
       - Every file of C(cluster_bundle) is read, to compare it with its digest.
     type: dict
     default: {}

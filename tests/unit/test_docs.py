@@ -166,6 +166,7 @@ def test_journeys_say_something_of_every_role(document: str) -> None:
 )
 def test_every_check_is_explained_with_the_words_it_says(heading: str, checks: list[str]) -> None:
     sources = [*ROOT.glob("plugins/module_utils/_preflight_*.py"), *ROOT.glob("plugins/plugin_utils/versions/*.py")]
+    sources += ROOT.glob("plugins/plugin_utils/training_image/*.py")
     source = "".join(text(str(path.relative_to(ROOT))) for path in sources)
     source = re.sub(r'"\s*\n\s*f?"', "", source)
     source = re.sub(r"\{[^{}\n]*\}", "…", source)

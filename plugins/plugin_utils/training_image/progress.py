@@ -17,6 +17,7 @@ _HEAD = re.compile(r"\[([^\]]+)\] (RUN|COPY|ADD|FROM) (.*)")
 _DONE = re.compile(r"DONE ([\d.]+)s")
 _TITLE = re.compile(r"(?:--\S+ )*: '([^']+)'")
 _LOAD = re.compile(r"[\d.]+ +Downloading (?:\S*/)?(\S+) \(([\d.]+ [MG]B)\)")
+_REASON = re.compile(r"[\d.]+ (\S.*\bRemedy: .+)")
 _SMALL = 20.0
 """Megabytes: downloads below that are not worth a line."""
 _QUICK = 1.0
@@ -32,10 +33,14 @@ class Step:
 
 
 class BuildLog:
-    """Fed with pieces of the log, gives lines to print and keeps the steps that are done."""
+    """Fed with pieces of the log, gives lines to print and keeps the steps that are done.
+
+    ``reason`` is the last line of a step's own output that has a remedy, as our scripts print it before they fail.
+    """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
+        self.reason = ""
         self._titles: dict[str, str] = {}
         self._rest = ""
 
@@ -63,6 +68,9 @@ class BuildLog:
         return self._of_a_step(name, said) if name else ""
 
     def _of_a_step(self, name: str, said: str) -> str:
+        reason = _REASON.match(said)
+        if reason is not None:
+            self.reason = reason[1]
         done = _DONE.match(said)
         if done is not None:
             seconds = float(done[1])

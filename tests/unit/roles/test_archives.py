@@ -22,8 +22,8 @@ NAMES = [
     *("'", "\\", "end\\", "sub/-y", "a,b", "[.]", "&", "{{ x }}"),
 ]
 PACKED = [
-    pytest.param("workspace/tasks/converge.yml", "Pack the source, once", "workspace_source", id="workspace"),
-    pytest.param("training_image/tasks/build.yml", "Pack the wheels", "training_image_wheelhouse", id="wheels"),
+    pytest.param("workspace/tasks/converge.yml", "Pack the source, once", id="workspace"),
+    pytest.param("training_image/tasks/send.yml", "Pack the files", id="image"),
 ]
 
 
@@ -34,14 +34,14 @@ def find(tasks: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return arguments
 
 
-def pack(file: str, task: str, folder: str, place: Path, names: list[str]) -> list[str]:
+def pack(file: str, task: str, place: Path, names: list[str]) -> list[str]:
     """Run the task's own command line on files of these names; return those in the archive."""
     loader = DataLoader()
     archive = place / "archive.tar"
     variables = {
-        folder: str(place / "source"),
+        "workspace_source": str(place / "source"),
+        "_training_image_sent": {"folder": str(place / "source"), "names": names},
         "_workspace_manifest": dict.fromkeys(names, "x"),
-        "_training_image_wheels": names,
         "_workspace_archive": {"path": str(archive)},
         "_training_image_archive": {"path": str(archive)},
     }
@@ -62,18 +62,16 @@ def fill(place: Path, names: list[str]) -> None:
         path.write_text(name, encoding="utf-8")
 
 
-@pytest.mark.parametrize(("file", "task", "folder"), PACKED)
-def test_names_that_mean_something_to_tar_or_to_a_template(file: str, task: str, folder: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "task"), PACKED)
+def test_names_that_mean_something_to_tar_or_to_a_template(file: str, task: str, tmp_path: Path) -> None:
     fill(tmp_path, [*NAMES, "left out"])
-    assert pack(file, task, folder, tmp_path, NAMES) == NAMES
+    assert pack(file, task, tmp_path, NAMES) == NAMES
 
 
-@pytest.mark.parametrize(("file", "task", "folder"), PACKED)
-def test_nothing_is_an_empty_archive_and_not_the_whole_folder(
-    file: str, task: str, folder: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("file", "task"), PACKED)
+def test_nothing_is_an_empty_archive_and_not_the_whole_folder(file: str, task: str, tmp_path: Path) -> None:
     fill(tmp_path, ["left out"])
-    assert pack(file, task, folder, tmp_path, []) == []
+    assert pack(file, task, tmp_path, []) == []
 
 
 @example(["\\n", "\n", "\\\n"])
@@ -84,4 +82,4 @@ def test_any_name(tmp_path_factory: pytest.TempPathFactory, names: list[str]) ->
     place = tmp_path_factory.mktemp("any")
     (place / "source").mkdir()
     fill(place, wanted)
-    assert pack("workspace/tasks/converge.yml", "Pack the source, once", "workspace_source", place, wanted) == wanted
+    assert pack("workspace/tasks/converge.yml", "Pack the source, once", place, wanted) == wanted

@@ -93,7 +93,15 @@ def test_a_build_that_fails_returns_the_end_of_its_log(printed: list[str]) -> No
     text = HEAD + "#5 1.0 ERROR: No matching distribution found for torch\n#5 ERROR: exit code: 1\n"
     result = run(Builder([{"changed": True}, piece(text, running=False, rc=1)]))
     assert (result["failed"], result["msg"], result["log"]) == (True, "docker build ended with exit status 1.", text)
+    assert result["reason"] == ""
     assert printed[-1] == "lab1: Install PyTorch: failed"
+
+
+@pytest.mark.usefixtures("printed")
+def test_what_a_step_itself_said_is_the_reason() -> None:
+    text = HEAD + "#5 1.0 torch has no CUDA in it. Remedy: correct it.\n#5 ERROR: exit code: 1\n"
+    result = run(Builder([{"changed": True}, piece(text, running=False, rc=1)]))
+    assert result["reason"] == "torch has no CUDA in it. Remedy: correct it."
 
 
 def test_the_rest_of_a_long_log_is_read_after_the_end(printed: list[str]) -> None:

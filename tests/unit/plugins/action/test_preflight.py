@@ -25,7 +25,10 @@ from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.action import preflight
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import (
+    INVENTORY_CHECKS,
+    Inventory,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import DISTRIBUTIONS, Wanted
 from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
 
@@ -347,3 +350,19 @@ def test_the_documentation_names_every_check_and_default() -> None:
         "max_clock_offset": defaults.max_clock_offset,
     }
     assert wanted["distributions"]["default"] == {name: list(releases) for name, releases in DISTRIBUTIONS.items()}
+
+
+def test_settings_of_the_image_are_judged_with_the_file_that_one_of_them_names(tmp_path: Path) -> None:
+    (tmp_path / "r.txt").write_text("-r other.txt\n")
+    inventory = Inventory(
+        groups={"cluster": ["a", "b"]},
+        hosts={"a": {"training_image_pip_index": "nonsense"}, "b": {"training_image_pip_index": "nonsense"}},
+        defaults={"training_image_source": "build"},
+        files={"training_image_requirements": str(tmp_path / "r.txt")},
+        kind=preflight.kind,
+        text=preflight.text,
+        image=preflight.image_problems,
+    )
+    found = list(INVENTORY_CHECKS["image_settings"](inventory))
+    assert [problem.subject for problem in found] == ["training_image_requirements", "training_image_pip_index"]
+    assert all(problem.fatal and problem.remedy for problem in found)

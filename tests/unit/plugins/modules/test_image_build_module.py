@@ -39,7 +39,7 @@ def given(tmp_path: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("docker")
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = {"args": {"A": "one two"}, "secrets": {"network": "/root/network"}}
+    more = {"args": {"A": "one two"}, "labels": {"a.b": "c d"}, "secrets": {"network": "/root/network"}}
     assert run(capsys, given(tmp_path, **more))["changed"] is True
     look = given(tmp_path, observe=True)
     found = run(capsys, look)
@@ -56,7 +56,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
             "--file",
             f"{tmp_path}/context/Dockerfile",
         ),
-        *("--build-arg=A=one two", "--secret=id=network,src=/root/network", f"{tmp_path}/context", "BuildKit 1"),
+        *("--build-arg=A=one two", "--label=a.b=c d", "--secret=id=network,src=/root/network"),
+        *(f"{tmp_path}/context", "BuildKit 1"),
     ]
     assert (found["rc"], found["changed"]) == (0, False)
 

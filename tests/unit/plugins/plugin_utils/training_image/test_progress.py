@@ -114,3 +114,11 @@ def test_a_step_from_the_cache_has_no_seconds() -> None:
 )
 def test_titles(verb: str, rest: str, expected: str) -> None:
     assert title(verb, rest) == expected
+
+
+def test_what_a_step_says_of_its_failure_is_kept_and_not_the_command_that_could_say_it() -> None:
+    log = BuildLog()
+    log.feed("#9 [build 6/8] RUN : 'Compile DeepSpeed' && echo 'wrong. Remedy: none'\n#9 1.234 fine\n")
+    assert log.reason == ""
+    log.feed("#9 218.1 DeepSpeed is 0.18.2. Remedy: set it.\n#9 ERROR: process did not complete: exit code: 1\n")
+    assert log.reason == "DeepSpeed is 0.18.2. Remedy: set it."
