@@ -14,7 +14,7 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import content_of_image
 
 from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, told
-from tests.journey import NODES, Run, condition, inspect, node, on, playbook
+from tests.journey import NODES, Run, condition, from_archive, inspect, node, on, playbook, start, variables
 
 VARIABLES = yaml.safe_load((Path(__file__).parents[1] / "vars" / "variables.yml").read_text(encoding="utf-8"))
 SNAPSHOTS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots"
@@ -131,3 +131,12 @@ def test_an_image_that_somebody_else_gave_that_name_is_replaced() -> None:
     on("lab2", f"printf 'FROM scratch\\nLABEL mine=1\\n' | DOCKER_BUILDKIT=0 docker build -q -t {image} -")
     assert set(travelled(distribute(image, **VARIABLES).done(change=True))) == {"lab2", "lab3"}
     same_everywhere(image)
+
+
+def test_a_whole_cluster_of_three_engines_trains_and_a_second_run_changes_nothing() -> None:
+    asked = (*variables(**VARIABLES), *from_archive())
+    process = start("site", *asked)  # without an image that another scenario has left it builds one
+    output = process.communicate(timeout=2400)[0]
+    Run(process.returncode, output).done(change=True)
+    playbook("site", *asked).done(change=False)
+    playbook("verify", *asked).done(change=False)
