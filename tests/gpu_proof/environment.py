@@ -22,6 +22,8 @@ from tests.gpu_proof.paths import CACHE, COLLECTIONS, DIGITS, REQUIREMENTS, ROOT
 from tests.gpu_proof.requirements import wanted
 
 ENVIRONMENT = CACHE / "environment"
+SMI_FOLDERS = ("/usr/lib/nvidia/current", "/usr/local/nvidia/bin", "/opt/bin")
+"""As gpu_info looks for it."""
 _MADE_IN = 300
 _ASK = """
 import json, sys, sysconfig
@@ -76,7 +78,15 @@ def make(python: str, said: dict[str, object]) -> Path:
     if subprocess.run([str(program), "-c", "import sklearn"], capture_output=True, check=False, timeout=120).returncode:
         shutil.copytree(Path(__file__).parent / "stand_in", site, dirs_exist_ok=True)
         shutil.copy(DIGITS, site / "sklearn" / "datasets")
+    _nvidia_smi()
     return program
+
+
+def _nvidia_smi() -> None:
+    """Put nvidia-smi on the PATH of ranks, which has the environment's programs and the system's: it may be elsewhere."""
+    found = shutil.which("nvidia-smi", path=":".join([os.environ.get("PATH", ""), *SMI_FOLDERS]))
+    if found:
+        (ENVIRONMENT / "bin" / "nvidia-smi").symlink_to(found)
 
 
 def variables() -> dict[str, str]:

@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,23 @@ def inventory(accelerator: str) -> dict[str, Any]:
             "vars": {
                 "cluster_root": str(CLUSTER),
                 "cluster_accelerator": accelerator,
+                # the machine may have no other network
+                "cluster_underlay_subnet": "127.0.0.0/8",
                 "preflight_skip": list(LEFT_OUT),
                 "nvidia_driver_source": "keep",
                 "deepspeed_launch_runtime": "host",
                 "deepspeed_launch_path": str(ENVIRONMENT / "bin"),
                 "deepspeed_launch_logs_dir": str(CACHE / "logs"),
                 "deepspeed_launch_restarts": 0,
-                "deepspeed_launch_environment": {"TORCH_EXTENSIONS_DIR": str(EXTENSIONS)},
+                "deepspeed_launch_environment": {"TORCH_EXTENSIONS_DIR": str(EXTENSIONS), **handed_on(os.environ)},
             },
         }
     }
+
+
+def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what ranks need of the caller's environment: where the CUDA toolkit and the driver's libraries are."""
+    return {name: environment[name] for name in ("CUDA_HOME", "LD_LIBRARY_PATH") if environment.get(name)}
 
 
 def optimizer(fused: bool, **parameters: float) -> dict[str, Any]:

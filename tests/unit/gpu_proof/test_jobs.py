@@ -11,11 +11,12 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import read as read_model
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SMI_PLACES
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
 
 from tests.documents import ROOT, text
-from tests.gpu_proof import jobs, memory
+from tests.gpu_proof import environment, jobs, memory
 from tests.gpu_proof.parts import Failed, Skipped
 
 CASES = [*memory.cases(), *memory.cases(rehearsal=True)]
@@ -139,3 +140,11 @@ def test_who_is_not_root_is_root_in_a_namespace(tmp_path: Path, monkeypatch: pyt
     stand_in(tmp_path, 1)
     with pytest.raises(Skipped, match=r"^you are not root, and this machine allows no user namespaces"):
         jobs.as_root()
+
+
+def test_ranks_find_cuda_where_the_caller_does() -> None:
+    assert jobs.handed_on({"CUDA_HOME": "/opt/cuda", "LD_LIBRARY_PATH": "", "HF_TOKEN": "secret"}) == {"CUDA_HOME": "/opt/cuda"}
+
+
+def test_nvidia_smi_is_looked_for_where_gpu_info_looks() -> None:
+    assert [str(Path(place).parent) for place in SMI_PLACES] == list(environment.SMI_FOLDERS)
