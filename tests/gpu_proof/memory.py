@@ -38,7 +38,14 @@ SIZES = {
 VOCABULARY = 32_000
 REHEARSED = {"tiny": {"hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 4, "num_attention_heads": 4}}
 """For a rehearsal on a CPU."""
-WAYS = (("zero0", 0, ""), ("zero1", 1, ""), ("zero2", 2, ""), ("zero3", 3, ""), ("zero2_offload", 2, "optimizer"), ("zero3_offload", 3, "both"))
+WAYS = (
+    ("zero0", 0, ""),
+    ("zero1", 1, ""),
+    ("zero2", 2, ""),
+    ("zero3", 3, ""),
+    ("zero2_offload", 2, "optimizer"),
+    ("zero3_offload", 3, "both"),
+)
 
 
 @dataclass(frozen=True)

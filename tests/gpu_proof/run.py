@@ -34,7 +34,7 @@ def proof(accelerator: str, named: str | None) -> int:
     if accelerator == "cuda" and not said.get("cuda"):
         raise ProofError(
             f"{interpreter} has torch {said['torch']}, which is built without CUDA. "
-            "Remedy: make gpu-proof GPU_PYTHON=/path/to/python with a torch for GPUs, or ACCELERATOR=cpu for a rehearsal."
+            "Remedy: make gpu-proof GPU_PYTHON=/path/to/python with torch for GPUs, or ACCELERATOR=cpu for a rehearsal."
         )
     print(f"gpu-proof: torch {said['torch']}; making the environment", flush=True)
     environment.make(interpreter, said)
@@ -128,7 +128,7 @@ def _memory(case: memory.Case, accelerator: str, limit: float) -> dict[str, Any]
 
 def assemble(accelerator: str, held: Proof) -> dict[str, Any]:
     """Return the document that is kept."""
-    machine = next((result["found"] for result in held.results if result["name"] == "machine"), {})
+    machine: dict[str, Any] = next((result["found"] for result in held.results if result["name"] == "machine"), {})
     gpus = machine.get("gpus") or [{}]
     return {
         "schema": SCHEMA,
