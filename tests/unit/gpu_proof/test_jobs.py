@@ -108,6 +108,7 @@ def test_sizes_are_named_after_their_parameters() -> None:
 @pytest.mark.parametrize(("ratio", "word"), [(0.999, "under"), (1.0, "right"), (1.15, "right"), (1.151, "over")])
 def test_verdicts(ratio: float, word: str) -> None:
     assert memory.verdict(ratio) == word
+    assert memory.verdict(0.98, memory.LEAST_ON_CPU) == "right" and memory.verdict(0.97, memory.LEAST_ON_CPU) == "under"
 
 
 def test_a_row_keeps_what_was_predicted_and_measured() -> None:
