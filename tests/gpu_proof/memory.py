@@ -29,7 +29,7 @@ from tests.gpu_proof.parts import Failed
 MOST_OVER = 1.15
 """Predicted divided by measured: never below 1, and never above this."""
 LEAST_ON_CPU = 0.98
-"""A rehearsal counts scalars, and what Gloo's threads free, with the rest; on GPUs workspaces are far more than that."""
+"""A rehearsal counts scalars, and what Gloo's threads free, with the rest; on GPUs workspaces are far more."""
 
 SIZES = {
     "0.13B": {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12},
