@@ -42,6 +42,7 @@ _TRAINING = (LOSS, BACKWARD, REDUCTION)
 _GRADIENTS = (BACKWARD, REDUCTION)
 
 LARGEST = "largest layer gathered, and its gradient"
+CUBLAS = "cuBLAS workspaces"
 _ALLREDUCE = 500_000_000
 """Elements that stage 0 reduces at a time (MEMORY_OPT_ALLREDUCE_SIZE in runtime/engine.py)."""
 _CUBLAS = 2 * 32 * 1024**2
@@ -75,7 +76,7 @@ def parts(job: Job) -> Iterator[Part]:
     yield from _optimizer(job)
     yield from _activations(job)
     yield from _stage3_buffers(job) if job.stage == 3 else _buffers(job)
-    yield Part("buffers", "gpu", "cuBLAS workspaces", _CUBLAS, "2 threads x 32 MiB", _WORKSPACE)
+    yield Part("buffers", "gpu", CUBLAS, _CUBLAS, "2 threads x 32 MiB", _WORKSPACE)
     if job.optimizer_device != "none":
         yield from _offloaded_optimizer(job)
     if job.param_device != "none":

@@ -181,4 +181,6 @@ def _stage(value: Any) -> str:
 
 def test_parts_are_dataclasses_of_plain_values() -> None:
     for part in planned("zero3_offload", 10**10, 2, 4).parts:
-        assert all(isinstance(value, (str, int)) for value in dataclasses.asdict(part).values())
+        fields = dataclasses.asdict(part)
+        assert all(isinstance(value, str) for value in fields.pop("when"))
+        assert all(isinstance(value, (str, int)) for value in fields.values())

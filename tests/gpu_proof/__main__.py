@@ -28,7 +28,10 @@ def main() -> int:
     commands.add_parser("table", help="write the results into docs/gpu_hosts.md")
     asked = parser.parse_args()
     if sys.version_info < LEAST:
-        print(f"Python {sys.version.split()[0]} is too old: ansible-core needs 3.11. Remedy: use another.", file=sys.stderr)
+        print(
+            f"Python {sys.version.split()[0]} is too old: ansible-core needs 3.11. Remedy: use another.",
+            file=sys.stderr,
+        )
         return 1
     # this checkout's own modules, also where no Ansible is installed
     sys.path.insert(0, str(ROOT / "collections"))

@@ -24,14 +24,17 @@ PYTHON = str(ENVIRONMENT / "bin" / "python3")
 EXTENSIONS = CACHE / "extensions"
 
 
-def run(
-    command: Sequence[str], limit: float, *, extra: Mapping[str, str] | None = None, cwd: Path = JOB
-) -> str:
+def run(command: Sequence[str], limit: float, *, extra: Mapping[str, str] | None = None, cwd: Path = JOB) -> str:
     """Return what it printed. Raises Failed with the last line of that; ends all its processes at the limit."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=cwd,
-            env={**variables(), **(extra or {})}, start_new_session=True,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=cwd,
+            env={**variables(), **(extra or {})},
+            start_new_session=True,
         )
         try:
             code: int | None = process.wait(timeout=limit)
@@ -50,7 +53,9 @@ def run(
     return printed
 
 
-def python(script: str, arguments: Sequence[str], limit: float, extra: Mapping[str, str] | None = None) -> dict[str, Any]:
+def python(
+    script: str, arguments: Sequence[str], limit: float, extra: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Run a script of job/ with the proof's Python; return what it wrote to the file that is its last argument."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"

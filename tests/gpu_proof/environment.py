@@ -17,11 +17,14 @@ import subprocess
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 from tests.gpu_proof.paths import CACHE, COLLECTIONS, DIGITS, REQUIREMENTS, ROOT, WHEELS, ProofError
 from tests.gpu_proof.requirements import wanted
 
 ENVIRONMENT = CACHE / "environment"
+SMI_FOLDERS = ("/usr/lib/nvidia/current", "/usr/local/nvidia/bin", "/opt/bin")
+"""As gpu_info looks for it."""
 _MADE_IN = 300
 _ASK = """
 import json, sys, sysconfig
@@ -35,7 +38,7 @@ print(json.dumps(found))
 """
 
 
-def find_python(named: str | None = None) -> tuple[str, dict[str, object]]:
+def find_python(named: str | None = None) -> tuple[str, dict[str, Any]]:
     """Return a Python that has torch, and what it says. Raises ProofError."""
     candidates = [named] if named else [sys.executable, "python3", "/usr/bin/python3"]
     seen = []
@@ -52,20 +55,20 @@ def find_python(named: str | None = None) -> tuple[str, dict[str, object]]:
     raise ProofError(f"no Python with torch: {'; '.join(seen)}. Remedy: make gpu-proof GPU_PYTHON=/path/to/python")
 
 
-def make(python: str, said: dict[str, object]) -> Path:
+def make(python: str, said: dict[str, Any]) -> Path:
     """Make the environment anew; return its Python. Raises ProofError."""
     if not WHEELS.is_dir():
         raise ProofError(
             f"{WHEELS.relative_to(ROOT)} is missing. Remedy: make gpu-proof-wheels where a package index is reached, "
             "and bring the folder here."
         )
-    major, minor = said["python"]  # type: ignore[misc]
+    major, minor = said["python"]
     names = wanted(REQUIREMENTS.read_text(encoding="utf-8"), (major, minor))
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
     _run([python, "-m", "venv", "--without-pip", str(ENVIRONMENT)], "a virtual environment", _MADE_IN)
     program = ENVIRONMENT / "bin" / "python3"
     site = ENVIRONMENT / "lib" / f"python{major}.{minor}" / "site-packages"
-    beside = [path for path in said["paths"] if path.endswith(("site-packages", "dist-packages"))]  # type: ignore[attr-defined]
+    beside = [path for path in said["paths"] if path.endswith(("site-packages", "dist-packages"))]
     (site / "beside_torch.pth").write_text("".join(f"{path}\n" for path in beside), encoding="utf-8")
     (pip,) = WHEELS.glob("pip-*.whl")
     install = ["install", "--no-index", "--find-links", str(WHEELS), "--no-deps", "--no-cache-dir", "--quiet"]
@@ -76,7 +79,15 @@ def make(python: str, said: dict[str, object]) -> Path:
     if subprocess.run([str(program), "-c", "import sklearn"], capture_output=True, check=False, timeout=120).returncode:
         shutil.copytree(Path(__file__).parent / "stand_in", site, dirs_exist_ok=True)
         shutil.copy(DIGITS, site / "sklearn" / "datasets")
+    _nvidia_smi()
     return program
+
+
+def _nvidia_smi() -> None:
+    """Put nvidia-smi where ranks look: their PATH leads to the environment and to the system's folders only."""
+    found = shutil.which("nvidia-smi", path=":".join([os.environ.get("PATH", ""), *SMI_FOLDERS]))
+    if found:
+        (ENVIRONMENT / "bin" / "nvidia-smi").symlink_to(found)
 
 
 def variables() -> dict[str, str]:
@@ -99,7 +110,12 @@ def variables() -> dict[str, str]:
 def _run(command: list[str], what: str, limit: int) -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHON"))}
     done = subprocess.run(
-        command, env={**clean, "PIP_CONFIG_FILE": os.devnull}, text=True, capture_output=True, check=False, timeout=limit
+        command,
+        env={**clean, "PIP_CONFIG_FILE": os.devnull},
+        text=True,
+        capture_output=True,
+        check=False,
+        timeout=limit,
     )
     if done.returncode:
         raise ProofError(

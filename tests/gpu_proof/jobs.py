@@ -14,7 +14,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +49,23 @@ def inventory(accelerator: str) -> dict[str, Any]:
             "vars": {
                 "cluster_root": str(CLUSTER),
                 "cluster_accelerator": accelerator,
+                # the machine may have no other network
+                "cluster_underlay_subnet": "127.0.0.0/8",
                 "preflight_skip": list(LEFT_OUT),
                 "nvidia_driver_source": "keep",
                 "deepspeed_launch_runtime": "host",
                 "deepspeed_launch_path": str(ENVIRONMENT / "bin"),
                 "deepspeed_launch_logs_dir": str(CACHE / "logs"),
                 "deepspeed_launch_restarts": 0,
-                "deepspeed_launch_environment": {"TORCH_EXTENSIONS_DIR": str(EXTENSIONS)},
+                "deepspeed_launch_environment": {"TORCH_EXTENSIONS_DIR": str(EXTENSIONS), **handed_on(os.environ)},
             },
         }
     }
+
+
+def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what ranks need of the caller's environment: where the CUDA toolkit and the driver's libraries are."""
+    return {name: environment[name] for name in ("CUDA_HOME", "LD_LIBRARY_PATH") if environment.get(name)}
 
 
 def optimizer(fused: bool, **parameters: float) -> dict[str, Any]:
@@ -81,7 +88,9 @@ def transformer_config(stage: int, fused: bool, offload: bool) -> dict[str, Any]
     }
 
 
-def launch(name: str, script: Path, arguments: Sequence[str], config: dict[str, Any] | None, accelerator: str, limit: float) -> str:
+def launch(  # noqa: PLR0917 - a job is all of these
+    name: str, script: Path, arguments: Sequence[str], config: dict[str, Any] | None, accelerator: str, limit: float
+) -> str:
     """Launch one job and follow it to its end; return what the playbook printed. Raises Failed."""
     workspace = CLUSTER / "workspace"
     workspace.mkdir(parents=True, exist_ok=True)
@@ -98,11 +107,13 @@ def launch(name: str, script: Path, arguments: Sequence[str], config: dict[str, 
 def as_root() -> list[str]:
     """Return what a command begins with, as the roles write files that are root's: nothing for root itself.
 
-    Anyone else is root in a user namespace, where the files are still one's own. Raises Skipped where there is none.
+    Anyone else is root in a user namespace, where the files are still one's own; root's home, which roles look into, is
+    empty there if it cannot be read. Raises Skipped where there is no such namespace.
     """
     if os.geteuid() == 0:
         return []
-    command = ["unshare", "--map-root-user"]
+    inside = '[ -x /root ] || mount -t tmpfs none /root; exec "$@"'
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", inside, "sh"]
     program = shutil.which(command[0])
     if program is None or subprocess.run([*command, "true"], capture_output=True, check=False, timeout=30).returncode:
         raise Skipped("you are not root, and this machine allows no user namespaces (unshare --map-root-user)")
@@ -125,8 +136,12 @@ def job_variables(name: str, script: str, arguments: Sequence[str], config: dict
 
 def digits(accelerator: str, limit: float) -> dict[str, Any]:
     """Run examples/digits: 12 epochs to 95 %."""
-    config = {"train_micro_batch_size_per_gpu": 16, "gradient_accumulation_steps": 1, "steps_per_print": 1000,
-              "optimizer": optimizer(False, lr=2e-3, weight_decay=0.01)}
+    config = {
+        "train_micro_batch_size_per_gpu": 16,
+        "gradient_accumulation_steps": 1,
+        "steps_per_print": 1000,
+        "optimizer": optimizer(False, lr=2e-3, weight_decay=0.01),
+    }
     arguments = ["--epochs", "12", "--target", "0.95", "--checkpoints", ""]
     printed = launch("digits", ROOT / "examples" / "digits" / "train.py", arguments, config, accelerator, limit)
     return read_digits(printed)
@@ -159,7 +174,9 @@ def collective(accelerator: str, limit: float) -> dict[str, Any]:
     return found
 
 
-def _with_result(name: str, script: Path, config: dict[str, Any] | None, accelerator: str, limit: float) -> dict[str, Any]:
+def _with_result(
+    name: str, script: Path, config: dict[str, Any] | None, accelerator: str, limit: float
+) -> dict[str, Any]:
     result = CACHE / f"{name}.json"
     result.unlink(missing_ok=True)
     launch(name, script, ["--result", str(result)], config, accelerator, limit)

@@ -20,6 +20,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_gpus import Gpus
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory import Memory, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory_terms import CUBLAS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import read as read_model
 
 from tests.gpu_proof.commands import EXTENSIONS, python
@@ -27,6 +28,8 @@ from tests.gpu_proof.parts import Failed
 
 MOST_OVER = 1.15
 """Predicted divided by measured: never below 1, and never above this."""
+LEAST_ON_CPU = 0.98
+"""A rehearsal counts scalars, and what Gloo's threads free, with the rest; on GPUs workspaces are far more."""
 
 SIZES = {
     "0.13B": {"hidden_size": 768, "intermediate_size": 2048, "num_hidden_layers": 12, "num_attention_heads": 12},
@@ -38,7 +41,14 @@ SIZES = {
 VOCABULARY = 32_000
 REHEARSED = {"tiny": {"hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 4, "num_attention_heads": 4}}
 """For a rehearsal on a CPU."""
-WAYS = (("zero0", 0, ""), ("zero1", 1, ""), ("zero2", 2, ""), ("zero3", 3, ""), ("zero2_offload", 2, "optimizer"), ("zero3_offload", 3, "both"))
+WAYS = (
+    ("zero0", 0, ""),
+    ("zero1", 1, ""),
+    ("zero2", 2, ""),
+    ("zero3", 3, ""),
+    ("zero2_offload", 2, "optimizer"),
+    ("zero3_offload", 3, "both"),
+)
 
 
 @dataclass(frozen=True)
@@ -61,18 +71,19 @@ class Case:
 def cases(rehearsal: bool = False) -> Iterator[Case]:
     """Every size in every way; the smallest also with its activations kept, which shows what they take."""
     sizes = REHEARSED if rehearsal else SIZES
-    vocabulary, tokens = (1_024, 128) if rehearsal else (VOCABULARY, 2_048)
+    # the bucket is that of our presets
+    vocabulary, tokens, bucket = (1_024, 128, 500_000) if rehearsal else (VOCABULARY, 2_048, 200_000_000)
     for size, widths in sizes.items():
         shape = {**widths, "vocab_size": vocabulary}
         for way, stage, offload in WAYS:
-            yield Case(size, way, shape, config(stage, offload), tokens, True)
+            yield Case(size, way, shape, config(stage, offload, bucket), tokens, True)
         if size == next(iter(sizes)):
-            yield Case(size, "zero2, activations kept", shape, config(2, ""), tokens, False)
+            yield Case(size, "zero2, activations kept", shape, config(2, "", bucket), tokens, False)
 
 
-def config(stage: int, offload: str) -> dict[str, Any]:
-    """Return what DeepSpeed is given, with the bucket sizes of our presets."""
-    zero: dict[str, Any] = {"stage": stage, "reduce_bucket_size": 200_000_000, "allgather_bucket_size": 200_000_000}
+def config(stage: int, offload: str, bucket: int) -> dict[str, Any]:
+    """Return what DeepSpeed is given."""
+    zero: dict[str, Any] = {"stage": stage, "reduce_bucket_size": bucket, "allgather_bucket_size": bucket}
     zero["overlap_comm"] = stage == 3
     if offload:
         zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
@@ -89,8 +100,11 @@ def config(stage: int, offload: str) -> dict[str, Any]:
     }
 
 
-def predict(case: Case) -> tuple[int, Memory]:
-    """Return the plan's bytes on the GPU without its reserve, and the plan. Raises Failed where it does not count."""
+def predict(case: Case, accelerator: str = "cuda") -> tuple[int, Memory]:
+    """Return the plan's bytes on the GPU without its reserve, and the plan. Raises Failed where it does not count.
+
+    A CPU has no cuBLAS.
+    """
     given = {
         "model_type": "llama",
         **case.shape,
@@ -102,7 +116,8 @@ def predict(case: Case) -> tuple[int, Memory]:
     if model is None:
         raise Failed(f"{case.name}: the plan refuses the model: {problems[0].message}")
     memory = plan(case.config, model, Gpus(count=1), 1)
-    return memory.gpu - memory.of("gpu", "reserve"), memory
+    apart = 0 if accelerator == "cuda" else sum(part.bytes for part in memory.parts if part.name == CUBLAS)
+    return memory.gpu - memory.of("gpu", "reserve") - apart, memory
 
 
 def measure(case: Case, accelerator: str, limit: float) -> dict[str, Any]:
@@ -121,7 +136,7 @@ def environment(accelerator: str) -> dict[str, str]:
     return {**rank, **place, "DS_ACCELERATOR": accelerator, "TORCH_EXTENSIONS_DIR": str(EXTENSIONS)}
 
 
-def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int) -> dict[str, Any]:
+def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int, least: float = 1.0) -> dict[str, Any]:
     """Return what is kept of a case."""
     ratio = predicted / measured["allocated"]
     return {
@@ -132,7 +147,7 @@ def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int) -> d
         "measured": measured["allocated"],
         "phases": measured["phases"],
         "ratio": round(ratio, 3),
-        "verdict": verdict(ratio),
+        "verdict": verdict(ratio, least),
         "reserve": reserve,
         "reserved_by_torch": measured.get("reserved"),
         "outside_torch": measured.get("outside_torch"),
@@ -140,6 +155,6 @@ def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int) -> d
     }
 
 
-def verdict(ratio: float) -> str:
+def verdict(ratio: float, least: float = 1.0) -> str:
     """Judge predicted ÷ measured."""
-    return "under" if ratio < 1 else "over" if ratio > MOST_OVER else "right"
+    return "under" if ratio < least else "over" if ratio > MOST_OVER else "right"

@@ -9,7 +9,7 @@ Everything that NVML has a function for is compared. What a device does not supp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 MEBIBYTE = 1024**2
 HIDDEN = frozenset({"uuid", "address"})
@@ -35,17 +35,8 @@ _ARCHITECTURES = {
 _UNCORRECTED, _VOLATILE, _AGGREGATE = 1, 0, 1
 
 
-class Nvml(Protocol):
-    """Of nvidia-ml-py's module pynvml: functions raise NVMLError, with the reason as its value."""
-
-    NVMLError: type[Exception]
-    NVML_ERROR_NOT_SUPPORTED: int
-
-    def __getattr__(self, name: str) -> Any: ...
-
-
-def read(nvml: Nvml) -> dict[str, Any]:
-    """Return what NVML says, in the form of gpu_info. The library has been initialised."""
+def read(nvml: Any) -> dict[str, Any]:
+    """Return what NVML says, in the form of gpu_info. ``nvml`` is nvidia-ml-py's module pynvml, initialised."""
 
     def ask(name: str, *arguments: Any) -> Any:
         try:
@@ -121,5 +112,5 @@ def _row(name: str, ours: Any, theirs: Any, field: str = "") -> dict[str, Any]:
 
 def _address(found: str) -> str:
     """Return ``00000000:3B:00.0`` as sysfs has it, ``0000:3b:00.0``."""
-    domain, _, rest = found.lower().partition(":")
+    domain, dummy, rest = found.lower().partition(":")
     return f"{int(domain, 16):04x}:{rest}"

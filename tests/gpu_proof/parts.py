@@ -16,6 +16,9 @@ LIMIT = 1200.0
 _LEAST = 10.0
 """Seconds below which no part is begun."""
 
+NUMBERS = re.compile(r"GPU-[0-9a-f]{8}[0-9a-f-]*|\b\d{1,3}(?:\.\d{1,3}){3}\b")
+"""Identifiers of GPUs, and addresses."""
+
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
@@ -88,5 +91,6 @@ class Proof:
         for secret in sorted(self.secrets, key=len, reverse=True):
             if secret:
                 text = text.replace(secret, "…")
+        text = NUMBERS.sub("…", text)
         text = re.sub(r"(?<![\w.:/])/(?:[\w.+@~-]+/)+", "…/", text)
         return " ".join(text.split())[:500]

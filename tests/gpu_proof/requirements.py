@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Which lines of requirements.txt concern a release of Python. Both sides of the proof read them, so no library is used."""
+"""Which lines of requirements.txt concern a release of Python. Both sides of the proof read them, without a library."""
 
 from __future__ import annotations
 

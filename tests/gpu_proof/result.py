@@ -26,13 +26,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.gpu_proof.parts import FAILED, PASSED, SKIPPED
+from tests.gpu_proof.parts import FAILED, NUMBERS, PASSED, SKIPPED
 from tests.gpu_proof.paths import ProofError
 
 SCHEMA = 1
 _KEYS = {"schema", "date", "accelerator", "gpu", "collection", "seconds", "preflight_left_out", "parts"}
 _PART = {"name", "seconds", "state", "reason", "found"}
-_NAMES_A_MACHINE = re.compile(r"GPU-[0-9a-f]{8}|/(?:home|root|tmp|opt|srv|usr|work|var|etc)/|\b\d{1,3}(?:\.\d{1,3}){3}\b")
+_NAMES_A_MACHINE = re.compile(rf"{NUMBERS.pattern}|/(?:home|root|tmp|opt|srv|usr|work|var|etc)/")
 
 
 def file_name(gpu: str) -> str:
@@ -44,7 +44,9 @@ def check(document: Any, kept: bool = False) -> None:
     """Raise ProofError where it is not such a document, or names the machine. ``kept``: it is to lie under docs/."""
     problem = _problem(document, kept)
     if problem:
-        raise ProofError(f"the result of the proof {problem}. Remedy: run make gpu-proof again; edit no result by hand.")
+        raise ProofError(
+            f"the result of the proof {problem}. Remedy: run make gpu-proof again; edit no result by hand."
+        )
 
 
 def _problem(document: Any, kept: bool) -> str:
@@ -58,13 +60,17 @@ def _problem(document: Any, kept: bool) -> str:
         return f"is of a rehearsal on {document['accelerator']}, which proves nothing about GPUs"
     if not isinstance(document["parts"], list) or not document["parts"]:
         return "has no parts"
-    for part in document["parts"]:
-        if not isinstance(part, dict) or set(part) != _PART or part["state"] not in (PASSED, FAILED, SKIPPED):
-            return f"has a part that is none: {part}"
-        if (part["state"] == PASSED) != (part["reason"] == ""):
-            return f"says of {part['name']}: {part['state']}, with the reason {part['reason']!r}"
+    wrong = next(filter(None, map(_problem_of_part, document["parts"])), "")
     named = _NAMES_A_MACHINE.search(json.dumps(document))
-    return f"names the machine: {named.group(0)}" if named else ""
+    return wrong or (f"names the machine: {named[0]}" if named else "")
+
+
+def _problem_of_part(part: Any) -> str:
+    if not isinstance(part, dict) or set(part) != _PART or part["state"] not in (PASSED, FAILED, SKIPPED):
+        return f"has a part that is none: {part}"
+    if (part["state"] == PASSED) != (part["reason"] == ""):
+        return f"says of {part['name']}: {part['state']}, with the reason {part['reason']!r}"
+    return ""
 
 
 def read_all(folder: Path) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def proof(accelerator: str, named: str | None) -> int:
     if accelerator == "cuda" and not said.get("cuda"):
         raise ProofError(
             f"{interpreter} has torch {said['torch']}, which is built without CUDA. "
-            "Remedy: make gpu-proof GPU_PYTHON=/path/to/python with a torch for GPUs, or ACCELERATOR=cpu for a rehearsal."
+            "Remedy: make gpu-proof GPU_PYTHON=/path/to/python with torch for GPUs, or ACCELERATOR=cpu for a rehearsal."
         )
     print(f"gpu-proof: torch {said['torch']}; making the environment", flush=True)
     environment.make(interpreter, said)
@@ -119,16 +119,20 @@ def _compile(builder: str, accelerator: str, limit: float) -> dict[str, Any]:
 
 
 def _memory(case: memory.Case, accelerator: str, limit: float) -> dict[str, Any]:
-    predicted, planned = memory.predict(case)
-    found = memory.row(case, predicted, memory.measure(case, accelerator, limit), planned.of("gpu", "reserve"))
-    if found["verdict"] != "right":
+    predicted, planned = memory.predict(case, accelerator)
+    measured = memory.measure(case, accelerator, limit)
+    least = 1.0 if accelerator == "cuda" else memory.LEAST_ON_CPU
+    found = memory.row(case, predicted, measured, planned.of("gpu", "reserve"), least)
+    # on a CPU what is offloaded is counted with the rest
+    judged = accelerator == "cuda" or "offload" not in case.way
+    if judged and found["verdict"] != "right":
         raise Failed(f"the plan is {found['verdict']}: {found['ratio']} of what was measured", found)
     return found
 
 
 def assemble(accelerator: str, held: Proof) -> dict[str, Any]:
     """Return the document that is kept."""
-    machine = next((result["found"] for result in held.results if result["name"] == "machine"), {})
+    machine: dict[str, Any] = next((result["found"] for result in held.results if result["name"] == "machine"), {})
     gpus = machine.get("gpus") or [{}]
     return {
         "schema": SCHEMA,

@@ -25,15 +25,25 @@ def render(documents: Sequence[dict[str, Any]]) -> str:
 
 
 def _of(document: dict[str, Any]) -> Iterator[str]:
-    machine = next((part["found"] for part in document["parts"] if part["name"] == "machine"), {})
-    counts = [f"{sum(part['state'] == state for part in document['parts'])} {state}" for state in (PASSED, FAILED, SKIPPED)]
+    machine: dict[str, Any] = next((part["found"] for part in document["parts"] if part["name"] == "machine"), {})
+    counts = [
+        f"{sum(part['state'] == state for part in document['parts'])} {state}" for state in (PASSED, FAILED, SKIPPED)
+    ]
     versions = ", ".join(
         f"{name} {machine[key]}"
-        for name, key in (("torch", "torch"), ("CUDA", "cuda_of_torch"), ("DeepSpeed", "deepspeed"), ("NCCL", "nccl_of_torch"))
+        for name, key in (
+            ("torch", "torch"),
+            ("CUDA", "cuda_of_torch"),
+            ("DeepSpeed", "deepspeed"),
+            ("NCCL", "nccl_of_torch"),
+        )
         if machine.get(key)
     )
     count = len(machine.get("gpus", [])) or 1
-    yield f"**{document['gpu']}**, {count} of them, {document['date']}, {versions}: {', '.join(counts)} in {document['seconds']:.0f} s."
+    yield (
+        f"**{document['gpu']}**, {count} of them, {document['date']}, {versions}: "
+        f"{', '.join(counts)} in {document['seconds']:.0f} s."
+    )
     yield ""
     yield "| part | outcome |"
     yield "|---|---|"

@@ -53,9 +53,8 @@ def make() -> str:
         folder.rename(WHEELS)
     count = len(list(WHEELS.glob("*.whl")))
     pythons = " and ".join(f"{major}.{minor}" for major, minor in sorted({ours, OTHER_PYTHON}))
-    return (
-        f"{WHEELS.relative_to(ROOT)}: {count} wheels for Python {pythons}, {size / 1024**2:.1f} of {LIMIT // 1024**2} MiB"
-    )
+    sizes = f"{size / 1024**2:.1f} of {LIMIT // 1024**2} MiB"
+    return f"{WHEELS.relative_to(ROOT)}: {count} wheels for Python {pythons}, {sizes}"
 
 
 def judge_size(size: int) -> None:
@@ -75,11 +74,8 @@ def platforms(machine: str = "x86_64") -> list[str]:
 def _download(folder: Path, names: Iterable[str], python: tuple[int, int]) -> None:
     ready = [name for name in names if name.partition("==")[0] not in _SOURCES]
     version = ".".join(map(str, python))
-    _pip(
-        ["download", "--no-deps", "--only-binary=:all:", "--implementation", "cp", "--python-version", version]
-        + [*platforms(), "--dest", str(folder), *ready],
-        f"the wheels for Python {version}",
-    )
+    options = ["--no-deps", "--only-binary=:all:", "--implementation", "cp", "--python-version", version, *platforms()]
+    _pip(["download", *options, "--dest", str(folder), *ready], f"the wheels for Python {version}")
 
 
 def _build(folder: Path, names: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What a machine has, as torch and DeepSpeed see it. Names no host, no path and no serial number. Usage: machine.py RESULT."""
+"""What a machine has, as torch sees it. Names no host, no path and no serial number. Usage: machine.py RESULT."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def found() -> dict[str, object]:
     gpus = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
     version = torch.cuda.nccl.version() if gpus else None
     return {
-        "gpus": [{"name": gpu.name, "memory_bytes": gpu.total_memory, "sm": f"{gpu.major}.{gpu.minor}"} for gpu in gpus],
+        "gpus": [
+            {"name": gpu.name, "memory_bytes": gpu.total_memory, "sm": f"{gpu.major}.{gpu.minor}"} for gpu in gpus
+        ],
         "python": platform.python_version(),
         "torch": torch.__version__,
         "cuda_of_torch": torch.version.cuda,

@@ -54,15 +54,14 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
     generator = torch.Generator().manual_seed(7)
     tokens = torch.randint(shape.vocab_size, shape_of_batch, generator=generator).to(device)
     losses = []
-    for _ in range(STEPS):
-        for _ in range(engine.gradient_accumulation_steps()):
-            meter.enter("backward")
-            loss, logits = engine(tokens)
-            engine.backward(loss)
-            losses.append(float(loss.detach()))
-            del loss, logits
-            meter.enter("step")
-            engine.step()
+    for dummy in range(STEPS * engine.gradient_accumulation_steps()):
+        meter.enter("backward")
+        loss, logits = engine(tokens)
+        engine.backward(loss)
+        losses.append(float(loss.detach()))
+        del loss, logits
+        meter.enter("step")
+        engine.step()
     meter.enter("end")
     return losses
 
@@ -84,8 +83,8 @@ class GpuMeter:
 class CpuMeter:
     """When each phase began, to divide what the profiler saw.
 
-    It does not see what Gloo's threads free, such as the weights that stage 3 sends round while the model is divided: so
-    training begins with what the tensors hold that are there.
+    It does not see what Gloo's threads free, such as the weights that stage 3 sends round while the model is divided.
+    So training begins with what the tensors hold that are there.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class Shape:
     vocab_size: int
 
 
-class Norm(torch.nn.Module):
+class Norm(torch.nn.Module):  # type: ignore[misc]  # torch is not where types are checked
     """RMSNorm, torch's own operator: in bf16 it keeps its input and one number a token."""
 
     def __init__(self, width: int) -> None:
@@ -38,7 +38,7 @@ class Norm(torch.nn.Module):
         return functional.rms_norm(rows, self.weight.shape, self.weight, 1e-5)
 
 
-class Layer(torch.nn.Module):
+class Layer(torch.nn.Module):  # type: ignore[misc]  # torch is not where types are checked
     """One decoder layer."""
 
     def __init__(self, shape: Shape) -> None:
@@ -61,7 +61,7 @@ class Layer(torch.nn.Module):
         return rows + self.down(functional.silu(self.gate(inner)) * self.up(inner))
 
 
-class Decoder(torch.nn.Module):
+class Decoder(torch.nn.Module):  # type: ignore[misc]  # torch is not where types are checked
     """The model; called with tokens it returns the loss of predicting each from those before it, and the logits.
 
     As with transformers a caller holds the logits, in 16 bit, until it drops both.

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Compile one of DeepSpeed's operators in an empty folder, and say how long it took. Usage: operators.py BUILDER RESULT."""
+"""Compile one of DeepSpeed's operators, and say how long it took. Usage: operators.py BUILDER RESULT."""
 
 from __future__ import annotations
 

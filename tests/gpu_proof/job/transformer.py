@@ -52,7 +52,7 @@ def main() -> int:
     if dist.get_rank() == 0:
         optimizer = engine.optimizer
         found = {
-            "losses": [losses[0], losses[-1]],
+            "losses": [round(losses[0], 4), round(losses[-1], 4)],
             "ranks": dist.get_world_size(),
             "backend": dist.get_backend(),
             "device": str(engine.device).partition(":")[0],

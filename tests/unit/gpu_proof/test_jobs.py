@@ -11,18 +11,21 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import read as read_model
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SMI_PLACES
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
 
 from tests.documents import ROOT, text
-from tests.gpu_proof import jobs, memory
+from tests.gpu_proof import environment, jobs, memory
 from tests.gpu_proof.parts import Failed, Skipped
 
 CASES = [*memory.cases(), *memory.cases(rehearsal=True)]
 
 
 def options() -> set[str]:
-    found = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"))
+    found = (
+        yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "roles").glob("*/meta/argument_specs.yml")
+    )
     return {name for specs in found for spec in specs["argument_specs"].values() for name in spec.get("options", {})}
 
 
@@ -33,8 +36,12 @@ def test_the_roles_know_its_variables(accelerator: str) -> None:
     given.update(jobs.job_variables("x", "x.py", [], None))
     assert set(given) - options() == set()
     assert set(jobs.LEFT_OUT) <= {*FACT_CHECKS, *INVENTORY_CHECKS}
-    tags = {word.strip() for line in text("playbooks/site.yml").splitlines() if "tags:" in line
-            for word in line.partition("[")[2].partition("]")[0].split(",")}
+    tags = {
+        word.strip()
+        for line in text("playbooks/site.yml").splitlines()
+        if "tags:" in line
+        for word in line.partition("[")[2].partition("]")[0].split(",")
+    }
     assert set(jobs.TAGS.split(",")) <= tags
 
 
@@ -101,6 +108,7 @@ def test_sizes_are_named_after_their_parameters() -> None:
 @pytest.mark.parametrize(("ratio", "word"), [(0.999, "under"), (1.0, "right"), (1.15, "right"), (1.151, "over")])
 def test_verdicts(ratio: float, word: str) -> None:
     assert memory.verdict(ratio) == word
+    assert memory.verdict(0.98, memory.LEAST_ON_CPU) == "right" and memory.verdict(0.97, memory.LEAST_ON_CPU) == "under"
 
 
 def test_a_row_keeps_what_was_predicted_and_measured() -> None:
@@ -135,7 +143,17 @@ def test_who_is_not_root_is_root_in_a_namespace(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     stand_in(tmp_path, 0)
-    assert jobs.as_root() == ["unshare", "--map-root-user"]
+    assert jobs.as_root()[:2] == ["unshare", "--map-root-user"]
     stand_in(tmp_path, 1)
     with pytest.raises(Skipped, match=r"^you are not root, and this machine allows no user namespaces"):
         jobs.as_root()
+
+
+def test_ranks_find_cuda_where_the_caller_does() -> None:
+    assert jobs.handed_on({"CUDA_HOME": "/opt/cuda", "LD_LIBRARY_PATH": "", "HF_TOKEN": "secret"}) == {
+        "CUDA_HOME": "/opt/cuda"
+    }
+
+
+def test_nvidia_smi_is_looked_for_where_gpu_info_looks() -> None:
+    assert [str(Path(place).parent) for place in SMI_PLACES] == list(environment.SMI_FOLDERS)

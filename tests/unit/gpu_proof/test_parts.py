@@ -87,6 +87,8 @@ def test_a_later_part_may_ask_how_an_earlier_one_ended() -> None:
     [
         ("no file /home/ann/src/x.py on gpu7.example.com", "no file …/x.py on …"),
         ("see https://example.com/a/b", "see https://example.com/a/b"),
+        ("10.1.0.11 refused GPU-11111111-2222-3333", "… refused …"),
+        ("driver 580.159.04, torch 2.11.0", "driver 580.159.04, torch 2.11.0"),
         ("a\n  b", "a b"),
         ("x" * 600, "x" * 500),
     ],

@@ -36,7 +36,13 @@ DOCUMENT: dict[str, Any] = {
         part("compile FusedAdamBuilder", {"seconds": 61.5}),
         part(
             "job collective",
-            {"sum_is_right": True, "ranks": 2, "backend": "nccl", "nccl_loaded": ["libnccl.so.2"], "nccl_of_torch": "2.28.9"},
+            {
+                "sum_is_right": True,
+                "ranks": 2,
+                "backend": "nccl",
+                "nccl_loaded": ["libnccl.so.2"],
+                "nccl_of_torch": "2.28.9",
+            },
         ),
         part("job digits", {"losses": [0.9, 0.1]}),
         part("job transformer zero3", {}, "failed", "a | b"),
@@ -49,7 +55,8 @@ DOCUMENT: dict[str, Any] = {
 
 def test_the_table() -> None:
     assert table.render([DOCUMENT]).splitlines() == [
-        "**NVIDIA Example 80GB**, 2 of them, 2026-11-23, torch 2.11.0, CUDA 13.0: 6 passed, 2 failed, 1 skipped in 700 s.",
+        "**NVIDIA Example 80GB**, 2 of them, 2026-11-23, torch 2.11.0, CUDA 13.0: "
+        "6 passed, 2 failed, 1 skipped in 700 s.",
         "",
         "| part | outcome |",
         "|---|---|",
@@ -76,11 +83,15 @@ def test_without_a_result_the_table_says_so() -> None:
 
 def test_the_page_agrees_with_the_results() -> None:
     """Remedy where this fails: make gpu-proof-table."""
-    assert table.replaced(PAGE.read_text(encoding="utf-8"), table.render(read_all(KEPT))) == PAGE.read_text(encoding="utf-8")
+    assert table.replaced(PAGE.read_text(encoding="utf-8"), table.render(read_all(KEPT))) == PAGE.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_page_without_its_markers() -> None:
-    assert table.replaced(f"a\n{table.BEGIN}\nold\n{table.END}\nb\n", "new") == f"a\n{table.BEGIN}\nnew\n{table.END}\nb\n"
+    assert (
+        table.replaced(f"a\n{table.BEGIN}\nold\n{table.END}\nb\n", "new") == f"a\n{table.BEGIN}\nnew\n{table.END}\nb\n"
+    )
     for page, missing in (("a\n", table.BEGIN), (f"{table.BEGIN}\n", table.END)):
         with pytest.raises(ProofError) as caught:
             table.replaced(page, "new")
