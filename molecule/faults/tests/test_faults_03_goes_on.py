@@ -135,7 +135,7 @@ def on_a_terminal(until: str, *arguments: str) -> tuple[int, str]:
         stderr=theirs,
     )
     os.close(theirs)
-    printed, pressed, deadline = b"", False, time.monotonic() + 180
+    printed, pressed, deadline = b"", False, time.monotonic() + 600  # on a busy machine
     try:
         while select.select([ours], [], [], max(0.0, deadline - time.monotonic()))[0]:
             printed += os.read(ours, 65536)
