@@ -1,0 +1,14 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What a plan compares, the role has node_facts look for: a package it does not know would be missing at every run."""
+
+from __future__ import annotations
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import PACKAGES
+
+from tests.role_values import load
+
+
+def test_docker() -> None:
+    assert set(load("docker/vars/main.yml")["_docker_packages"]) == set(PACKAGES)
