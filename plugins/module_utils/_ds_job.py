@@ -52,6 +52,8 @@ class Job:
     overlap: bool
     sub_group: int
     live: int
+    prefetch: int
+    """Elements of the weights that stage 3 gathers ahead."""
     top_share: float
     """ZenFlow's share of parameters that update on the GPU."""
     secondary: int
@@ -139,6 +141,7 @@ def job(config: dict[str, Any], model: Model, gpus_per_host: int | None, world_s
         bucket=_bucket(zero, model),
         overlap=zero.get("overlap_comm") is True,
         sub_group=_number(zero, "sub_group_size", 10**9),
+        prefetch=_prefetch(zero, model),
         live=_number(zero, "stage3_max_live_parameters", 10**9),
         top_share=_ratio(zenflow.get("topk_ratio"), 0.1) if zenflow and zenflow.get("offload") is not True else 0.0,
         secondary=max(0, _number(zero, "zero_hpz_partition_size", 1)) if stage == 3 else 0,
@@ -198,6 +201,12 @@ def _bucket(zero: dict[str, Any], model: Model) -> int:
     if zero.get("reduce_bucket_size") == AUTO:
         return model.hidden**2  # what transformers and accelerate fill in
     return _number(zero, "reduce_bucket_size", 500_000_000)
+
+
+def _prefetch(zero: dict[str, Any], model: Model) -> int:
+    if zero.get("stage3_prefetch_bucket_size") == AUTO:
+        return model.hidden**2 * 9 // 10
+    return _number(zero, "stage3_prefetch_bucket_size", 50_000_000)
 
 
 def _device(block: dict[str, Any], nvme: str = "nvme") -> str:

@@ -261,6 +261,9 @@ def _stage3_buffers(job: Job) -> Iterator[Part]:
     live = 0 if alone else max(0, min(job.live, job.parameters) - largest)
     source = "DeepSpeed, runtime/zero/partitioned_param_coordinator.py: stage3_max_live_parameters"
     yield _gpu("buffers", "further live parameters", job.weight, live, source, when=_TRAINING)
+    if job.ranks > 1:
+        source, elements = "DeepSpeed, runtime/zero/partition_parameters.py", min(job.prefetch, job.parameters)
+        yield _gpu("buffers", "gathered weights, until they are copied", job.weight, elements, source, when=_TRAINING)
     yield _gpu("buffers", "reduce bucket", job.gradient, job.bucket, _STAGE3)
     elements = min(job.bucket, job.trainable)
     source = "DeepSpeed, runtime/comm/coalesced_collectives.py"

@@ -83,27 +83,27 @@ class GpuMeter:
 class CpuMeter:
     """When each phase began, to divide what the profiler saw.
 
-    It does not see what Gloo's threads free, such as the weights that stage 3 sends round while the model is divided.
-    So training begins with what the tensors hold that are there.
+    It does not see what Gloo's threads free, such as weights and gradients that stage 3 sends round. So each phase of
+    training begins with what the tensors hold that are there: no graph holds others then.
     """
 
     def __init__(self) -> None:
-        self.entered = [(0, "start")]
-        self.held = 0
+        self.entered: list[tuple[int, str, int | None]] = [(0, "start", None)]
 
     def enter(self, phase: str) -> None:
-        if len(self.entered) == 1:
-            self.held = live_tensors()
-        self.entered.append((time.time_ns(), phase))
+        held = live_tensors() if phase in ("backward", "step") else None
+        self.entered.append((time.time_ns(), phase, held))
 
     def divide(self, events: list[Any]) -> dict[str, int]:
         most, now, entered = dict.fromkeys(PHASES, 0), 0, list(self.entered)
         for event in sorted((item for item in events if item.name() == "[memory]"), key=lambda item: item.start_ns()):
             while len(entered) > 1 and entered[1][0] <= event.start_ns():
-                if entered.pop(0)[1] == "start":
-                    now = self.held
+                del entered[0]
+                held = entered[0][2]
+                now = now if held is None else held
             now += event.nbytes()
-            most[entered[0][1]] = max(most[entered[0][1]], now)
+            phase = entered[0][1]
+            most[phase] = max(most[phase], now)
         return most
 
 

@@ -285,13 +285,15 @@ def test_stage_3() -> None:
         "moments": 2 * 10**9,
         "largest layer gathered, and its gradient": 4 * 10**6,
         "further live parameters": 2 * 9 * 10**6,
+        "gathered weights, until they are copied": 2 * 5 * 10**7,
         "reduce bucket": 2 * 10**6,
         "a bucket's copy while it is reduced": 2 * 10**6,
         **ALWAYS,
     }
     assert sizes(planned(zero(3)), "host") == {}
     # a single rank has all of its weights where they are
-    assert "further live parameters" not in sizes(planned(zero(3), world_size=1), "gpu")
+    alone = sizes(planned(zero(3), world_size=1), "gpu")
+    assert not {"further live parameters", "gathered weights, until they are copied"} & set(alone)
     offload = {"device": "cpu", "pin_memory": False}
     assert "further live parameters" in sizes(planned(zero(3, offload_param=offload), world_size=1), "gpu")
 
@@ -347,6 +349,7 @@ def test_stage_3_with_offload() -> None:
     assert set(sizes(planned(config), "gpu")) == {
         "largest layer gathered, and its gradient",
         "further live parameters",
+        "gathered weights, until they are copied",
         "reduce bucket",
         "a bucket's copy while it is reduced",
         "gradients on their way to the CPU",
@@ -451,6 +454,8 @@ def test_lora() -> None:
 def test_auto_buckets_are_those_of_the_integration() -> None:
     memory = planned(zero(3, reduce_bucket_size="auto"))
     assert sizes(memory, "gpu")["reduce bucket"] == 2 * 1000**2
+    memory = planned(zero(3, stage3_prefetch_bucket_size="auto"))
+    assert sizes(memory, "gpu")["gathered weights, until they are copied"] == 2 * 900_000
 
 
 @pytest.mark.parametrize(
