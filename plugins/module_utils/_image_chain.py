@@ -81,7 +81,7 @@ def plan(
         return {"problems": [problem], "order": [], "parts": {}}
     sizes = layer_sizes(len(layers), found["history"])
     best = {name: shared(layers, looks[name]["images"]) for name in others}
-    have = {name: count for name, (count, _) in best.items()}
+    have = {name: found[0] for name, found in best.items()}
     # Sorted by what they have; equal ones stay in the order of the inventory.
     order = sorted(others, key=lambda name: have[name])
     common = {"image": image, "content": found["content"], "os": found["os"], "architecture": found["architecture"]}

@@ -153,10 +153,10 @@ notes:
   - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - A file with comments (hjson, which DeepSpeed reads) is understood; when it is written anew its comments are lost, so
     a copy is kept beside it.
-  - The memory plan is arithmetic from published formulas and DeepSpeed's source. What it was compared with on GPUs is in
-    C(docs/gpu_hosts.md).
-  - Values of C(comet.api_key) and of keys named C(token), C(secret), C(password) or C(…_token) and so on are masked in
-    all output.
+  - The memory plan is arithmetic from published formulas and DeepSpeed's source. What it was compared with on GPUs is
+    in C(docs/gpu_hosts.md).
+  - Values of C(comet.api_key) and of keys named C(token), C(secret), C(password) or C(…_token) and so on are masked
+    in all output.
 seealso:
   - module: swarmspeed.cluster.hostfile
   - name: DeepSpeed configuration JSON

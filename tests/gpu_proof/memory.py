@@ -71,13 +71,14 @@ class Case:
 def cases(rehearsal: bool = False) -> Iterator[Case]:
     """Every size in every way; the smallest also with its activations kept, which shows what they take."""
     sizes = REHEARSED if rehearsal else SIZES
+    smallest = next(iter(sizes), "")
     # the bucket is that of our presets
     vocabulary, tokens, bucket = (1_024, 128, 500_000) if rehearsal else (VOCABULARY, 2_048, 200_000_000)
     for size, widths in sizes.items():
         shape = {**widths, "vocab_size": vocabulary}
         for way, stage, offload in WAYS:
             yield Case(size, way, shape, config(stage, offload, bucket), tokens, True)
-        if size == next(iter(sizes)):
+        if size == smallest:
             yield Case(size, "zero2, activations kept", shape, config(2, "", bucket), tokens, False)
 
 

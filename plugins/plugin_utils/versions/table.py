@@ -199,7 +199,9 @@ def _value(kind: Any, where: str, value: Any) -> Any:
         return tuple(_value("str", f"{where}[{number}]", part) for number, part in enumerate(value))
     if kind == "Mapping[str, str]" and isinstance(value, Mapping):
         return {_value("str", where, name): _value("str", f"{where}.{name}", part) for name, part in value.items()}
-    if (kind == "str" and isinstance(value, str)) or (kind == "int" and type(value) is int):
+    if (kind == "str" and isinstance(value, str)) or (
+        kind == "int" and isinstance(value, int) and not isinstance(value, bool)
+    ):
         return value
     raise TableError(f"{where}: {value!r} is not of the type {kind}.")
 

@@ -45,7 +45,7 @@ class Layer(torch.nn.Module):  # type: ignore[misc]  # torch is not where types 
         super().__init__()
         width, self.heads = shape.hidden_size, shape.num_attention_heads
         self.before_attention, self.before_mlp = Norm(width), Norm(width)
-        self.query, self.key, self.value, self.out = (torch.nn.Linear(width, width, bias=False) for _ in range(4))
+        self.query, self.key, self.value, self.out = (torch.nn.Linear(width, width, bias=False) for dummy in range(4))
         self.gate = torch.nn.Linear(width, shape.intermediate_size, bias=False)
         self.up = torch.nn.Linear(width, shape.intermediate_size, bias=False)
         self.down = torch.nn.Linear(shape.intermediate_size, width, bias=False)
@@ -71,7 +71,7 @@ class Decoder(torch.nn.Module):  # type: ignore[misc]  # torch is not where type
         super().__init__()
         self.recompute = recompute
         self.embedding = torch.nn.Embedding(shape.vocab_size, shape.hidden_size)
-        self.layers = torch.nn.ModuleList(Layer(shape) for _ in range(shape.num_hidden_layers))
+        self.layers = torch.nn.ModuleList(Layer(shape) for dummy in range(shape.num_hidden_layers))
         self.norm = Norm(shape.hidden_size)
         self.head = torch.nn.Linear(shape.hidden_size, shape.vocab_size, bias=False)
 
