@@ -41,7 +41,8 @@ def proof(accelerator: str, named: str | None) -> int:
     for folder in (EXTENSIONS, jobs.CLUSTER, CACHE / "logs"):
         shutil.rmtree(folder, ignore_errors=True)
     rehearsal = accelerator != "cuda"
-    held = Proof(secrets=(socket.gethostname(), str(ROOT), str(Path.home()), os.environ.get("USER", "")))
+    user = os.environ.get("USER", "")
+    held = Proof(secrets=(socket.gethostname(), str(ROOT), str(Path.home()), "" if user == "root" else user))
     held.limit = held.limit * (_REHEARSAL if rehearsal else 1) - (time.monotonic() - began)
     for result in held.run(parts(accelerator, held)):
         print(f"gpu-proof: {result['name']}: {result['state']}, {result['seconds']} s. {result['reason']}", flush=True)
@@ -147,11 +148,17 @@ def assemble(accelerator: str, held: Proof) -> dict[str, Any]:
 
 
 def keep(document: dict[str, Any], rehearsal: bool) -> Path:
-    """Write it: of a GPU beside the documentation, of a rehearsal where nothing is kept."""
-    check(document)
-    path = CACHE / "rehearsal.json" if rehearsal else KEPT / file_name(document["gpu"])
+    """Write it, of a GPU also beside the documentation where it is fit for that; a rehearsal is not kept."""
+    text = json.dumps(document, indent=1) + "\n"
+    first = CACHE / ("rehearsal.json" if rehearsal else "result.json")
+    first.parent.mkdir(parents=True, exist_ok=True)
+    first.write_text(text, encoding="utf-8")
+    check(document, kept=not rehearsal)
+    if rehearsal:
+        return first
+    path = KEPT / file_name(document["gpu"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, sort_keys=False) + "\n", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 

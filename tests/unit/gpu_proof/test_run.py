@@ -1,0 +1,91 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The parts of a whole proof, and where its result is written. Nothing is run here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gpu_proof import memory, run
+from tests.gpu_proof.parts import Proof, Skipped
+from tests.gpu_proof.paths import ProofError
+
+PART = {
+    "name": "machine",
+    "seconds": 1.0,
+    "state": "passed",
+    "reason": "",
+    "found": {"gpus": [{"name": "Example 80GB"}]},
+}
+
+
+def held(*compiled: str) -> Proof:
+    results = [{**PART, "name": f"compile {builder}"} for builder in compiled]
+    return Proof(results=results, began=0.0)
+
+
+def test_the_parts_in_order() -> None:
+    names = [part.name for part in run.parts("cuda", held())]
+    assert names[:6] == [
+        "machine",
+        "gpu_info",
+        "compile FusedAdamBuilder",
+        "compile CPUAdamBuilder",
+        "job collective",
+        "job digits",
+    ]
+    assert names[6:11] == [*(f"job transformer zero{stage}" for stage in range(4)), "job transformer zero2 offload"]
+    assert names[11:] == [f"memory {case.name}" for case in memory.cases()]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "without"),
+    [
+        ((), lambda name: name.startswith("memory") or name.endswith("offload")),
+        (("FusedAdamBuilder",), lambda name: name.endswith("offload")),
+    ],
+)
+def test_what_needs_a_compiled_optimizer_is_skipped_without(compiled: tuple[str, ...], without: Any) -> None:
+    chosen = [part for part in run.parts("cuda", held(*compiled)) if without(part.name)]
+    assert len(chosen) >= 9
+    for part in chosen:
+        with pytest.raises(Skipped, match="not compiled"):
+            part.run(1.0)
+
+
+def test_gpu_info_is_not_asked_in_a_rehearsal() -> None:
+    part = next(part for part in run.parts("cpu", held()) if part.name == "gpu_info")
+    with pytest.raises(Skipped, match="a rehearsal has no GPU to ask"):
+        part.run(1.0)
+
+
+def document(accelerator: str) -> dict[str, Any]:
+    proof = held()
+    proof.results = [PART]
+    return run.assemble(accelerator, proof)
+
+
+def test_a_result_is_kept_and_a_rehearsal_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(run, "KEPT", tmp_path / "kept")
+    assert run.keep(document("cpu"), rehearsal=True) == tmp_path / "cache/rehearsal.json"
+    assert not (tmp_path / "kept").exists()
+    path = run.keep(document("cuda"), rehearsal=False)
+    assert path == tmp_path / "kept/example_80gb.json"
+    assert json.loads(path.read_text(encoding="utf-8"))["gpu"] == "Example 80GB"
+
+
+def test_a_result_that_names_the_machine_is_not_kept_and_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(run, "KEPT", tmp_path / "kept")
+    with pytest.raises(ProofError):
+        run.keep({**document("cuda"), "gpu": "at /home/ann/gpu"}, rehearsal=False)
+    assert not (tmp_path / "kept").exists() and (tmp_path / "cache/result.json").exists()
