@@ -169,7 +169,11 @@ BARE = {
     ("source", "codename", "packages"),
     [
         ("distribution", "bookworm", ["python3-docker", "python3-requests", "docker.io", "iptables"]),
-        ("distribution", "trixie", ["python3-docker", "python3-requests", "docker.io", "docker-cli", "iptables"]),
+        (
+            "distribution",
+            "trixie",
+            ["python3-docker", "python3-requests", "docker.io", "docker-cli", "docker-buildx", "iptables"],
+        ),
         ("keep", "bookworm", ["python3-docker", "python3-requests"]),
     ],
 )
