@@ -88,8 +88,9 @@ def page(table: Table) -> str:
 
 
 _NVCC = """\
-"base image": the package index has no nvcc for CUDA 12 (its nvidia-cuda-nvcc-cu12 holds ptxas alone), so DeepSpeed's
-CUDA operators are built only where `training_image_base` brings a compiler.
+"base image": the package index has no nvcc for CUDA 12 (its nvidia-cuda-nvcc-cu12 holds ptxas alone), so the image is
+built in NVIDIA's `nvidia/cuda:…-devel-ubuntu24.04` of that release, and begins with the `-base-` image beside it,
+unless `training_image_base` names another. Only the rows with a `cuda-toolkit` have been built here.
 """
 
 _DRIVERS = """\

@@ -40,8 +40,8 @@ def notes_on(chosen: Candidate, hosts: Sequence[Host], asked: Asked, table: Tabl
         )
     if chosen.row and not chosen.toolkit and not asked.base:
         yield (
-            f"No Python package brings nvcc for CUDA {chosen.cuda}: DeepSpeed's CUDA operators are built where "
-            f"training_image_base has it, such as {chosen.row.base}."
+            f"No Python package brings nvcc for CUDA {chosen.cuda}: the image is built in {chosen.row.base}, "
+            "and begins with the -base- image of the same name."
         )
     ended: dict[tuple[str, str, int | None], list[str]] = {}
     for host in hosts:

@@ -98,8 +98,8 @@ def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_told() -> None:
     assert found.notes == (
         "The training image gets torch==2.10.0 from the ordinary package index, CUDA 12.8, as the driver of kept is "
         "older than 580, which CUDA 13.0 needs (nvidia_driver_branch: 580 changes that).",
-        "No Python package brings nvcc for CUDA 12.8: DeepSpeed's CUDA operators are built where training_image_base "
-        "has it, such as nvidia/cuda:12.8.1-devel-ubuntu24.04.",
+        "No Python package brings nvcc for CUDA 12.8: the image is built in nvidia/cuda:12.8.1-devel-ubuntu24.04, "
+        "and begins with the -base- image of the same name.",
     )
     assert len(chosen(OLD_DRIVER, base="nvidia/cuda:12.8.1-devel-ubuntu24.04").notes) == 1
 
