@@ -86,7 +86,7 @@ def image_of(run: Run) -> str:
 @pytest.fixture(scope="module", name="built")
 def _built(given: dict[str, Any]) -> tuple[str, Run]:
     """The image's name as check mode predicts it, before there is a driver, and the run that builds it."""
-    predicted = image_of(prepared(given, "--check").done())
+    predicted = image_of(prepared(given, "--check").done(nodes=PAIR))
     return predicted, prepared(given).done(change=True, nodes=PAIR)
 
 
