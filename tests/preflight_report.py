@@ -11,7 +11,8 @@ from dataclasses import dataclass
 _HEAD = re.compile(r"Preflight found (\d+) problems?\. Nothing was changed\.")
 # Until the name of the check, so that a line without a remedy does not borrow that of the next.
 _LINE = re.compile(r" (\d+)\. (.+?) \(check: (\w+)\)")
-_SENTENCE = re.compile(r"(.+?): (.+?)\. Remedy: ([^\s.].*)\.")
+# A question, as in "did you mean 'stage'?", ends without a full stop.
+_SENTENCE = re.compile(r"(.+?): (.+?)(?:(?<=\?)|\.) Remedy: ([^\s.].*)\.")
 
 
 @dataclass(frozen=True)

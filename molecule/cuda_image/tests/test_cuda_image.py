@@ -70,6 +70,8 @@ def _given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
         "training_image_base_archive": str(INVENTORY / "../../.lab/cache/base-debian12.tar.gz"),
         "host_ca_certificate": authorities(tmp_path_factory.mktemp("authorities")),
         "nvidia_container_toolkit_source": "keep",
+        # The script brings its optimizer: one of both operators, by its own options.
+        "deepspeed_launch_ds_config_preset": "zero2_offload",
     }
 
 
