@@ -20,7 +20,7 @@ IN_THE_BUILD = "lab1: the image was not built: "
 REFUSED = "(407). Remedy: correct {}: http://"
 UNKNOWN = f"the certificate of {OUTSIDE}:8445 is by an authority that is not known"
 HTML = "answers with a web page (HTML)"
-SMALL = {"training_image_repository": "swarmspeed/trouble", "training_image_torch": "einops"}
+SMALL = {"training_image_repository": "swarmspeed/trouble", "training_image_torch": "filelock"}
 UNASKED = {"preflight_skip": ["proxy"]}
 """Without preflight's question to the proxy: what each program says of it then."""
 
@@ -112,7 +112,8 @@ def test_an_index_that_answers_with_a_login_page() -> None:
     index = {"training_image_torch_index": f"https://{OUTSIDE}:8444/index/"}
     with nothing_changed():
         run("--tags", "training_image", **SMALL, **index).refused(
-            IN_THE_BUILD + "the package index has nothing under that name", "Remedy: correct training_image_torch_index"
+            IN_THE_BUILD + "the package index has nothing under that name",
+            "Remedy: correct what names its source: training_image_torch_index, ",
         )
 
 
