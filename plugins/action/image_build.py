@@ -5,35 +5,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import time
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import RETRIES, FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.progress import BuildLog, summary
 
 MODULE = "swarmspeed.cluster.image_build"
 POLL = 2.0
 """Seconds between two looks at the log."""
-RETRIES = 5
-"""How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd."""
 TAIL = 6000
 """Characters of the log that a failed build returns."""
 
-display = Display()
 
-
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(FollowingAction):
     """The build is detached, so a lost connection may come back."""
-
-    def _sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-    def _clock(self) -> float:
-        return time.monotonic()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -64,29 +50,21 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             lines = log.feed(reply["text"])
             if sys.stdout.isatty():
                 for line in lines:
-                    display.display(f"{node}: {line}")
+                    say(f"{node}: {line}")
             if not reply["running"] and reply["offset"] >= reply["size"]:
                 return int(reply["rc"]), log, tail
             if reply["offset"] >= reply["size"]:
                 self._sleep(POLL)
 
     def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        problem = ""
-        for attempt in range(RETRIES + 1):
-            if attempt:
-                display.display(f"The build: no answer ({problem}); looking again in {2 * attempt} s.")
-                self._sleep(2.0 * attempt)
-            try:
-                reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
-            except AnsibleConnectionFailure as error:
-                problem = str(error)
-                with contextlib.suppress(Exception):  # a dead ssh master would answer for the next try, too
-                    self._connection.reset()
-                continue
-            if "running" in reply:
-                return reply
-            problem = str(reply.get("msg", "the module gave no answer"))
-        raise AnsibleConnectionFailure(
-            f"The build was lost sight of after {RETRIES} more tries ({problem}). "
-            "It goes on there: run again, and it is followed."
-        )
+        def ask() -> dict[str, Any]:
+            reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+            return reply
+
+        def lost(problem: str) -> str:
+            return (
+                f"The build was lost sight of after {RETRIES} more tries ({problem}). "
+                "It goes on there: run again, and it is followed."
+            )
+
+        return self._patiently(ask, "running", "The build", lost)

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.transfer import Meter
 
 MODULE = "swarmspeed.cluster.image_transfer"
@@ -20,14 +18,9 @@ EVERY = 10
 PATIENCE = 50
 """Seconds that step wait takes where it is not told otherwise, as the module's default."""
 
-display = Display()
 
-
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(FollowingAction):
     """All steps but wait are the module's alone."""
-
-    def _clock(self) -> float:
-        return time.monotonic()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -46,4 +39,4 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             found = reply.get("progress")
             line = meter.line(found, self._clock()) if isinstance(found, Mapping) else ""
             if line:
-                display.display(f"{node}: {line}")
+                say(f"{node}: {line}")

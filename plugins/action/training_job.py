@@ -5,54 +5,27 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
-import time
 from typing import Any
 
-from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, explain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import RETRIES, FollowingAction, say
 
 MODULE = "swarmspeed.cluster.training_job"
 POLL_FIRST, POLL_LAST = 1.0, 2.0
 """Seconds between two looks at a job: the interval grows while its log is silent."""
-RETRIES = 5
-"""How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
 ATTACH_BYTES = 8192
 """How much of its log a job that was already running shows first."""
 BEHIND_BYTES = 1 << 20
 """A console that is further behind the log than this jumps ahead; the log on the host stays whole."""
 
-display = Display()
 
-
-def say(words: str) -> None:
-    """Print a line, and put a Ctrl-C off until it is printed.
-
-    A signal ends Ansible's worker at once: in the middle of a line the lock of its queue stays taken, and
-    ansible-playbook waits for it for ever.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        display.display(words)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(FollowingAction):
     """The job is detached, so this may be interrupted, or lose its connection, at any time."""
-
-    def _sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-    def _clock(self) -> float:
-        return time.monotonic()
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
@@ -141,22 +114,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None, name: str, stays: str) -> dict[str, Any]:
         """One look at the job, tried again when the connection or the engine does not answer."""
-        problem = ""
-        for attempt in range(RETRIES + 1):
-            if attempt:
-                say(f"Job {name}: no answer ({problem}); looking again in {2 * attempt} s.")
-                self._sleep(2.0 * attempt)
-            try:
-                reply = self._module(args, task_vars)
-            except AnsibleConnectionFailure as error:
-                problem = str(error)
-                with contextlib.suppress(Exception):  # a dead ssh master would answer for the next try, too
-                    self._connection.reset()
-                continue
-            if "job" in reply and not reply.get("failed"):
-                return reply
-            problem = str(reply.get("msg", "the module gave no answer"))
-        raise AnsibleConnectionFailure(f"Job {name}: lost sight of it after {RETRIES} more tries ({problem}). {stays}")
+        return self._patiently(
+            lambda: self._module(args, task_vars),
+            "job",
+            f"Job {name}",
+            lambda problem: f"Job {name}: lost sight of it after {RETRIES} more tries ({problem}). {stays}",
+        )
 
     def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
         reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)

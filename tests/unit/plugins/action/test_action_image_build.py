@@ -13,6 +13,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action import image_build
 from ansible_collections.swarmspeed.cluster.plugins.action.image_build import ActionModule
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
 
 ARGS = {"name": "team/x:1", "context": "/srv/x", "place": "/srv/x.build"}
 HEAD = "#5 [2/3] RUN : 'Install PyTorch' && pip install torch\n"
@@ -61,7 +62,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, *, there: bool) -> None:
 def _printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     monkeypatch.setattr(ActionBase, "run", lambda *dummy: {})
-    monkeypatch.setattr(image_build.display, "display", lines.append)
+    monkeypatch.setattr(following.display, "display", lines.append)
     terminal(monkeypatch, there=True)
     return lines
 

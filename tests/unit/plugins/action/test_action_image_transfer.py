@@ -12,6 +12,7 @@ import pytest
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action import image_transfer
 from ansible_collections.swarmspeed.cluster.plugins.action.image_transfer import ActionModule
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
 
 MIB = 1 << 20
 
@@ -41,7 +42,7 @@ class Waiter(ActionModule):
 def _printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     monkeypatch.setattr(ActionBase, "run", lambda *dummy: {})
-    monkeypatch.setattr(image_transfer.display, "display", lines.append)
+    monkeypatch.setattr(following.display, "display", lines.append)
     terminal(monkeypatch, there=True)
     return lines
 

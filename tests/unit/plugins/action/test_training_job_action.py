@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.action import training_job
 from ansible_collections.swarmspeed.cluster.plugins.action.training_job import ActionModule
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
 
 ARGS = {"name": "digits", "jobs_dir": "/srv/jobs", "container": "c", "environment": {"T": "s3cret"}, "rerun": True}
 VARS = {"inventory_hostname": "lab1"}
@@ -71,7 +71,7 @@ class Follower(ActionModule):
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
-    monkeypatch.setattr(training_job, "display", SimpleNamespace(display=lines.append))
+    monkeypatch.setattr(following, "display", SimpleNamespace(display=lines.append))
     monkeypatch.setattr(ActionBase, "run", lambda *_args: {})
     return lines
 
@@ -230,11 +230,11 @@ def test_ctrl_c_waits_until_a_line_is_printed(monkeypatch: pytest.MonkeyPatch) -
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         printed.append(words)
 
-    monkeypatch.setattr(training_job, "display", SimpleNamespace(display=pressed))
+    monkeypatch.setattr(following, "display", SimpleNamespace(display=pressed))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts us in the background ignores it
     try:
         with pytest.raises(KeyboardInterrupt):
-            training_job.say("whole")
+            following.say("whole")
     finally:
         signal.signal(signal.SIGINT, before)
     assert printed == ["whole"]
