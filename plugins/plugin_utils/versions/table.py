@@ -183,7 +183,7 @@ def _rows(kind: type[Row], name: str, given: Any) -> tuple[Row, ...]:
 def _row(kind: type[Row], where: str, given: Any) -> Row:
     if not isinstance(given, Mapping):
         raise TableError(f"{where}: is no mapping.")
-    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]  # every Row is a dataclass
     needed = [name for name, field in known.items() if field.default is MISSING]
     for name in [*(name for name in given if name not in known), *(name for name in needed if name not in given)]:
         raise TableError(f"{where}: '{name}' is {'missing' if name in known else 'not known'}.")

@@ -14,6 +14,7 @@ was installed.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -104,14 +105,8 @@ def main(home: Path, requirements: list[str]) -> int:
     before = installed()
     subprocess.run([sys.executable, "-m", "pip", "install", *requirements], check=True)
     assemble(Path(sysconfig.get_paths()["purelib"]), home)
-    listing = subprocess.run(
-        [sys.executable, "-c", "import cuda_home; print(*sorted(cuda_home.installed()), sep='\\n')"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
-    )
-    (home / ADDED).write_text("".join(f"{name}\n" for name in listing.stdout.split() if name not in before))
+    importlib.invalidate_caches()
+    (home / ADDED).write_text("".join(f"{name}\n" for name in sorted(installed() - before)))
     found = release_of(home)
     if found != wanted:
         given = ", ".join(requirements) or "no wheel"
