@@ -12,10 +12,10 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.operators import needed_operators
 
 
-def _needed(accelerator: Any, preset: Any, config: Any) -> list[str]:
+def _needed(accelerator: Any, preset: Any, config: Any, *, named_only: bool = False) -> list[str]:
     if accelerator not in ("cuda", "cpu") or not isinstance(config, Mapping):
         raise AnsibleFilterError("needed_operators: expected 'cuda' or 'cpu', a preset and a dictionary.")
-    return needed_operators(accelerator, str(preset or ""), config)
+    return needed_operators(accelerator, str(preset or ""), config, named_only=named_only)
 
 
 class FilterModule:

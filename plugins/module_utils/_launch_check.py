@@ -29,6 +29,7 @@ CHECKS = (
     _launch_within.check_files,
     _launch_within.check_space,
     _launch_within.check_locks,
+    _launch_within.check_operators,
 )
 
 

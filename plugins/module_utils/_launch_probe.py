@@ -3,9 +3,9 @@
 
 """One look at a node of a job, from where its ranks will run, just before it starts: prints one line of JSON.
 
-The module launch_probe hands the source of this file and of _launch_locks to the Python of the container, or of the
-host, over standard input; so they import nothing but each other and need Python 3.8. It judges nothing: what it found
-is compared with the other nodes' on the controller (_launch_check). The one thing it changes: it removes locks of
+The module launch_probe hands the sources of this file, of _launch_locks and of job.operators to the Python of the
+container, or of the host, over standard input; so they import nothing but each other and need Python 3.8. It judges
+nothing: what it found is compared with the other nodes' on the controller (_launch_check). It removes only locks of
 torch's extension cache that nobody holds, for which every rank would wait for ever.
 """
 
@@ -37,8 +37,10 @@ try:
         port_holder,
         read_text,
     )
-except ImportError:  # in a container, where both sources come over standard input
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.operators import operators
+except ImportError:  # in a container, where the sources come over standard input
     from _launch_locks import extension_roots, locks, port_holder, read_text  # type: ignore[import-not-found,no-redef]
+    from operators import operators  # type: ignore[import-not-found,no-redef]
 
 MARK = "SWARMSPEED_PROBE "
 """Begins the line with the answer: a sitecustomize of the user's may print, too."""
@@ -267,6 +269,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
     def inside(path: str) -> str:
         return str(chdir / path)
 
+    roots = extension_roots(asked["torch_extensions"], os.environ)
     answer: dict[str, Any] = {
         "python": ".".join(map(str, sys.version_info[:3])),
         "versions": versions(asked["packages"]),
@@ -275,9 +278,8 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "shm": shared_memory("/dev/shm"),
         "memlock": locked_memory(read_text(Path("/proc/self/status")), read_text(Path("/proc/self/uid_map"))),
         "infiniband": any(Path("/dev/infiniband").glob("uverbs*")),
-        "locks": locks(
-            extension_roots(asked["torch_extensions"], os.environ), asked["remove_locks"], asked["sees_all"]
-        ),
+        "locks": locks(roots, asked["remove_locks"], asked["sees_all"]),
+        "operators": operators(asked["operators"], asked["accelerator"], roots, os.environ),
         "chdir": look_at_path(str(chdir)),
         "script": look_at_file(inside(asked["script"])) if asked["script"] else None,
         "ds_config": look_at_file(inside(asked["ds_config"])) if asked["ds_config"] else None,

@@ -21,8 +21,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io imp
     find_program,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import operators
 
-SOURCES = (_launch_locks, _launch_probe)
+SOURCES = (_launch_locks, operators, _launch_probe)
 """What runs there, in the order in which one needs the other."""
 TIMEOUT = _launch_probe.SMI_PATIENCE + 30
 """Seconds for a look. It ends itself much earlier; this is for an engine that hangs."""

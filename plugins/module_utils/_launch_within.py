@@ -169,3 +169,22 @@ def check_locks(nodes: Sequence[Node]) -> Iterator[Problem]:
                     f"the lock {age}, {'is' if lock['state'] == 'held' else 'may be'} held{who}; the ranks wait for it"
                 )
                 yield Problem(node.name, text, "", fatal=False)
+
+
+def check_operators(nodes: Sequence[Node]) -> Iterator[Problem]:
+    """What DeepSpeed would compile at the first step can be compiled there."""
+    for node in nodes:
+        found = node.answer["operators"]
+        if not found["compile"]:
+            continue
+        text = f"DeepSpeed compiles {', '.join(found['compile'])} at the first step"
+        if not found["missing"]:
+            yield Problem(node.name, f"{text}, which takes minutes", "", fatal=False)
+            continue
+        remedy = (
+            f"add them to training_image_deepspeed_ops, or set training_image_compiler: true ({SITE} "
+            "training_image,training_container); an image of your own needs the one or the other built in"
+            if node.contained
+            else "install what is missing, or a DeepSpeed with these operators"
+        )
+        yield Problem(node.name, f"{text}, and {', '.join(found['missing'])} is missing there", remedy)

@@ -113,6 +113,13 @@ options:
     type: str
     choices: [cpu, cuda]
     default: cpu
+  operators:
+    description:
+      - Operators of DeepSpeed that the job needs, by the names of its build variables, such as C(FUSED_ADAM).
+      - Those that are not compiled yet, and what compiling them lacks, are reported.
+    type: list
+    elements: str
+    default: []
   master_port:
     description: Port of the rendezvous, on the node of rank 0. Not looked at when 0.
     type: int
@@ -228,9 +235,12 @@ def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         ipaddress.ip_network(params["subnet"] or "10.0.0.0/8", strict=False)
     except ValueError as error:
         raise AskedWrongly(f"subnet: {error}. Write it as in 10.20.0.0/24.") from error
-    copied = ("ssh_config", "packages", "programs", "chdir", "script", "data_paths", "checkpoints")
+    copied = ("ssh_config", "packages", "programs", "operators", "chdir", "script", "data_paths", "checkpoints")
     return {
-        **{key: params[key] for key in (*copied, "ds_config", "hostfile", "torch_extensions", "master_port")},
+        **{
+            key: params[key]
+            for key in (*copied, "ds_config", "hostfile", "torch_extensions", "master_port", "accelerator")
+        },
         "names": {member["name"]: member["host"] for member in others if member["host"]},
         "ssh": [member["name"] for member in others] if params["transport"] == "pdsh" else [],
         "smi": params["accelerator"] == "cuda",
@@ -308,6 +318,7 @@ def main() -> None:
             "hostfile": text,
             "slots": {"type": "list", "elements": "int", "default": [0]},
             "accelerator": {"type": "str", "choices": ["cpu", "cuda"], "default": "cpu"},
+            "operators": names,
             "master_port": {"type": "int", "default": 0},
             "torch_extensions": text,
         },

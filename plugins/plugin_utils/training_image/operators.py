@@ -20,10 +20,13 @@ _ADAM = ("adam", "adamw", "muon")
 """Muon updates with Adam what is no matrix."""
 
 
-def needed_operators(accelerator: str, preset: str | None, config: Mapping[str, Any]) -> list[str]:
+def needed_operators(
+    accelerator: str, preset: str | None, config: Mapping[str, Any], *, named_only: bool = False
+) -> list[str]:
     """Return the names, sorted, of the operators that a job needs whose ds_config is this preset with these overrides.
 
-    Without an optimizer in the configuration the script brings one of its own: DeepSpeed's Adam counts as needed then.
+    Without an optimizer in the configuration the script brings one of its own: DeepSpeed's Adam counts as needed then,
+    unless ``named_only``: the script may as well use torch's.
     """
     name = preset or ""
     zero = _mapping(config.get("zero_optimization"))
@@ -34,7 +37,9 @@ def needed_operators(accelerator: str, preset: str | None, config: Mapping[str, 
     else:
         # Which of its presets auto takes is known only when the nodes' memory is.
         places = [False, True] if name == "auto" else [any(part in name for part in _OFFLOADING)]
-    needed = set().union(*(_of_the_optimizer(optimizer, accelerator, on_cpu=place) for place in places))
+    needed: set[str] = set()
+    if optimizer or not named_only:
+        needed.update(*(_of_the_optimizer(optimizer, accelerator, on_cpu=place) for place in places))
     if "nvme" in devices or (name == "zero3_infinity" and not all(devices)):
         # Since 0.19 its loader first loads the allocator of pinned memory.
         needed |= {"AIO", "PIN_MEMORY"}

@@ -68,6 +68,7 @@ def probe(number: int, count: int, **change: Any) -> dict[str, Any]:
             "paths": {"/data": ""},
             "checkpoints": {"path": "/ckpt", "at": "/ckpt", "free": 50 * GIB, "writable": True, "error": ""},
             "locks": [],
+            "operators": {"compile": [], "missing": []},
         },
     }
     return merge(found, change)
@@ -276,6 +277,17 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
             "would wait for it. Remedy: remove it by hand.",
         ),
         (
+            {"gpu2": answer(operators={"compile": ["FUSED_ADAM"], "missing": ["a C++ compiler", "nvcc"]})},
+            "gpu2: DeepSpeed compiles FUSED_ADAM at the first step, and a C++ compiler, nvcc is missing there. Remedy: "
+            "add them to training_image_deepspeed_ops, or set training_image_compiler: true "
+            f"({SITE} training_image,training_container); an image of your own needs the one or the other built in.",
+        ),
+        (
+            {"gpu2": {"asked": {"runtime": "host"}, **answer(operators={"compile": ["AIO"], "missing": ["ninja"]})}},
+            "gpu2: DeepSpeed compiles AIO at the first step, and ninja is missing there. "
+            "Remedy: install what is missing, or a DeepSpeed with these operators.",
+        ),
+        (
             {"gpu2": answer(addresses=["172.18.0.3"])},
             f"gpu2: it has no address in the training network 10.0.1.0/24. Remedy: {NET}.",
         ),
@@ -283,6 +295,12 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
 )
 def test_what_keeps_a_job_from_starting(changes: dict[str, Any], expected: str) -> None:
     assert problems(3, **changes) == [expected]
+
+
+def test_what_the_first_step_can_compile_is_a_note() -> None:
+    verdict = judge(cluster(2, gpu1=answer(operators={"compile": ["CPU_ADAM", "FUSED_ADAM"], "missing": []})))
+    assert verdict.problems == []
+    assert verdict.notes == ["gpu1: DeepSpeed compiles CPU_ADAM, FUSED_ADAM at the first step, which takes minutes."]
 
 
 @pytest.mark.parametrize(

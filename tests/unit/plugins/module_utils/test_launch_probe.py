@@ -83,6 +83,8 @@ def asked(**change: Any) -> dict[str, Any]:
         "ds_config": "",
         "hostfile": "",
         "torch_extensions": "/nonexistent",
+        "operators": [],
+        "accelerator": "cpu",
         "master_port": 0,
         "smi": False,
         "remove_locks": False,
@@ -131,6 +133,7 @@ def test_the_whole_look(tmp_path: Path) -> None:
     assert [(lock["path"], lock["state"]) for lock in answer["locks"]] == [(f"{tmp_path}/cache/op/lock", "removed")]
     assert answer["names"] == {"here": {"host": "localhost", "addresses": ["127.0.0.1"], "error": ""}}
     assert (answer["ssh"], answer["smi"], answer["port"]) == ({}, None, None)
+    assert answer["operators"] == {"compile": [], "missing": []}
 
 
 def test_what_lies_in_the_working_directory_is_not_taken_for_a_module(tmp_path: Path, monkeypatch: Any) -> None:
@@ -397,7 +400,8 @@ def test_nothing_of_what_is_asked_shows_on_the_command_line() -> None:
     assert command[:9] == ["docker", "exec", "-i", "lab-lab1", "sh", "/entry", "run", "python3", "-B"]
     assert command[9] == "-c" and len(command) == 11
     assert command_for(None, [], "/venv/bin/python")[:2] == ["/venv/bin/python", "-B"]
-    assert [name for name, dummy in json.loads(request_for(asked()))["sources"]] == ["_launch_locks", "_launch_probe"]
+    sources = json.loads(request_for(asked()))["sources"]
+    assert [name for name, dummy in sources] == ["_launch_locks", "operators", "_launch_probe"]
 
 
 @pytest.mark.parametrize(

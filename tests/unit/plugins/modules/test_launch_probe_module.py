@@ -69,6 +69,7 @@ def params(**change: Any) -> dict[str, Any]:
         "hostfile": "",
         "slots": [0],
         "accelerator": "cpu",
+        "operators": ["FUSED_ADAM"],
         "master_port": 29500,
         "torch_extensions": "",
         **change,

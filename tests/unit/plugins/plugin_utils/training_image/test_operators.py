@@ -64,3 +64,18 @@ def offloaded(device: str) -> dict[str, Any]:
 )
 def test_operators(accelerator: str, preset: str | None, config: dict[str, Any], expected: list[str]) -> None:
     assert needed_operators(accelerator, preset, config) == expected
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "preset", "config", "expected"),
+    [
+        ("cuda", "zero2", {}, []),
+        ("cuda", "zero2", ADAMW, ["FUSED_ADAM"]),
+        ("cuda", "zero3_infinity", {}, ["AIO", "PIN_MEMORY"]),
+        ("cpu", None, {}, ["SHM_COMM"]),
+    ],
+)
+def test_an_optimizer_of_the_script_can_be_left_out(
+    accelerator: str, preset: str | None, config: dict[str, Any], expected: list[str]
+) -> None:
+    assert needed_operators(accelerator, preset, config, named_only=True) == expected
