@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -187,6 +188,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 def run(seed: int, rounds: list[Round], keep_going: bool) -> int:
     """Make the rounds; return the exit status: 1 where one failed."""
+    # So that a suite that is told to end leaves no playbook behind, which would run on beside the next.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return 1 if Campaign(Lab(), seed, keep_going).run(rounds) else 0
     except (Stopped, LabError) as error:

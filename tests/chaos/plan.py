@@ -45,7 +45,8 @@ class Round:
 
     def line(self) -> str:
         who = self.target or "all nodes"
-        return f"{self.number:4}  {self.fault:22}  {who:9}  at {self.moment:.2f}, {self.second:.2f}  kills {self.scope}"
+        kills = f"  kills {self.scope}" if self.fault.startswith("kill-") else ""
+        return f"{self.number:4}  {self.fault:22}  {who:9}  at {self.moment:.2f}, {self.second:.2f}{kills}"
 
 
 def plan(seed: int, rounds: int, entries: Sequence[Entry], nodes: Sequence[str]) -> list[Round]:

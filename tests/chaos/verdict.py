@@ -111,10 +111,10 @@ def disturbed(rc: int | None, output: str, events: Sequence[Event], hit: Sequenc
 
 def crashed(output: str, events: Sequence[Event]) -> str:
     """Return what no user should see, with the line around it; empty where there is nothing of the kind."""
-    texts = [text for event in events for text in event.get("texts", [])]
-    for part in (output, *texts):
-        # What a job's script prints stands behind the name of its node, and is its own affair.
-        lines = [line for line in part.splitlines() if not re.search(r"\blab\d+(?: rank \d+)?(?: \||:) ", line)]
+    # What a job's script prints stands behind the name of its node, and is its own affair.
+    ours = [line for line in output.splitlines() if not re.search(r"\blab\d+(?: rank \d+)?(?: \||:) ", line)]
+    texts = [str(text).splitlines() for event in events for text in event.get("texts", [])]
+    for lines in (ours, *texts):
         for number, line in enumerate(lines):
             if any(crash in line for crash in _CRASHES):
                 end = next((after for after in lines[number + 1 :] if after[:1].strip()), "")

@@ -80,7 +80,7 @@ class Attempt:
         what()
         ended = running.finish(patience)
         if problem := disturbed(ended.rc, ended.output, ended.events, hit):
-            self.problems.append(problem)
+            self.problems.append(f"{problem} ({patience:.0f} s)" if ended.rc is None else problem)
 
 
 @dataclass(frozen=True)

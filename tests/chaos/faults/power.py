@@ -16,7 +16,7 @@ FROZEN = 45.0
 
 def node_rebooted(attempt: Attempt) -> None:
     attempt.during_site(
-        lambda: attempt.lab.power(["restart", "--time", "20"], attempt.target), attempt.target, patience=300
+        lambda: attempt.lab.power(["restart", "-t", "20"], attempt.target), attempt.target, patience=300
     )
     attempt.lab.wait_for(attempt.target)
 

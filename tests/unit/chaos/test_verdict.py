@@ -93,6 +93,7 @@ def test_a_traceback_on_the_console_is_a_failure_even_of_a_run_that_succeeded() 
 def test_a_traceback_of_the_job_is_the_jobs_own() -> None:
     shown = "".join(f"lab2 | {line}\nlab1 rank 0: {line}\n" for line in TRACEBACK.splitlines())
     assert crashed(shown, []) == ""
+    assert crashed("", [failed("lab2", f"lab2: {TRACEBACK}")]) != ""
 
 
 def test_one_good_sentence_does_not_excuse_a_bad_one() -> None:
