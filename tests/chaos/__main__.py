@@ -15,11 +15,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tests.chaos import report
-from tests.chaos.campaign import ROUNDS, run
+from tests.chaos import campaign, report
 from tests.chaos.faults.catalogue import ENTRIES, FAULTS
 from tests.chaos.lab import Lab, LabError
 from tests.chaos.plan import Round, cycle_length, plan, rounds_of
+from tests.chaos.records import digest, pending, read
+from tests.journey import ROOT
 
 SEED = 17
 SUPPOSED = ("lab1", "lab2", "lab3")
@@ -31,7 +32,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("what", nargs="?", choices=("run", "report"), default="run")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--rounds", type=int, help=f"of the plan; without, {cycle_length(ENTRIES)}: each fault's share")
-    parser.add_argument("--only", metavar="FAULT", choices=sorted(FAULTS), help="rounds of this fault, by default one")
+    parser.add_argument(
+        "--only", metavar="FAULT", choices=sorted(FAULTS), help="the next rounds of this fault, by default one"
+    )
     parser.add_argument("--keep-going", action="store_true", help="go on after a round that failed")
     parser.add_argument("--list", action="store_true", help="the faults, and how many rounds each has")
     parser.add_argument("--dry-run", action="store_true", help="the plan, without making it")
@@ -45,7 +48,11 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def rounds(asked: argparse.Namespace, nodes: Sequence[str]) -> list[Round]:
     if asked.only:
-        return rounds_of(asked.only, asked.rounds or 1, asked.seed, ENTRIES, nodes)
+        # The next ones of this fault: those that were made are not made again, and not counted twice.
+        count, of = asked.rounds or 1, digest(ROOT)
+        made = read(campaign.ROUNDS)
+        wanted = rounds_of(asked.only, count + len(made), asked.seed, ENTRIES, nodes)
+        return pending(wanted, made, asked.seed, of, len(nodes))[:count]
     return plan(asked.seed, asked.rounds or cycle_length(ENTRIES), ENTRIES, nodes)
 
 
@@ -53,7 +60,7 @@ def main(given: Sequence[str] | None = None) -> int:
     asked = arguments(given)
     if asked.what == "report":
         if asked.keep:
-            report.keep(ROUNDS)
+            report.keep(campaign.ROUNDS)
         return report.write(check=asked.check)
     if asked.list:
         for fault in FAULTS.values():
@@ -70,7 +77,7 @@ def main(given: Sequence[str] | None = None) -> int:
     if asked.dry_run:
         print("\n".join(one.line() for one in planned))
         return 0
-    return run(asked.seed, planned, asked.keep_going)
+    return campaign.run(asked.seed, planned, asked.keep_going)
 
 
 if __name__ == "__main__":

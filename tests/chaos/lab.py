@@ -134,7 +134,7 @@ class Lab:
             "echo \"$ID $VERSION_ID, Docker $(docker version -f '{{.Server.Version}}' 2>/dev/null || echo none)\""
         )
         with ThreadPoolExecutor(len(self.nodes)) as pool:
-            return ", ".join(pool.map(lambda name: self.run(name, ask).strip(), self.nodes))
+            return "; ".join(pool.map(lambda name: " ".join(self.run(name, ask).split()), self.nodes))
 
 
 def _run(words: Sequence[str], text: str, timeout: float) -> str:

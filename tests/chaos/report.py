@@ -45,7 +45,7 @@ make chaos ONLY=disk-full
 It needs a lab that is up (`make lab`), and takes some minutes a round. What is done in a round depends on the seed
 and its number alone; it stops at the first failure unless `KEEP_GOING=1`, and goes on where it was interrupted. Logs
 and records are in `.cache/chaos`. `make chaos-report` keeps the records in `docs/chaos/*.jsonl` and writes this page.
-`python -m tests.chaos --list` lists the faults, `--dry-run` shows the plan.
+`ONLY` makes the next rounds of one fault; `python -m tests.chaos --list` lists the faults, `--dry-run` shows the plan.
 
 A controller is killed by SIGKILL at a moment drawn evenly from the time that its playbook took last; half of the
 times with every process below it, half of the times its main process alone, whose workers then go on by themselves.

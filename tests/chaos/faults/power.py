@@ -12,6 +12,8 @@ from tests.chaos.faults.base import Attempt, Fault
 NOTICED = 60.0
 """Seconds within which a playbook ends when a node has died and stays away."""
 FROZEN = 45.0
+STARTING = r"state pending|does not have a leader|wait a minute"
+"""An engine that has just been started may not be back in its swarm yet."""
 
 
 def node_rebooted(attempt: Attempt) -> None:
@@ -66,10 +68,21 @@ def address_back(attempt: Attempt) -> None:
 
 
 POWER = (
-    Fault("node-rebooted", "a node rebooted during `site.yml`", node_rebooted),
-    Fault("node-power-cut", "a node's power cut during `site.yml`, back after the run has ended", node_power_cut),
-    Fault("all-power-cut", "the power of all nodes cut during `site.yml`", all_power_cut, among="all"),
-    Fault("node-frozen", f"a node frozen for {FROZEN:.0f} s during `site.yml`", node_frozen),
+    Fault("node-rebooted", "a node rebooted during `site.yml`", node_rebooted, refusal=STARTING),
+    Fault(
+        "node-power-cut",
+        "a node's power cut during `site.yml`, back after the run has ended",
+        node_power_cut,
+        refusal=STARTING,
+    ),
+    Fault(
+        "all-power-cut",
+        "the power of all nodes cut during `site.yml`",
+        all_power_cut,
+        among="all",
+        refusal=STARTING,
+    ),
+    Fault("node-frozen", f"a node frozen for {FROZEN:.0f} s during `site.yml`", node_frozen, refusal=STARTING),
     Fault(
         "address-changed",
         "a node has another address, and the inventory says so; later its old one again",

@@ -16,6 +16,7 @@ from tests.chaos import __main__ as program
 from tests.chaos import campaign
 from tests.chaos.campaign import Campaign, Stopped, locked
 from tests.chaos.faults.base import Attempt, Failed, Fault, Unsuited
+from tests.chaos.faults.catalogue import ENTRIES as ALL
 from tests.chaos.faults.catalogue import FAULTS
 from tests.chaos.lab import Lab, LabError
 from tests.chaos.plan import Round, plan
@@ -180,6 +181,19 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert capsys.readouterr().out.split()[1] == "disk-full"
     assert program.main([]) == 1
     assert capsys.readouterr().err == "the lab 'x' is not up: run make lab LAB_NAME=x\n"
+
+
+def test_only_one_fault_means_its_next_rounds(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "digest", lambda root: "code")
+    asked = program.arguments(["--only", "disk-full", "--rounds", "2"])
+    numbers = []
+    for dummy in range(2):
+        rounds = program.rounds(asked, FakeLab.nodes)
+        assert run(rounds) == 0
+        numbers += [one.number for one in rounds]
+    assert len(numbers) == len(set(numbers)) == 4 and made == numbers == sorted(numbers)
+    every = plan(asked.seed, numbers[-1], ALL, FakeLab.nodes)
+    assert [one.number for one in every if one.fault == "disk-full"] == numbers
 
 
 @pytest.mark.parametrize("words", [["--only", "disk_ful"], ["--rounds", "0"], ["sing"]])
