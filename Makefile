@@ -25,7 +25,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 playbook = ansible-playbook --inventory localhost,
 
 .PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit oracle differential resolve molecule cores \
-	venv gpu-proof gpu-proof-wheels gpu-proof-table
+	chaos chaos-report venv gpu-proof gpu-proof-wheels gpu-proof-table
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -111,6 +111,14 @@ resolve: venv ## the table of versions against the metadata of the package index
 molecule: venv ## scenarios in the lab, which stays up [SCENARIO="a b"; all without] [STEP=verify]
 	@rm -rf "$(MOLECULE_EPHEMERAL_DIRECTORY)"
 	molecule $(or $(STEP),test --destroy never) --no-command-borders $(if $(SCENARIO),$(addprefix -s ,$(SCENARIO)),--all)
+
+# ROUNDS is another number here than in bench, so only one that was asked for is passed on.
+chaos: venv ## faults on the lab, each followed by site.yml twice and verify.yml [ROUNDS=10] [SEED=17] [ONLY=disk-full] [KEEP_GOING=1]
+	@python -m tests.chaos $(if $(filter-out file undefined,$(origin ROUNDS)),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(ONLY),--only $(ONLY)) $(if $(filter 1,$(KEEP_GOING)),--keep-going)
+
+chaos-report: venv ## docs/chaos.md from what make chaos has recorded
+	@python -m tests.chaos report --keep
 
 cores: venv ## the other releases of ansible-core, from controllers in containers, on bare nodes of the lab
 	@tests/cores

@@ -34,6 +34,8 @@ CLUSTER_ROOT = "/srv/swarmspeed/swarmspeed"
 ETC = f"{CLUSTER_ROOT}/etc"
 JOBS = f"{CLUSTER_ROOT}/jobs"
 LABEL = "swarmspeed.cluster"
+_LEAVE = "docker swarm leave --force"
+LEAVE_SWARM = f"timeout 60 {_LEAVE} || {{ systemctl restart docker && {_LEAVE}; }}"
 
 # All that a run may change on a node; times of start show a container or an engine that was touched.
 _SNAPSHOT = rf"""
@@ -200,8 +202,7 @@ def condition(name: str, begin: str, end: str) -> Iterator[None]:
 
 def leave_swarm(name: str) -> None:
     """Have a node leave its swarm by hand. Engine 20.10 sometimes hangs there, its container still attached."""
-    leave = "docker swarm leave --force"
-    on(name, f"timeout 60 {leave} || {{ systemctl restart docker && {leave}; }}")
+    on(name, LEAVE_SWARM)
 
 
 def inside(name: str, command: str) -> str:
