@@ -164,8 +164,8 @@ class Hub:
         self._log(
             "strangers",
             f"A connection from {item.address} to port {self.port} ended before it had proved that it belongs to this "
-            f"job: {why}. The job goes on. Remedy: find out what connects there, or let only the nodes of the job reach "
-            "ports 29480 to 29499.",
+            f"job: {why}. The job goes on. Remedy: find out what connects there, or let only the nodes of the job "
+            "reach ports 29480 to 29499.",
         )
 
     def _greet(self, item: _Pending, hello: bytes, now: float) -> None:

@@ -208,12 +208,18 @@ def _integer(text: str) -> int:
     return int(text)
 
 
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_number)
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
+def encode(message: Mapping[str, Any]) -> bytes:
+    return _ENCODER.encode(message).encode("utf-8", "replace")
+
+
 def decode(payload: bytes) -> dict[str, Any]:
     """The mapping that a payload holds."""
     try:
-        message = json.loads(
-            payload.decode("utf-8"), parse_int=_integer, parse_float=_number, parse_constant=_number
-        )
+        message = _DECODER.decode(payload.decode("utf-8"))
     except RecursionError:
         raise MessageError("it is nested too deep") from None
     except ValueError:

@@ -180,7 +180,9 @@ class Nodes(Supervisor):
                     self.progress.feed(rank, line, time.monotonic())
             elif kind == "lines":
                 for rank, line in message["lines"]:
-                    self._merge(node, rank, line)
+                    # With pdsh only the launcher here names other nodes: a follower speaks for itself.
+                    foreign = rank is None and not self.place.direct
+                    self._merge(node, rank, f"{node}: {line}" if foreign else line)
             elif kind in {"part", "ended"}:
                 self._ended.setdefault(node, {}).update(message)
                 if message.get("problem"):

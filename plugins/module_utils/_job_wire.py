@@ -10,7 +10,6 @@ buffer is bounded, whatever the other end sends or does not read.
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 import time
 from datetime import datetime, timezone
@@ -24,10 +23,10 @@ try:
         Opener,
         Sealer,
     )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_messages import MessageError
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_messages import MessageError, encode
 except ImportError:  # in a job's folder, where the files lie side by side
     from _job_frames import LONGEST, FrameError, Opener, Sealer  # type: ignore[import-not-found,no-redef]
-    from _job_messages import MessageError  # type: ignore[import-not-found,no-redef]
+    from _job_messages import MessageError, encode  # type: ignore[import-not-found,no-redef]
 
 BURST = 1 << 20
 """Bytes that are read from one connection before the others have their turn."""
@@ -71,7 +70,7 @@ class Wire:
             return
         if len(self._out) > WAITING and message.get("t") in {"lines", "steps"}:
             return
-        payload = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+        payload = encode(message)
         if len(payload) > LONGEST or len(self._out) > WAITING_MOST:
             self.close("more is to be sent than a channel carries")
             return

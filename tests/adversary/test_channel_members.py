@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A node of the job that lies: it knows the secret, and what it sends is authentic. It loses its channel, not the job."""
+"""A node of the job that lies: it knows the secret, and what it sends is authentic. That costs its channel, no more."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_messages import listing_messages
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_nodes import Nodes
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_supervisor import options
 
@@ -23,10 +24,10 @@ LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
 class Led(Job):
     """The leader's whole supervisor hears the followers, without a launcher of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, transport: str = "direct") -> None:
         super().__init__()
         members = [{"name": f"lab{number}", "address": "127.0.0.1", "slots": [0]} for number in (1, 2, 3)]
-        spec = {"members": members, "world_size": 3, "nodes": 3, "environment": {}, "transport": "direct"}
+        spec = {"members": members, "world_size": 3, "nodes": 3, "environment": {}, "transport": transport}
         (folder / "spec.json").write_text(json.dumps({"spec": spec, "node": "lab1"}))
         (folder / "state.json").write_text(json.dumps({"state": "starting"}))
         self.folder = folder
@@ -173,6 +174,20 @@ def test_a_line_with_any_text_is_a_line(led: Led, line: str) -> None:
     led.still_led()
 
 
+@pytest.mark.parametrize("transport", ["direct", "pdsh"])
+def test_nobody_speaks_for_another_node(tmp_path: Path, transport: str) -> None:
+    led = Led(tmp_path, transport)
+    try:
+        led.together()
+        forged = "lab3: ValueError: forged"
+        led.link.send({"t": "lines", "lines": [[None, forged], [1, forged]]})
+        led.until(lambda: led.log().count("forged") == 2)
+        assert led.log().splitlines() == [f"lab2: {forged}", f"lab2: rank 1: {forged}"]
+        led.still_led()
+    finally:
+        led.close()
+
+
 def test_pieces_of_a_listing_without_an_end_are_bounded(led: Led) -> None:
     piece = {"t": "listing", "found": {**FILES, "files": [["a/b", 1]] * 1000}, "more": True}
     for _number in range(100):
@@ -181,6 +196,14 @@ def test_pieces_of_a_listing_without_an_end_are_bounded(led: Led) -> None:
     led.turns()
     assert len(led.nodes._pieces.get("lab2", [])) < 32
     led.still_led()
+
+
+def test_a_large_listing_of_an_honest_node_arrives_whole(led: Led) -> None:
+    files = [[f"run/global_step{number}/mp_rank_00_model_states.pt", number] for number in range(40000)]
+    for part in listing_messages({"files": files, "latest": {"run/latest": "x"}, "truncated": False}):
+        led.link.send(part)
+    led.until(lambda: "lab2" in led.nodes._listings)
+    assert led.nodes._listings["lab2"] == {"files": files, "latest": {"run/latest": "x"}, "truncated": False}
 
 
 def test_a_message_longer_than_any_is_refused(led: Led) -> None:

@@ -1,12 +1,12 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""An attacker on the path between two supervisors that have proved themselves: it can read and cut, and nothing else."""
+"""An attacker on the path between two supervisors that have proved themselves can read and cut, and nothing else."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -48,36 +48,26 @@ def test_untouched_all_is_heard(job: Job) -> None:
 
 
 class Hand:
-    """What the attacker does with the messages of one direction, counted from when it begins."""
+    """What the attacker does with the messages of one direction, by their number from when it begins."""
 
     def __init__(self, how: str) -> None:
-        self.how, self.count, self.held = how, 0, b""
+        self.how, self.seen = how, list[bytes]()
 
     def __call__(self, chunk: bytes) -> list[bytes]:
-        self.count += 1
-        first, second = self.count == 1, self.count == 2
-        if self.how == "alter":
-            return [chunk.replace(b"accuracy 0.98", b"accuracy 0.02")]
-        if self.how == "drop" and first:
-            return []
-        if self.how == "replay" and first:
-            return [chunk, chunk]
-        if self.how == "reorder":
-            if first:
-                self.held = chunk
-                return []
-            if second:
-                return [chunk, self.held]
-        if self.how == "truncate" and first:
-            return [chunk[:-3]]
-        if self.how == "shift" and first:
-            return [chunk[1:]]
-        if self.how == "extend" and first:
-            return [chunk + b"\n"]
-        return [chunk]
+        self.seen.append(chunk)
+        change = HOWS[self.how].get(len(self.seen))
+        return change(self.seen) if change else [chunk]
 
 
-HOWS = ("alter", "drop", "replay", "reorder", "truncate", "shift", "extend")
+HOWS: dict[str, dict[int, Callable[[list[bytes]], list[bytes]]]] = {
+    "alter": {1: lambda seen: [seen[0].replace(b"accuracy 0.98", b"accuracy 0.02")]},
+    "drop": {1: lambda _seen: []},
+    "replay": {1: lambda seen: [seen[0], seen[0]]},
+    "reorder": {1: lambda _seen: [], 2: lambda seen: [seen[1], seen[0]]},
+    "truncate": {1: lambda seen: [seen[0][:-3]]},
+    "shift": {1: lambda seen: [seen[0][1:]]},
+    "extend": {1: lambda seen: [seen[0] + b"\n"]},
+}
 
 
 @pytest.mark.parametrize("how", HOWS)

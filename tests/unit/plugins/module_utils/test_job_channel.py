@@ -20,7 +20,7 @@ SECRET = b"s" * 32
 
 
 START = {"t": "start", "attempt": 1, "master_port": 29500, "arguments": [], "members": ["lab1", "lab3"], "config": None}
-PART = {"t": "part", "ranks": {}, "seen": [1], "code": None, "clean": False}
+PART: dict[str, Any] = {"t": "part", "ranks": {}, "seen": [1], "code": None, "clean": False}
 
 
 class Clock:
@@ -101,7 +101,7 @@ def test_who_does_not_belong_to_the_run_is_turned_away(ends: Ends, node: str, se
 
 def greet_all(hub: Hub) -> None:
     """Let anybody in, with a proof that is none."""
-    hub._greet = lambda item, _hello, _now: item.wire.write(b"0" * MAC)  # type: ignore[method-assign]
+    hub._greet = lambda item, hello, now: item.wire.write(b"0" * MAC)  # type: ignore[method-assign]
 
 
 def test_a_leader_without_the_secret_is_not_believed(ends: Ends) -> None:

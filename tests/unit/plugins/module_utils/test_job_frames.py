@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_frames as frames
@@ -89,35 +90,38 @@ def test_a_length_beyond_the_limit_is_refused_before_anything_is_read() -> None:
     assert opened(Opener(KEY), Sealer(KEY).seal(whole)) == ([whole], False)
 
 
-CONTEXT = {"run": "digits/1", "attempt": 1, "node": "lab2"}
+USUAL: dict[str, Any] = {
+    "secret": b"s" * 32,
+    "leader_nonce": b"a" * 32,
+    "follower_nonce": b"b" * 32,
+    "run": "digits/1",
+    "attempt": 1,
+    "node": "lab2",
+}
 
 
 def test_the_same_at_both_ends_gives_the_same_keys_and_four_different_ones() -> None:
-    one = frames.derive(b"s", b"a" * 32, b"b" * 32, run="digits/1", attempt=1, node="lab2")
-    assert one == frames.derive(b"s", b"a" * 32, b"b" * 32, run="digits/1", attempt=1, node="lab2")
+    one = frames.derive(**USUAL)
+    assert one == frames.derive(**USUAL)
     assert len(set(one)) == 4
     assert {len(key) for key in one} == {32}
 
 
 @pytest.mark.parametrize(
-    ("secret", "leader", "follower", "run", "attempt", "node"),
+    "change",
     [
-        (b"t", b"a", b"b", "digits/1", 1, "lab2"),
-        (b"s", b"c", b"b", "digits/1", 1, "lab2"),
-        (b"s", b"a", b"c", "digits/1", 1, "lab2"),
-        (b"s", b"b", b"a", "digits/1", 1, "lab2"),
-        (b"s", b"a", b"b", "digits/2", 1, "lab2"),
-        (b"s", b"a", b"b", "digits/1", 2, "lab2"),
-        (b"s", b"a", b"b", "digits/1", 1, "lab3"),
-        (b"s", b"a", b"b", "digits/11", 1, "ab2"),
+        {"secret": b"t" * 32},
+        {"leader_nonce": b"c" * 32},
+        {"follower_nonce": b"c" * 32},
+        {"leader_nonce": b"b" * 32, "follower_nonce": b"a" * 32},
+        {"run": "digits/2"},
+        {"attempt": 2},
+        {"node": "lab3"},
+        {"run": "digits/11", "node": "ab2"},
     ],
 )
-def test_whatever_differs_all_keys_do(
-    secret: bytes, leader: bytes, follower: bytes, run: str, attempt: int, node: str
-) -> None:
-    usual = frames.derive(b"s", b"a" * 32, b"b" * 32, run="digits/1", attempt=1, node="lab2")
-    other = frames.derive(secret, leader * 32, follower * 32, run=run, attempt=attempt, node=node)
-    assert not set(usual) & set(other)
+def test_whatever_differs_all_keys_do(change: dict[str, Any]) -> None:
+    assert not set(frames.derive(**USUAL)) & set(frames.derive(**{**USUAL, **change}))
 
 
 def test_a_challenge_is_read_back_and_nothing_else_is() -> None:

@@ -120,7 +120,10 @@ READY, LINES, PART, ENDED, LISTING, STOP = (FOLLOWER[index] for index in (1, 2, 
         (changed(PART, seen=7), "part.seen is not a list"),
         (changed(PART, clean="yes"), "part.clean is not true or false"),
         (changed(ENDED, problem="x\ny"), "ended.problem holds characters that do not belong there"),
-        (changed(LISTING, found={**FILES, "files": [["../../etc/passwd", 1]]}), "listing.found.files[0] is not a plain"),
+        (
+            changed(LISTING, found={**FILES, "files": [["../../etc/passwd", 1]]}),
+            "listing.found.files[0] is not a plain",
+        ),
         (changed(LISTING, found={**FILES, "files": [["a", 1, 2]]}), "listing.found.files[0] is not a pair"),
         (changed(LISTING, found={**FILES, "latest": {"latest": "-oProxyCommand=x"}}), "listing.found.latest is not a"),
         (changed(LISTING, found={**FILES, "latest": {"latest": 5}}), "listing.found.latest is not a plain"),
@@ -215,7 +218,9 @@ def test_a_large_listing_goes_in_pieces_and_comes_out_whole() -> None:
 
 def test_more_than_a_listing_may_hold_is_left_out_and_said() -> None:
     name = "n" * 4000
-    parts = listing_messages({"files": [[f"{name}{number}", 1] for number in range(6000)], "latest": {}, "truncated": False})
+    parts = listing_messages(
+        {"files": [[f"{name}{number}", 1] for number in range(6000)], "latest": {}, "truncated": False}
+    )
     assert len(parts) == messages.MOST_PIECES
     assert all(part["found"]["truncated"] for part in parts)
     assert not parts[-1]["more"]
