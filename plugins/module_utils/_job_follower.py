@@ -19,18 +19,24 @@ try:
         Supervisor,
         now_text,
     )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import Link, read_secret
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_checkpoints import list_files
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_frames import read_secret
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_link import Link
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_messages import listing_messages, pieces
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import Part
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_restarts import Restarts
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_voices import Voices
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_wire import ChannelLog
 except ImportError:  # in a job's folder, where the files lie side by side
     from _job_base import RESUMES, Place, Supervisor, now_text  # type: ignore[import-not-found,no-redef]
-    from _job_channel import Link, read_secret  # type: ignore[import-not-found,no-redef]
     from _job_checkpoints import list_files  # type: ignore[import-not-found,no-redef]
+    from _job_frames import read_secret  # type: ignore[import-not-found,no-redef]
+    from _job_link import Link  # type: ignore[import-not-found,no-redef]
+    from _job_messages import listing_messages, pieces  # type: ignore[import-not-found,no-redef]
     from _job_part import Part  # type: ignore[import-not-found,no-redef]
     from _job_restarts import Restarts  # type: ignore[import-not-found,no-redef]
     from _job_voices import Voices  # type: ignore[import-not-found,no-redef]
+    from _job_wire import ChannelLog  # type: ignore[import-not-found,no-redef]
 
 
 class Follower(Supervisor):
@@ -46,6 +52,7 @@ class Follower(Supervisor):
             place.node,
             address=place.leader["address"],
             port=int(place.leader["port"]),
+            log=ChannelLog(self.folder / "supervisor.log"),
         )
         self.part = Part(self.folder, "launcher.log", self._hear)
         self.sweep(self.part, self.timing.failure_grace)
@@ -103,7 +110,8 @@ class Follower(Supervisor):
         if message["t"] == "start":
             self._start(self.place, message)
         elif message["t"] == "list":
-            self.link.send({"t": "listing", "found": list_files(message["folder"])})
+            for part in listing_messages(list_files(message["folder"])):
+                self.link.send(part)
         elif message["t"] in {"end", "bye"}:
             self.ending = {**self.ending, **message}
             self.part.stop(float(message.get("grace", self.timing.failure_grace)))
@@ -134,7 +142,8 @@ class Follower(Supervisor):
             environment = place.environment(message["master_port"])
             self.part.start(place.command(values), environment, place.spec["chdir"], place.rank_itself())
         except OSError as error:
-            self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": str(error)})
+            problem = " ".join(str(error).split())[:2000]
+            self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": problem})
 
     def _hear(self, rank: int | None, line: str) -> None:
         lines, step = self._voices.hear(rank, line, time.monotonic())
@@ -145,11 +154,12 @@ class Follower(Supervisor):
     def _report(self) -> None:
         """Tell the leader what is new."""
         self._lines = [*self._voices.last_words(self.part.exits), *self._lines]
-        if self._lines:
-            self.link.send({"t": "lines", "lines": self._lines})
+        for lines in pieces(self._lines):
+            self.link.send({"t": "lines", "lines": lines})
         if self._steps or self.part.active_at > self._active_at:
             self._active_at = self.part.active_at
-            self.link.send({"t": "steps", "lines": self._steps})
+            for lines in pieces(self._steps) if self._steps else [[]]:
+                self.link.send({"t": "steps", "lines": lines})
         self._lines, self._steps = [], []
         told = {
             "t": "part",

@@ -30,10 +30,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _job_exits,
     _job_failures,
     _job_follower,
+    _job_frames,
     _job_judge,
     _job_leader,
+    _job_link,
     _job_log,
     _job_members,
+    _job_messages,
     _job_nodes,
     _job_part,
     _job_progress,
@@ -43,6 +46,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _job_summary,
     _job_supervisor,
     _job_voices,
+    _job_wire,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Container, JobError, whole_lines
@@ -65,10 +69,13 @@ SOURCES = {
     "_job_exits.py": _job_exits,
     "_job_failures.py": _job_failures,
     "_job_follower.py": _job_follower,
+    "_job_frames.py": _job_frames,
     "_job_judge.py": _job_judge,
     "_job_leader.py": _job_leader,
+    "_job_link.py": _job_link,
     "_job_log.py": _job_log,
     "_job_members.py": _job_members,
+    "_job_messages.py": _job_messages,
     "_job_nodes.py": _job_nodes,
     "_job_part.py": _job_part,
     "_job_progress.py": _job_progress,
@@ -77,6 +84,7 @@ SOURCES = {
     "_job_shrink.py": _job_shrink,
     "_job_summary.py": _job_summary,
     "_job_voices.py": _job_voices,
+    "_job_wire.py": _job_wire,
 }
 """What runs inside the container."""
 RUN_FILES = (

@@ -18,8 +18,9 @@ import time
 
 try:
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import RESUMES, now_text, write_json
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import Hub, read_secret
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import Hub
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_comeback import Comeback
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_frames import read_secret
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_judge import Failure
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import ranks_by_node
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_nodes import Nodes
@@ -33,8 +34,9 @@ try:
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import summary
 except ImportError:  # in a job's folder, where the files lie side by side
     from _job_base import RESUMES, now_text, write_json  # type: ignore[import-not-found,no-redef]
-    from _job_channel import Hub, read_secret  # type: ignore[import-not-found,no-redef]
+    from _job_channel import Hub  # type: ignore[import-not-found,no-redef]
     from _job_comeback import Comeback  # type: ignore[import-not-found,no-redef]
+    from _job_frames import read_secret  # type: ignore[import-not-found,no-redef]
     from _job_judge import Failure  # type: ignore[import-not-found,no-redef]
     from _job_members import ranks_by_node  # type: ignore[import-not-found,no-redef]
     from _job_nodes import Nodes  # type: ignore[import-not-found,no-redef]
@@ -108,7 +110,15 @@ class Leader(Nodes):
             return
         address = place.members[0]["address"]
         secret = read_secret(place.spec["secret_file"])
-        self.hub = Hub(secret, place.run, names[1:], address=address, port=port or free_port(address, CHANNEL))
+        self.hub = Hub(
+            secret,
+            place.run,
+            names[1:],
+            address=address,
+            port=port or free_port(address, CHANNEL),
+            attempt=int(self.state["attempt"]),
+            log=self.channel_closed,
+        )
         self.state["channel_port"] = self.hub.port
         gone = [name for name in names if name not in [member["name"] for member in place.members]]
         if gone:
@@ -142,6 +152,8 @@ class Leader(Nodes):
                     node=place.node,
                 )
         self.state.update(master_port=port or None, attempt=number)
+        if self.hub:
+            self.hub.attempt = number
         values = {"t": "start", "attempt": number, "master_port": port, "arguments": arguments}
         try:
             place.lay_out(self._comeback.config)

@@ -15,15 +15,16 @@ from collections import deque
 TAIL_LINES = 40
 LONGEST_LINE = 65536
 
+# Numbers have at most nine digits: Python refuses to read one of thousands, and a rank can print what it likes.
 _LAUNCH = r"\[launch\.py:\d+:\w+\] "
-_WORLD = re.compile(_LAUNCH + r"dist_world_size=(\d+)")
-_NODE = re.compile(_LAUNCH + r"nnodes=(\d+), num_local_procs=\d+, node_rank=(\d+)")
+_WORLD = re.compile(_LAUNCH + r"dist_world_size=(\d{1,9})(?!\d)")
+_NODE = re.compile(_LAUNCH + r"nnodes=(\d{1,9}), num_local_procs=\d+, node_rank=(\d{1,9})(?!\d)")
 _SUCCESS = re.compile(_LAUNCH + r"Process \d+ exits successfully")
-_FAILURE = re.compile(_LAUNCH + r".* exits with return code = (-?\d+)")
-_SSH = re.compile(r"pdsh@\S+: (\S+): ssh exited with exit code (\d+)")
+_FAILURE = re.compile(_LAUNCH + r".* exits with return code = (-?\d{1,9})(?!\d)")
+_SSH = re.compile(r"pdsh@\S+: (\S+): ssh exited with exit code (\d{1,9})(?!\d)")
 _WORKERS = re.compile(r"Running on the following workers: (\S+)")
 _PREFIX = re.compile(r"^([\w.-]+): \[\d{4}-[^]]*\] \[\w+\] \[launch\.py:")
-_RANK = re.compile(r"\[rank(\d+)\]")
+_RANK = re.compile(r"\[rank(\d{1,9})\]")
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _ROUTINE = re.compile(r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:")
 _NO_HOSTFILE = "Unable to find hostfile, will proceed with training with local resources only"

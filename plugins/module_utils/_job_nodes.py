@@ -14,17 +14,21 @@ try:
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import BEAT, Hub
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_checkpoints import list_files
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_judge import Failure, Judge
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_messages import MOST_PIECES
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_part import Part, rest
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_progress import Progress
     from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_voices import Voices
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_wire import ChannelLog
 except ImportError:  # in a job's folder, where the files lie side by side
     from _job_base import Supervisor  # type: ignore[import-not-found,no-redef]
     from _job_channel import BEAT, Hub  # type: ignore[import-not-found,no-redef]
     from _job_checkpoints import list_files  # type: ignore[import-not-found,no-redef]
     from _job_judge import Failure, Judge  # type: ignore[import-not-found,no-redef]
+    from _job_messages import MOST_PIECES  # type: ignore[import-not-found,no-redef]
     from _job_part import Part, rest  # type: ignore[import-not-found,no-redef]
     from _job_progress import Progress  # type: ignore[import-not-found,no-redef]
     from _job_voices import Voices  # type: ignore[import-not-found,no-redef]
+    from _job_wire import ChannelLog  # type: ignore[import-not-found,no-redef]
 
 RECONNECT = 5.0
 """Seconds in which a follower whose connection was lost must be back."""
@@ -43,6 +47,8 @@ class Nodes(Supervisor):
         self.progress = Progress()
         self._merged = self.folder / "launcher.log"
         self._listings: dict[str, dict[str, Any]] = {}
+        self._pieces: dict[str, list[dict[str, Any]]] = {}
+        self.channel_closed = ChannelLog(self.folder / "supervisor.log")
         self.anew()
 
     def anew(self) -> None:
@@ -76,7 +82,7 @@ class Nodes(Supervisor):
 
     def listings(self, folder: str) -> dict[str, dict[str, Any]]:
         """What each node has in a folder."""
-        self._listings = {self.place.node: list_files(folder)}
+        self._listings, self._pieces = {self.place.node: list_files(folder)}, {}
         self.tell({"t": "list", "folder": folder})
         hub = self.hub
         if hub:
@@ -174,18 +180,33 @@ class Nodes(Supervisor):
                     self.progress.feed(rank, line, time.monotonic())
             elif kind == "lines":
                 for rank, line in message["lines"]:
-                    self._merge(node, rank, line)
+                    # With pdsh only the launcher here names other nodes: a follower speaks for itself.
+                    foreign = rank is None and not self.place.direct
+                    self._merge(node, rank, f"{node}: {line}" if foreign else line)
             elif kind in {"part", "ended"}:
                 self._ended.setdefault(node, {}).update(message)
                 if message.get("problem"):
                     self._merge(node, None, f"the launcher could not be started: {message['problem']}")
             elif kind == "listing":
-                self._listings[node] = message["found"]
+                self._list(node, message)
             elif kind == "stop":
                 self.asked = self.asked or f"{message.get('reason')}, on {node}"
         self.look()
         self._report()
         self.save()
+
+    def _list(self, node: str, message: dict[str, Any]) -> None:
+        """What a node has in a folder, which may come in pieces."""
+        parts = self._pieces.setdefault(node, [])
+        parts.append(message["found"])
+        if message["more"] and len(parts) < MOST_PIECES:
+            return
+        del self._pieces[node]
+        self._listings[node] = {
+            "files": [file for part in parts for file in part["files"]],
+            "latest": {path: text for part in parts for path, text in part["latest"].items()},
+            "truncated": message["more"] or any(part["truncated"] for part in parts),
+        }
 
     def look(self) -> None:
         """What is new on this node. Of a rank that has failed, what it said before comes first."""

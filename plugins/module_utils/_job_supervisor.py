@@ -71,7 +71,8 @@ def main(arguments: list[str]) -> int:
         supervisor.run()
     except Exception as error:
         # Without this the job would count as lost, and nobody would know why.
-        (given.folder / "supervisor.log").write_text(traceback.format_exc(), encoding="utf-8")
+        with (given.folder / "supervisor.log").open("a", encoding="utf-8") as log:
+            log.write(traceback.format_exc())
         base.Supervisor(given.folder, given).sweep(
             Part(given.folder, "launcher.log", lambda _rank, _line: None), given.failure_grace
         )
