@@ -52,11 +52,15 @@ def plan_membership(current: Current, wanted: Wanted) -> list[Step]:
 
 
 def plan_nodes(current: Current, wanted: Wanted) -> list[Step]:
-    """Steps on a manager's list: promotions, stale nodes, demotions; in that order a majority always stands."""
+    """Steps on a manager's list: promotions, stale nodes, demotions; in that order a majority always stands.
+
+    Availability comes last, as it depends on nothing.
+    """
     nodes = {node.id: node for node in current.nodes}
-    for node_id in wanted.node_roles:
-        if node_id not in nodes:
-            raise SwarmError(f"node_roles names {node_id}, which this swarm does not know: join that host first.")
+    for name in ("node_roles", "node_availability"):
+        for node_id in getattr(wanted, name):
+            if node_id not in nodes:
+                raise SwarmError(f"{name} names {node_id}, which this swarm does not know: join that host first.")
     if wanted.state == "manager" and wanted.node_roles.get(current.node_id) == "worker":
         raise SwarmError(
             "node_roles makes this very node a worker, and state makes it a manager: take one of them out."
@@ -86,6 +90,20 @@ def plan_nodes(current: Current, wanted: Wanted) -> list[Step]:
             _check_quorum(nodes.values(), node)
             nodes[node.id] = Node(node.id, node.hostname, "worker")
             steps.append(_role(node, "worker"))
+    for node in current.nodes:
+        asked = wanted.node_availability.get(node.id, node.availability)
+        if asked != node.availability and node.id in nodes:
+            steps.append(
+                Step(
+                    "availability",
+                    f"set {node.name} to {asked}",
+                    node.id,
+                    asked,
+                    subject=f"{node.name} availability",
+                    before=node.availability,
+                    after=asked,
+                )
+            )
     return steps
 
 
