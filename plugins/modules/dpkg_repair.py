@@ -82,9 +82,7 @@ def main() -> None:
             )
     limits = Limits(module.params["lock_timeout"], module.params["timeout"])
     try:
-        found, commands = repair(
-            SystemDpkg(), limits, check=module.check_mode, sleep=time.sleep, clock=time.monotonic
-        )
+        found, commands = repair(SystemDpkg(), limits, check=module.check_mode, sleep=time.sleep, clock=time.monotonic)
     except DpkgError as error:
         module.fail_json(msg=f"{error}.")
     module.exit_json(changed=bool(commands), found=found.facts(), commands=commands)

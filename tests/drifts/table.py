@@ -34,7 +34,8 @@ class Drift:
     def missing_in(self, text: str, places: Mapping[str, str]) -> str:
         """Return what verify did not say of this drift; empty where it names node, role and what differs."""
         named = re.findall(
-            rf"{self.node}: role {self.role}: (.*?)[.] Remedy: ansible-playbook site[.]yml --tags {self.role}\b", text
+            rf"{self.node}: role {self.role}: (.*?)[.] Remedy: ansible-playbook site[.]yml --tags {self.role}\b",
+            text.replace("''", "'"),  # YAML doubles quotes in some of the lines
         )
         shown = filled(self.shown, places)
         return "" if any(shown in words for words in named) else f"{self.id}: {shown} (said: {named or 'nothing'})"

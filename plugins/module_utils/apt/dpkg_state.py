@@ -101,7 +101,9 @@ def read_state(io: DpkgIO) -> DpkgState:
     if answer is None:
         return DpkgState()
     if answer.rc != 0:
-        raise DpkgError(f"dpkg-query ended with status {answer.rc}: {answer.text}. Remedy: run dpkg --audit on this host")
+        raise DpkgError(
+            f"dpkg-query ended with status {answer.rc}: {answer.text}. Remedy: run dpkg --audit on this host"
+        )
     journal = pending(io.updates())
     return DpkgState(parse_unfinished(answer.stdout), journal, busy or io.locked())
 

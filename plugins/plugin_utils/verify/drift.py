@@ -43,9 +43,7 @@ class RoleDrift:
     what: tuple[str, ...]
 
     def sentence(self, host: str) -> str:
-        return (
-            f"{host}: role {self.role}: {'; '.join(self.what)}. Remedy: ansible-playbook site.yml --tags {self.role}"
-        )
+        return f"{host}: role {self.role}: {'; '.join(self.what)}. Remedy: ansible-playbook site.yml --tags {self.role}"
 
 
 def selected(role: str, roles: Iterable[str], run_tags: Sequence[str]) -> bool:

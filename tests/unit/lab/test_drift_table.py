@@ -57,6 +57,7 @@ LINE = "lab2: role host: /etc/hosts has other content; /srv/etc/env is missing. 
     ("text", "said"),
     [
         (LINE, ""),
+        (f"msg: '{LINE.replace('/etc/hosts has', '[' + 2 * chr(39) + 'x' + 2 * chr(39) + '] has')}'", ""),
         (f"lab1: role host: x. Remedy: ansible-playbook site.yml --tags host {LINE}", ""),
         (LINE.replace("lab2", "lab1"), "names-gone: /srv/etc/env is missing (said: nothing)"),
         (LINE.replace("role host", "role docker"), "names-gone: /srv/etc/env is missing (said: nothing)"),

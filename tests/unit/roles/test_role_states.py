@@ -103,7 +103,14 @@ def clean() -> dict[str, Any]:
         "dpkg": {"unfinished": [], "journal": False, "busy": False},
         "packages": {
             name: "1"
-            for name in ("ca-certificates", "iproute2", "openssh-client", "docker.io", "python3-docker", "python3-requests")
+            for name in (
+                "ca-certificates",
+                "iproute2",
+                "openssh-client",
+                "docker.io",
+                "python3-docker",
+                "python3-requests",
+            )
         },
         "sysctls": {"net.core.somaxconn": "8192"},
         "firewall": {"active": [], "ufw": [], "iptables": {}, "nftables": [], "ephemeral_ports": [32768, 60999]},
@@ -186,17 +193,15 @@ def filters() -> None:
             known[f"swarmspeed.cluster.{name}"] = function
 
 
-def states(found: dict[str, Any]) -> list[RoleState]:
-    """Return what verify compares on a host without GPU, in the order of preflight/tasks/drift.yml."""
-    names = [
-        (role, name)
-        for role in EVERY
-        if not role.startswith("nvidia_")
-        for name in (f"_{role}_state",)
-    ]
+OF_A_LAB = tuple(role for role in EVERY if not role.startswith("nvidia_"))
+"""Roles that change something on a host without GPU."""
+
+
+def states(found: dict[str, Any], *roles: str) -> list[RoleState]:
+    """Return what verify compares of these roles, in their order."""
     made = []
-    for role, name in names:
-        state = value(name, found)
+    for role in roles:
+        state = value(f"_{role}_state", found)
         files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in state.get("files", [])]
         made.append(RoleState(role, state.get("found", {}), state.get("wanted", {}), files))
     return made
@@ -206,7 +211,12 @@ def states(found: dict[str, Any]) -> list[RoleState]:
 def sound() -> dict[str, Any]:
     """Facts of a host on which every file, and the container, is as wanted."""
     facts = clean()
-    asked = [entry for role in EVERY for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or [] if isinstance(entry, dict)]
+    asked = [
+        entry
+        for role in EVERY
+        for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or []
+        if isinstance(entry, dict)
+    ]
     for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
         facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
@@ -217,7 +227,7 @@ def sound() -> dict[str, Any]:
         "swarmspeed.cluster": "swarmspeed",
         "swarmspeed.spec": value("_training_container_hash", given(facts)),
     }
-    for state in states(given(facts)):
+    for state in states(given(facts), *OF_A_LAB):
         for item in state.files:
             if item.wanted:
                 facts["files"][item.path] = fact(item)
@@ -228,12 +238,12 @@ def fact(item: OwnedFile, **more: Any) -> dict[str, Any]:
     return {"exists": True, "sha256": item.sha256, "mode": item.mode, "owner": 0, "group": 0, "marked": True, **more}
 
 
-def differs(facts: dict[str, Any], **changed: Any) -> dict[str, tuple[str, ...]]:
-    return {one.role: one.what for one in drift(states(given(facts, **changed)), facts["files"])}
+def differs(facts: dict[str, Any], *roles: str, **changed: Any) -> dict[str, tuple[str, ...]]:
+    return {one.role: one.what for one in drift(states(given(facts, **changed), *roles), facts["files"])}
 
 
 def test_nothing_differs_where_nothing_was_edited(sound: dict[str, Any]) -> None:
-    assert differs(sound) == {}
+    assert differs(sound, *OF_A_LAB) == {}
 
 
 Edit = Callable[[dict[str, Any]], Any]
@@ -253,7 +263,11 @@ def _container(facts: dict[str, Any]) -> Any:
 
 LIMITS = "/etc/security/limits.d/80-swarmspeed.conf"
 EDITS: dict[str, tuple[str, Edit, str]] = {
-    "a package": ("host", lambda facts: facts["packages"].update(iproute2=None), "packages_missing is ['iproute2'], wanted is []"),
+    "a package": (
+        "host",
+        lambda facts: facts["packages"].update(iproute2=None),
+        "packages_missing is ['iproute2'], wanted is []",
+    ),
     "dpkg": (
         "host",
         lambda facts: facts["dpkg"].update(unfinished=["bc (half-configured)"]),
@@ -266,7 +280,11 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     ),
     "limits": ("host", _file(LIMITS, sha256="other"), f"{LIMITS} has other content"),
     "limits' mode": ("host", _file(LIMITS, mode="0666"), f"{LIMITS} has mode 0666, wanted is 0644"),
-    "exclusions": ("host", _file("/etc/apt/apt.conf.d/52swarmspeed", exists=False), "/etc/apt/apt.conf.d/52swarmspeed is missing"),
+    "exclusions": (
+        "host",
+        _file("/etc/apt/apt.conf.d/52swarmspeed", exists=False),
+        "/etc/apt/apt.conf.d/52swarmspeed is missing",
+    ),
     "a proxy that is not asked for": (
         "host",
         _file("/etc/apt/apt.conf.d/80swarmspeed-proxy", exists=True),
@@ -305,7 +323,9 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     ),
     "the network's MTU": (
         "overlay_network",
-        lambda facts: facts["docker"]["networks"]["swarmspeed"]["options"].update({"com.docker.network.driver.mtu": "1200"}),
+        lambda facts: facts["docker"]["networks"]["swarmspeed"]["options"].update(
+            {"com.docker.network.driver.mtu": "1200"}
+        ),
         "mtu is 1200, wanted is 9000",
     ),
     "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
@@ -315,11 +335,19 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         _file(f"{ETC}/ssh/ssh_host_ed25519_key.pub", exists=False),
         "host_key_public is False, wanted is True",
     ),
-    "sshd's configuration": ("ssh_trust", _file(f"{ETC}/ssh/sshd_config", mode="0666"), f"{ETC}/ssh/sshd_config has mode 0666, wanted is 0644"),
+    "sshd's configuration": (
+        "ssh_trust",
+        _file(f"{ETC}/ssh/sshd_config", mode="0666"),
+        f"{ETC}/ssh/sshd_config has mode 0666, wanted is 0644",
+    ),
     "nccl.conf": ("nccl_env", _file(f"{ETC}/nccl.conf", sha256="other"), f"{ETC}/nccl.conf has other content"),
     "the environment": ("nccl_env", _file(f"{ETC}/env", mode="0644"), f"{ETC}/env has mode 0644, wanted is 0600"),
     "the entry point": ("nccl_env", _file(f"{ETC}/entrypoint.sh", exists=False), f"{ETC}/entrypoint.sh is missing"),
-    "the container": ("training_container", lambda facts: _container(facts).update(state="exited"), "state is exited, wanted is running"),
+    "the container": (
+        "training_container",
+        lambda facts: _container(facts).update(state="exited"),
+        "state is exited, wanted is running",
+    ),
     "the container's network": (
         "training_container",
         lambda facts: _container(facts).update(addresses={}),
@@ -337,7 +365,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
 def test_what_was_edited_by_hand_is_named(sound: dict[str, Any], role: str, edit: Edit, what: str) -> None:
     facts = copy.deepcopy(sound)
     edit(facts)
-    assert what in differs(facts)[role]
+    assert what in differs(facts, role)[role]
 
 
 @pytest.mark.parametrize("name", ["hostfile", "ds_config"])
@@ -345,7 +373,7 @@ def test_a_file_that_its_module_would_change_is_named(sound: dict[str, Any], nam
     """The module runs in check mode; ``looked`` files that were edited are in test_hostfile and test_ds_config."""
     shown = {"hostfile": "hostfile", "ds_config": "ds_config.json"}[name]
     for changed, what in ((True, {"deepspeed_launch": (f"{shown} is not as asked, wanted is as asked",)}), (False, {})):
-        assert differs(sound, **{f"_deepspeed_launch_{name}": {"changed": changed}}) == what
+        assert differs(sound, "deepspeed_launch", **{f"_deepspeed_launch_{name}": {"changed": changed}}) == what
 
 
 def test_hostfile_and_ds_config_are_judged_in_check_mode() -> None:
@@ -384,8 +412,8 @@ def test_the_key_of_a_job_without_docker_is_compared(
 def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availability: str) -> None:
     facts = copy.deepcopy(sound)
     facts["docker"]["swarm"]["nodes"] = [node("id2", "manager", availability)]
-    assert differs(facts, swarm_availability=availability) == {}
-    assert differs(sound, swarm_availability=availability) == {
+    assert differs(facts, "swarm", swarm_availability=availability) == {}
+    assert differs(sound, "swarm", swarm_availability=availability) == {
         "swarm": (f"availability is active, wanted is {availability}",)
     }
 
@@ -393,7 +421,7 @@ def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availab
 def test_a_dpkg_that_is_at_work_is_no_drift(sound: dict[str, Any]) -> None:
     facts = copy.deepcopy(sound)
     facts["dpkg"] = {"unfinished": ["bc (unpacked)"], "journal": True, "busy": True}
-    assert differs(facts) == {}
+    assert differs(facts, "host") == {}
 
 
 @pytest.mark.parametrize(
@@ -424,7 +452,7 @@ def test_the_repair_of_dpkg_comes_before_anything_that_needs_apt() -> None:
 def test_a_secret_is_not_in_what_is_said(sound: dict[str, Any]) -> None:
     facts = copy.deepcopy(sound)
     token = "hunter2-" + hashlib.sha256(b"x").hexdigest()
-    what = differs(facts, nccl_env_environment={"HF_TOKEN": token})
+    what = differs(facts, "nccl_env", nccl_env_environment={"HF_TOKEN": token})
     assert what == {"nccl_env": (f"{ETC}/env has other content",)}
 
 

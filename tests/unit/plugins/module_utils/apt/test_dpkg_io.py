@@ -16,7 +16,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io imp
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt import dpkg_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
 
-_HOLD = "import fcntl, sys; file = open(sys.argv[1], 'r+'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); input()"
+_HOLD = (
+    "import fcntl, sys; file = open(sys.argv[1], 'r+'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); input()"
+)
 
 
 @pytest.fixture
