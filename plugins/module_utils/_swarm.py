@@ -108,7 +108,7 @@ class Step:
     kind: str  # wait, leave, init, join, label, role, availability, remove
     words: str = ""
     node: str = ""
-    role: str = ""
+    role: str = ""  # or the availability
     force: bool = False
     subject: str = "membership"
     before: str = ""

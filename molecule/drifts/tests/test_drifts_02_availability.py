@@ -15,7 +15,7 @@ def availability() -> list[str]:
 def test_a_node_is_drained_by_a_variable_and_its_container_goes_on(tmp_path: Path, given: tuple[str, ...]) -> None:
     more = tmp_path / "drained.yml"
     more.write_text(json.dumps({"all": {"hosts": {"lab3": {"swarm_availability": "drain"}}}}), encoding="utf-8")
-    drained = (*given, "--inventory", more)
+    drained: tuple[str | Path, ...] = (*given, "--inventory", more)
     site("--tags", "swarm", *drained).done(change=True)
     try:
         assert availability() == ["lab1 Active", "lab2 Active", "lab3 Drain"]

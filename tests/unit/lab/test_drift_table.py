@@ -50,7 +50,10 @@ def test_a_drift_names_a_node_and_what_to_do_there(drift: Drift) -> None:
 
 DRIFT = Drift("names-gone", "host", "lab2", "@etc@/env is missing", "rm")
 PLACES = {"etc": "/srv/etc"}
-LINE = "lab2: role host: /etc/hosts has other content; /srv/etc/env is missing. Remedy: ansible-playbook site.yml --tags host"
+LINE = (
+    "lab2: role host: /etc/hosts has other content; /srv/etc/env is missing. "
+    "Remedy: ansible-playbook site.yml --tags host"
+)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ ROOT = ROLES.parent
 HERE = "gpu2"
 ETC = "/srv/swarmspeed/swarmspeed/etc"
 IMAGE = "swarmspeed/swarmspeed:1"
+PACKAGES = ("ca-certificates", "iproute2", "openssh-client", "docker.io", "python3-docker", "python3-requests")
 EVERY = (
     *("host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network", "training_image"),
     *("ssh_trust", "nccl_env", "training_container", "workspace", "deepspeed_launch"),
@@ -101,17 +102,7 @@ def clean() -> dict[str, Any]:
             "hostname": HERE,
         },
         "dpkg": {"unfinished": [], "journal": False, "busy": False},
-        "packages": {
-            name: "1"
-            for name in (
-                "ca-certificates",
-                "iproute2",
-                "openssh-client",
-                "docker.io",
-                "python3-docker",
-                "python3-requests",
-            )
-        },
+        "packages": dict.fromkeys(PACKAGES, "1"),
         "sysctls": {"net.core.somaxconn": "8192"},
         "firewall": {"active": [], "ufw": [], "iptables": {}, "nftables": [], "ephemeral_ports": [32768, 60999]},
         "groups": {"docker": ["games"]},

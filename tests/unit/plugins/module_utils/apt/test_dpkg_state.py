@@ -111,7 +111,7 @@ def test_a_host_without_dpkg_has_nothing_unfinished() -> None:
 
 
 def test_a_status_file_that_dpkg_cannot_read_is_one_error() -> None:
-    with pytest.raises(DpkgError, match="dpkg-query ended with status 2: parsing file. Remedy: run dpkg --audit"):
+    with pytest.raises(DpkgError, match=r"dpkg-query ended with status 2: parsing file\. Remedy: run dpkg --audit"):
         read_state(FakeDpkg(["parsing file"], rc=2))
 
 

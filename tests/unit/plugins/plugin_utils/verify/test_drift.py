@@ -61,8 +61,8 @@ def of_file(item: OwnedFile, fact: dict[str, Any]) -> tuple[str, ...]:
             MARKED,
             found(MARKED, marked=False),
             (
-                "/etc/pip.conf exists and is not ours: its first line does not say 'Ours'. It was left alone. Write what is "
-                "wanted into it yourself and unset the variables for it, or move it away",
+                "/etc/pip.conf exists and is not ours: its first line does not say 'Ours'. It was left alone. Write "
+                "what is wanted into it yourself and unset the variables for it, or move it away",
             ),
         ),
     ],
