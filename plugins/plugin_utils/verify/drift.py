@@ -67,7 +67,8 @@ def drift(states: Iterable[RoleState], known: Mapping[str, Any]) -> list[RoleDri
 
 def _shown(value: Any) -> str:
     text = "absent" if value is None else str(value)
-    text = " ".join(text.split()) or "(empty)"
+    # Words of a node: one line, and nothing that moves a terminal's cursor.
+    text = "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) or "(empty)"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
