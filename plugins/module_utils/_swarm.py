@@ -97,6 +97,7 @@ class Wanted:
     force: bool = False
     hostnames: Mapping[str, frozenset[str]] = field(default_factory=dict)
     node_roles: Mapping[str, str] = field(default_factory=dict)
+    node_availability: Mapping[str, str] = field(default_factory=dict)
     departed: frozenset[str] = frozenset()
 
 
@@ -104,10 +105,10 @@ class Wanted:
 class Step:
     """One thing to do. ``words`` is empty for mere waiting, which is no change; the other texts make the diff."""
 
-    kind: str  # wait, leave, init, join, label, role, remove
+    kind: str  # wait, leave, init, join, label, role, availability, remove
     words: str = ""
     node: str = ""
-    role: str = ""
+    role: str = ""  # or the availability
     force: bool = False
     subject: str = "membership"
     before: str = ""
@@ -154,7 +155,7 @@ def parse_node(node: Mapping[str, Any]) -> Node:
 def parse_wanted(given: Mapping[str, Any]) -> Wanted:
     """Check the parameters; every error names the parameter and never repeats a token."""
     values = {key: value for key, value in given.items() if key in Wanted.__dataclass_fields__ and value is not None}
-    for key in ("hostnames", "node_roles", "departed"):
+    for key in ("hostnames", "node_roles", "node_availability", "departed"):
         if values.get(key) and values["state"] != "manager" and (key, values["state"]) != ("departed", "absent"):
             raise SwarmError(f"{key} is for managers: only they keep the list of nodes; state is {values['state']}.")
     if not str(values["cluster"]).strip():
@@ -174,6 +175,9 @@ def parse_wanted(given: Mapping[str, Any]) -> Wanted:
     for node, role in (values.get("node_roles") or {}).items():
         if role not in ("manager", "worker"):
             raise SwarmError(f"node_roles: {node} has role {role!r}; it is manager or worker.")
+    for node, availability in (values.get("node_availability") or {}).items():
+        if availability not in ("active", "pause", "drain"):
+            raise SwarmError(f"node_availability: {node} has {availability!r}; it is active, pause or drain.")
     _check_ranges(values)
     return Wanted(**values)
 

@@ -114,6 +114,8 @@ class SwarmHost:
             self._label(wanted.cluster)
         elif step.kind == "role":
             return self._role(step)
+        elif step.kind == "availability":
+            self._availability(step)
         elif step.kind == "remove":
             self._call(step.words, "DELETE", f"/nodes/{step.node}")
         elif step.node:
@@ -198,6 +200,13 @@ class SwarmHost:
                 lambda: self._is_manager(step.node) == manager,
                 f"{step.words}: the managers do not count it {'in' if manager else 'out'} yet",
             )
+
+    def _availability(self, step: Step) -> None:
+        for attempt in range(3):
+            node = self._call(step.words, "GET", f"/nodes/{step.node}")
+            spec = {**node["Spec"], "Availability": step.role}
+            if self._update(step.words, f"/nodes/{step.node}/update?version={node['Version']['Index']}", spec, attempt):
+                break
 
     def _update(self, doing: str, path: str, spec: dict[str, Any], attempt: int) -> bool:
         """Write a spec; false where the object changed between reading and writing, and is to be read again."""

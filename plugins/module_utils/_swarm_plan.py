@@ -52,11 +52,12 @@ def plan_membership(current: Current, wanted: Wanted) -> list[Step]:
 
 
 def plan_nodes(current: Current, wanted: Wanted) -> list[Step]:
-    """Steps on a manager's list: promotions, stale nodes, demotions; in that order a majority always stands."""
+    """Steps on a manager's list: promotions, stale nodes, demotions; in that order a majority always stands.
+
+    Availability comes last, as it depends on nothing.
+    """
     nodes = {node.id: node for node in current.nodes}
-    for node_id in wanted.node_roles:
-        if node_id not in nodes:
-            raise SwarmError(f"node_roles names {node_id}, which this swarm does not know: join that host first.")
+    _check_listed(nodes, wanted)
     if wanted.state == "manager" and wanted.node_roles.get(current.node_id) == "worker":
         raise SwarmError(
             "node_roles makes this very node a worker, and state makes it a manager: take one of them out."
@@ -86,7 +87,11 @@ def plan_nodes(current: Current, wanted: Wanted) -> list[Step]:
             _check_quorum(nodes.values(), node)
             nodes[node.id] = Node(node.id, node.hostname, "worker")
             steps.append(_role(node, "worker"))
-    return steps
+    return steps + [
+        _availability(node, wanted.node_availability[node.id])
+        for node in current.nodes
+        if node.id in nodes and wanted.node_availability.get(node.id, node.availability) != node.availability
+    ]
 
 
 def notes(current: Current, wanted: Wanted) -> list[str]:
@@ -210,6 +215,13 @@ def _check_engine(current: Current) -> None:
         )
 
 
+def _check_listed(nodes: Iterable[str], wanted: Wanted) -> None:
+    for name in ("node_roles", "node_availability"):
+        for node_id in getattr(wanted, name):
+            if node_id not in nodes:
+                raise SwarmError(f"{name} names {node_id}, which this swarm does not know: join that host first.")
+
+
 def _check_quorum(nodes: Iterable[Node], node: Node) -> None:
     answering, rest, enough = quorum_without(nodes, node.id)
     if not enough:
@@ -307,3 +319,8 @@ def _label(current: Current, wanted: Wanted) -> Step:
 def _role(node: Node, role: str) -> Step:
     words = f"{'promote' if role == 'manager' else 'demote'} {node.name}"
     return Step("role", words, node.id, role, False, node.name, node.role, role)
+
+
+def _availability(node: Node, asked: str) -> Step:
+    subject = f"{node.name} availability"
+    return Step("availability", f"set {node.name} to {asked}", node.id, asked, False, subject, node.availability, asked)

@@ -155,6 +155,14 @@ ansible_facts:
           description: Installed version of each package asked for, or null.
           type: dict
           returned: always
+        dpkg:
+          description:
+            - Whether dpkg was interrupted. C(unfinished), packages with their state, and C(journal), whether
+              C(/var/lib/dpkg/updates) waits to be read. While another dpkg or apt is at work (C(busy)) both may be so
+              for a moment.
+          type: dict
+          returned: always
+          sample: {unfinished: ["rsync (half-configured)"], journal: false, busy: false}
         files:
           description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for; where asked, its text
             and whether it is C(plain), neither a link nor with an SELinux context.
@@ -272,6 +280,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._services_io im
     gather_esp,
     gather_services,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import DpkgError, read_state
 
 
 def _mistake(asked: dict[str, Any]) -> str | None:
@@ -339,6 +349,7 @@ def main() -> None:
             "system": {**system, "esp": gather_esp(services, system["kernel"])},
             "disk": disk_facts(asked["disks"]),
             "packages": package_facts(asked["packages"]),
+            "dpkg": read_state(SystemDpkg()).facts(),
             "files": {
                 entry["path"]: file_facts(
                     entry["path"], content=entry["content"], block=entry["block"], mark=entry["mark"]
@@ -367,7 +378,7 @@ def main() -> None:
         module.fail_json(
             msg=f"Cannot look at this node: {error}. Is the account Ansible uses allowed to read it (become: true)?"
         )
-    except NodeError as error:
+    except (NodeError, DpkgError) as error:
         module.fail_json(msg=f"Cannot look at this node: {error}")
     module.exit_json(changed=False, ansible_facts={"swarmspeed": facts})
 

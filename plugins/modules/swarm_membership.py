@@ -119,6 +119,12 @@ options:
       - A demotion that would leave the swarm without a majority of managers that answer, or without any, is an error.
     type: dict
     default: {}
+  node_availability:
+    description:
+      - On a manager, node ids with V(active), V(pause) or V(drain). These nodes are set so through this manager. Nodes
+        that are not named keep what they have.
+    type: dict
+    default: {}
   departed:
     description:
       - On a manager, host names whose nodes left and are removed from the list as soon as they are down. A node that
@@ -272,6 +278,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "force": {"type": "bool", "default": False},
     "hostnames": {"type": "dict", "default": {}},
     "node_roles": {"type": "dict", "default": {}},
+    "node_availability": {"type": "dict", "default": {}},
     "departed": {"type": "list", "elements": "str", "default": []},
     "return_tokens": {"type": "bool", "default": False, "no_log": False},
     "timeout": {"type": "int", "default": 60},

@@ -212,6 +212,11 @@ def test_an_empty_member_list_is_not_a_missing_one() -> None:
             params(state="absent", node_roles={"a": "worker"}),
             "node_roles is for managers: only they keep the list of nodes; state is absent.",
         ),
+        (params(node_availability={"a": "off"}), "node_availability: a has 'off'; it is active, pause or drain."),
+        (
+            params(state="worker", node_availability={"a": "drain"}),
+            "node_availability is for managers: only they keep the list of nodes; state is worker.",
+        ),
         (params(node_roles={"a": "boss"}), "node_roles: a has role 'boss'; it is manager or worker."),
         (
             params(hostnames={"n1": 5}),

@@ -343,6 +343,19 @@ NODE_CASES: list[tuple[Current, Wanted, list[str]]] = [
     ),
     (listed(ME, H2), want("manager", node_roles={"me": "manager", "b": "worker"}), []),
     (listed(ME, boss("b")), want("absent", node_roles={}), []),
+    # availability: last, and not of a node that is removed
+    (
+        listed(ME, replace(H2, availability="drain"), H3),
+        want("manager", node_availability={"b": "active", "c": "active", "me": "pause"}),
+        ["availability me pause: set h1 (me) to pause", "availability b active: set h2 (b) to active"],
+    ),
+    (listed(ME, replace(H2, availability="drain")), want("manager"), []),
+    (listed(ME, replace(H2, availability="drain")), want("manager", node_availability={"b": "drain"}), []),
+    (
+        listed(ME, replace(H2, state="down", availability="drain")),
+        want("manager", departed=frozenset({"h2"}), node_availability={"b": "active"}),
+        ["remove b: remove departed h2 (b)"],
+    ),
 ]
 
 
@@ -358,6 +371,11 @@ def test_steps_of_the_list(current: Current, wanted: Wanted, expected: list[str]
             listed(ME),
             want("manager", node_roles={"x": "worker"}),
             "node_roles names x, which this swarm does not know: join that host first.",
+        ),
+        (
+            listed(ME),
+            want("manager", node_availability={"x": "drain"}),
+            "node_availability names x, which this swarm does not know: join that host first.",
         ),
         (
             listed(ME, boss("b")),

@@ -110,6 +110,7 @@ def run(
 
 
 SPEC = {"Labels": {"k": "v"}, "Role": "worker", "Availability": "active"}
+DRAINED = node("b", Spec={**SPEC, "Availability": "drain"})
 # name: parameters, script of calls, actions, state. "GET /info" first: what the host is.
 RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
     "create the swarm": (
@@ -257,6 +258,21 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
             ("GET /nodes", [ME, node("b", "manager")]),
         ],
         ["promote b (b)"],
+        "manager",
+    ),
+    "a node that was drained, with a stale version": (
+        {"state": "manager", "node_availability": {"b": "active"}},
+        [
+            ("GET /info", MANAGER),
+            ("GET /nodes", [ME, DRAINED]),
+            ("GET /nodes/b", DRAINED),
+            ("POST /nodes/b/update?version=5", STALE),
+            ("GET /nodes/b", {**DRAINED, "Version": {"Index": 6}}),
+            ("POST /nodes/b/update?version=6", None, SPEC),
+            ("GET /info", MANAGER),
+            ("GET /nodes", [ME, node("b")]),
+        ],
+        ["set b (b) to active"],
         "manager",
     ),
     "a ghost manager, waited for": (

@@ -1,0 +1,454 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What site.yml would change, verify.yml lists: the roles' own comparisons, over invented facts edited by hand."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible.plugins.loader import init_plugin_loader
+from ansible.template import trust_as_template
+from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
+
+from tests.role_values import NODES, ROLES, load, templar, value, variables
+
+ROOT = ROLES.parent
+HERE = "gpu2"
+ETC = "/srv/swarmspeed/swarmspeed/etc"
+IMAGE = "swarmspeed/swarmspeed:1"
+PACKAGES = ("ca-certificates", "iproute2", "openssh-client", "docker.io", "python3-docker", "python3-requests")
+EVERY = (
+    *("host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network", "training_image"),
+    *("ssh_trust", "nccl_env", "training_container", "workspace", "deepspeed_launch"),
+)
+CHANGED_BY_CONVERGE = {
+    # What is compared a second time in the middle of a change, or by a module of its own.
+    "nvidia_driver/tasks/install.yml": "the source, and the pins that apt's preview gives: part of an installation",
+    "nvidia_driver/tasks/teardown.yml": "undoes",
+    "host/tasks/teardown.yml": "undoes",
+    "overlay_network/tasks/detach.yml": "a container that is in the way of a network that is replaced",
+    "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
+    "ssh_trust/tasks/main.yml": "folders and texts, in _ssh_trust_state",
+}
+
+
+def tasks(entries: Any) -> Iterator[dict[str, Any]]:
+    for task in entries or []:
+        yield task
+        for part in ("block", "rescue", "always"):
+            yield from tasks(task.get(part))
+
+
+def comparisons() -> list[tuple[str, dict[str, Any]]]:
+    """Return each task of the roles that compares, with the file that it stands in."""
+    return [
+        (str(path.relative_to(ROLES)), task[key])
+        for path in sorted(ROLES.glob("*/tasks/*.yml"))
+        for task in tasks(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for key in ("swarmspeed.cluster.compare", "swarmspeed.cluster.owned_files")
+        if key in task
+    ]
+
+
+def listed() -> dict[str, list[str]]:
+    """Return the states that verify compares, by role."""
+    (task,) = yaml.safe_load((ROLES / "preflight/tasks/drift.yml").read_text(encoding="utf-8"))
+    found: dict[str, list[str]] = {}
+    for entry in task["swarmspeed.cluster.drift"]["roles"]:
+        found.setdefault(entry["role"], []).append(entry["state"])
+    return found
+
+
+@pytest.mark.parametrize(("place", "arguments"), comparisons(), ids=lambda item: item if isinstance(item, str) else "")
+def test_whatever_a_role_compares_verify_compares_too(place: str, arguments: dict[str, Any]) -> None:
+    role = place.partition("/")[0]
+    names = [name for name in load(f"{role}/vars/main.yml") if name.endswith("_state")]
+    for key in {"found", "wanted", "files"} & set(arguments):
+        (name,) = [name for name in names if arguments[key] == f"{{{{ {name}.{key} }}}}"] or [""]
+        if not name:
+            assert place in CHANGED_BY_CONVERGE, f"{place}: {arguments[key]} is compared, and verify does not know it"
+            continue
+        assert any(name in state for state in listed()[role])
+
+
+def test_verify_compares_every_role_that_changes_something() -> None:
+    assert tuple(listed()) == EVERY
+
+
+def clean() -> dict[str, Any]:
+    """Return the facts of a host on which nothing is left to do, but for its files."""
+    content = "sha256:content"
+    container = {
+        "state": "running",
+        "image_id": "sha256:1",
+        "labels": {},
+        "addresses": {"swarmspeed": "10.64.0.3"},
+    }
+    return {
+        "system": {
+            "distribution": "debian",
+            "release": "12",
+            "codename": "bookworm",
+            "memory_bytes": 8 << 30,
+            "hostname": HERE,
+        },
+        "dpkg": {"unfinished": [], "journal": False, "busy": False},
+        "packages": dict.fromkeys(PACKAGES, "1"),
+        "sysctls": {"net.core.somaxconn": "8192"},
+        "firewall": {"active": [], "ufw": [], "iptables": {}, "nftables": [], "ephemeral_ports": [32768, 60999]},
+        "groups": {"docker": ["games"]},
+        "held": [],
+        "engine": {"config_exists": False, "config": {}, "problem": None, "unit": None},
+        "docker": {
+            "installed": True,
+            "running": True,
+            "version": "20.10.24",
+            "error": None,
+            "swarm": {
+                "state": "active",
+                "node_id": "id2",
+                "manager": True,
+                "labels": {"swarmspeed.cluster": "swarmspeed"},
+                "nodes": [node("id2", "manager")],
+            },
+            "networks": {
+                "swarmspeed": {
+                    "driver": "overlay",
+                    "attachable": True,
+                    "subnets": ["10.64.0.0/24"],
+                    "options": {"com.docker.network.driver.mtu": "9000"},
+                }
+            },
+            "containers": {f"swarmspeed-{HERE}": container},
+            "images": {IMAGE: "sha256:1"},
+            "image_contents": {IMAGE: content},
+        },
+        "fabric": {"infiniband": []},
+        "gpu": {"present": False},
+        "driver": None,
+        "jobs": {},
+        "trees": {"/srv/swarmspeed/swarmspeed/workspace": []},
+        "files": {},
+    }
+
+
+def node(node_id: str, role: str, availability: str = "active") -> dict[str, Any]:
+    return {"id": node_id, "hostname": HERE, "role": role, "availability": availability, "state": "ready"}
+
+
+def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """Return the variables of one host that is the whole cluster's first manager, too."""
+    found = variables(*EVERY)
+    cluster = {
+        **found["swarmspeed_cluster"],
+        "first": HERE,
+        "hosts": [HERE],
+        "host_keys": {HERE: "ssh-ed25519 AAAA comment"},
+        "overlay": {"subnet": "10.64.0.0/24", "mtu": 9000, "addresses": {}},
+    }
+    hostvars = {HERE: {"ansible_facts": {"swarmspeed": facts}}}
+    return {
+        **found,
+        "groups": {"managers": [HERE], "workers": []},
+        "inventory_hostname": HERE,
+        "swarmspeed_cluster": cluster,
+        "swarmspeed_image": IMAGE,
+        "ansible_facts": {"swarmspeed": facts},
+        "hostvars": hostvars,
+        "ansible_play_hosts": [HERE],
+        "host_sysctls": {"net.core.somaxconn": 8192},
+        "docker_users": ["games"],
+        "deepspeed_launch_script": "train.py",
+        # By name and not by lookup, which has an environment of its own, without the collection's filters.
+        "_nccl_env_state": {"files": trust_as_template("{{ _nccl_env_files }}")},
+        **changed,
+    }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def filters() -> None:
+    """The filters of these roles, beside those that role_values has, and Ansible's lookups."""
+    init_plugin_loader([])
+    known = templar({}).environment.filters
+    for module in (driver, engine, subnets):
+        for name, function in module.FilterModule().filters().items():
+            known[f"swarmspeed.cluster.{name}"] = function
+
+
+OF_A_LAB = tuple(role for role in EVERY if not role.startswith("nvidia_"))
+"""Roles that change something on a host without GPU."""
+
+
+def states(found: dict[str, Any], *roles: str) -> list[RoleState]:
+    """Return what verify compares of these roles, in their order."""
+    made = []
+    for role in roles:
+        state = value(f"_{role}_state", found)
+        files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in state.get("files", [])]
+        made.append(RoleState(role, state.get("found", {}), state.get("wanted", {}), files))
+    return made
+
+
+@pytest.fixture(scope="module")
+def sound() -> dict[str, Any]:
+    """Facts of a host on which every file, and the container, is as wanted."""
+    facts = clean()
+    asked = [
+        entry
+        for role in EVERY
+        for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or []
+        if isinstance(entry, dict)
+    ]
+    for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
+        facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
+        text = f"{name}\n"
+        facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
+    facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
+    facts["docker"]["containers"][f"swarmspeed-{HERE}"]["labels"] = {
+        "swarmspeed.cluster": "swarmspeed",
+        "swarmspeed.spec": value("_training_container_hash", given(facts)),
+    }
+    for state in states(given(facts), *OF_A_LAB):
+        for item in state.files:
+            if item.wanted:
+                facts["files"][item.path] = fact(item)
+    return facts
+
+
+def fact(item: OwnedFile, **more: Any) -> dict[str, Any]:
+    return {"exists": True, "sha256": item.sha256, "mode": item.mode, "owner": 0, "group": 0, "marked": True, **more}
+
+
+def differs(facts: dict[str, Any], *roles: str, **changed: Any) -> dict[str, tuple[str, ...]]:
+    return {one.role: one.what for one in drift(states(given(facts, **changed), *roles), facts["files"])}
+
+
+def test_nothing_differs_where_nothing_was_edited(sound: dict[str, Any]) -> None:
+    assert differs(sound, *OF_A_LAB) == {}
+
+
+Edit = Callable[[dict[str, Any]], Any]
+
+
+def _file(path: str, **change: Any) -> Edit:
+    return lambda facts: facts["files"][path].update(change)
+
+
+def _of_docker(**change: Any) -> Edit:
+    return lambda facts: facts["docker"].update(change)
+
+
+def _container(facts: dict[str, Any]) -> Any:
+    return facts["docker"]["containers"][f"swarmspeed-{HERE}"]
+
+
+LIMITS = "/etc/security/limits.d/80-swarmspeed.conf"
+EDITS: dict[str, tuple[str, Edit, str]] = {
+    "a package": (
+        "host",
+        lambda facts: facts["packages"].update(iproute2=None),
+        "packages_missing is ['iproute2'], wanted is []",
+    ),
+    "dpkg": (
+        "host",
+        lambda facts: facts["dpkg"].update(unfinished=["bc (half-configured)"]),
+        "dpkg_interrupted is ['bc (half-configured)'], wanted is []",
+    ),
+    "dpkg's journal": (
+        "host",
+        lambda facts: facts["dpkg"].update(journal=True),
+        "dpkg_interrupted is ['journal in /var/lib/dpkg/updates'], wanted is []",
+    ),
+    "limits": ("host", _file(LIMITS, sha256="other"), f"{LIMITS} has other content"),
+    "limits' mode": ("host", _file(LIMITS, mode="0666"), f"{LIMITS} has mode 0666, wanted is 0644"),
+    "exclusions": (
+        "host",
+        _file("/etc/apt/apt.conf.d/52swarmspeed", exists=False),
+        "/etc/apt/apt.conf.d/52swarmspeed is missing",
+    ),
+    "a proxy that is not asked for": (
+        "host",
+        _file("/etc/apt/apt.conf.d/80swarmspeed-proxy", exists=True),
+        "/etc/apt/apt.conf.d/80swarmspeed-proxy is there and should not be",
+    ),
+    "a certificate authority that is not asked for": (
+        "host",
+        _file("/etc/ssl/certs/swarmspeed.pem", exists=True),
+        "ca_trusted is True, wanted is False",
+    ),
+    "a kernel parameter": (
+        "host",
+        lambda facts: facts["sysctls"].update({"net.core.somaxconn": "128"}),
+        "sysctls.net.core.somaxconn is 128, wanted is 8192",
+    ),
+    "a user": ("docker", lambda facts: facts["groups"].update(docker=[]), "users_missing is ['games'], wanted is []"),
+    "a library": (
+        "docker",
+        lambda facts: facts["packages"].update({"python3-docker": None}),
+        "packages_missing is ['python3-docker'], wanted is []",
+    ),
+    "a drop-in of the engine": (
+        "docker",
+        _file("/etc/systemd/system/docker.service.d/swarmspeed-proxy.conf", exists=True),
+        "/etc/systemd/system/docker.service.d/swarmspeed-proxy.conf is there and should not be",
+    ),
+    "availability": (
+        "swarm",
+        lambda facts: facts["docker"]["swarm"].update(nodes=[node("id2", "manager", "drain")]),
+        "availability is drain, wanted is active",
+    ),
+    "a ghost": (
+        "swarm",
+        lambda facts: facts["docker"]["swarm"]["nodes"].append({**node("old", "worker"), "state": "down"}),
+        f"ghosts is ['{HERE}'], wanted is []",
+    ),
+    "the network's MTU": (
+        "overlay_network",
+        lambda facts: facts["docker"]["networks"]["swarmspeed"]["options"].update(
+            {"com.docker.network.driver.mtu": "1200"}
+        ),
+        "mtu is 1200, wanted is 9000",
+    ),
+    "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
+    "a folder": ("ssh_trust", _file(ETC, mode="0755"), f"{ETC} has mode 0755, wanted is 0700"),
+    "a public host key": (
+        "ssh_trust",
+        _file(f"{ETC}/ssh/ssh_host_ed25519_key.pub", exists=False),
+        "host_key_public is False, wanted is True",
+    ),
+    "sshd's configuration": (
+        "ssh_trust",
+        _file(f"{ETC}/ssh/sshd_config", mode="0666"),
+        f"{ETC}/ssh/sshd_config has mode 0666, wanted is 0644",
+    ),
+    "nccl.conf": ("nccl_env", _file(f"{ETC}/nccl.conf", sha256="other"), f"{ETC}/nccl.conf has other content"),
+    "the environment": ("nccl_env", _file(f"{ETC}/env", mode="0644"), f"{ETC}/env has mode 0644, wanted is 0600"),
+    "the entry point": ("nccl_env", _file(f"{ETC}/entrypoint.sh", exists=False), f"{ETC}/entrypoint.sh is missing"),
+    "the container": (
+        "training_container",
+        lambda facts: _container(facts).update(state="exited"),
+        "state is exited, wanted is running",
+    ),
+    "the container's network": (
+        "training_container",
+        lambda facts: _container(facts).update(addresses={}),
+        "network is absent, wanted is swarmspeed",
+    ),
+    "code": (
+        "workspace",
+        lambda facts: facts["trees"].update({"/srv/swarmspeed/swarmspeed/workspace": ["train.py"]}),
+        "files_that_differ is ['train.py'], wanted is []",
+    ),
+}
+
+
+@pytest.mark.parametrize(("role", "edit", "what"), EDITS.values(), ids=EDITS)
+def test_what_was_edited_by_hand_is_named(sound: dict[str, Any], role: str, edit: Edit, what: str) -> None:
+    facts = copy.deepcopy(sound)
+    edit(facts)
+    assert what in differs(facts, role)[role]
+
+
+@pytest.mark.parametrize("name", ["hostfile", "ds_config"])
+def test_a_file_that_its_module_would_change_is_named(sound: dict[str, Any], name: str) -> None:
+    """The module runs in check mode; ``looked`` files that were edited are in test_hostfile and test_ds_config."""
+    shown = {"hostfile": "hostfile", "ds_config": "ds_config.json"}[name]
+    for changed, what in ((True, {"deepspeed_launch": (f"{shown} is not as asked, wanted is as asked",)}), (False, {})):
+        assert differs(sound, "deepspeed_launch", **{f"_deepspeed_launch_{name}": {"changed": changed}}) == what
+
+
+def test_hostfile_and_ds_config_are_judged_in_check_mode() -> None:
+    block, dummy = yaml.safe_load((ROOT / "playbooks/tasks/drift.yml").read_text(encoding="utf-8"))
+    assert block["check_mode"] is True
+    assert block["block"][0]["ansible.builtin.import_role"]["tasks_from"] == "files"
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "named"),
+    [
+        ({"exists": True, "mode": "0600", "sha256": "a"}, "a", False),
+        ({"exists": True, "mode": "0644", "sha256": "a"}, "a", True),
+        ({"exists": True, "mode": "0600", "sha256": "b"}, "a", True),
+        ({"exists": False, "mode": None, "sha256": None}, "a", True),
+        ({"exists": False, "mode": None, "sha256": None}, None, True),
+    ],
+)
+def test_the_key_of_a_job_without_docker_is_compared(
+    sound: dict[str, Any], here: dict[str, Any], there: str | None, named: bool
+) -> None:
+    secret = f"{ETC}/job_key"
+    facts = copy.deepcopy(sound)
+    facts["files"][secret] = here
+    first = {"files": {secret: {"exists": there is not None, "sha256": there}}}
+    found = given(
+        facts,
+        deepspeed_launch_runtime="host",
+        _deepspeed_launch_rank0=NODES[0],
+        hostvars={NODES[0]: {"ansible_facts": {"swarmspeed": first}}},
+    )
+    assert (value("_deepspeed_launch_state", found)["found"]["job_key"] != "shared") is named
+
+
+@pytest.mark.parametrize("availability", ["drain", "pause"])
+def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availability: str) -> None:
+    facts = copy.deepcopy(sound)
+    facts["docker"]["swarm"]["nodes"] = [node("id2", "manager", availability)]
+    assert differs(facts, "swarm", swarm_availability=availability) == {}
+    assert differs(sound, "swarm", swarm_availability=availability) == {
+        "swarm": (f"availability is active, wanted is {availability}",)
+    }
+
+
+def test_a_dpkg_that_is_at_work_is_no_drift(sound: dict[str, Any]) -> None:
+    facts = copy.deepcopy(sound)
+    facts["dpkg"] = {"unfinished": ["bc (unpacked)"], "journal": True, "busy": True}
+    assert differs(facts, "host") == {}
+
+
+@pytest.mark.parametrize(
+    ("unfinished", "restart", "in_the_way"),
+    [
+        (["bc (half-configured)"], False, []),
+        (["docker.io (half-configured)"], False, [f"swarmspeed-{HERE}"]),
+        (["containerd (unpacked)", "runc (unpacked)"], False, [f"swarmspeed-{HERE}"]),
+        (["docker.io (half-configured)"], True, []),
+    ],
+)
+def test_an_engine_is_configured_anew_by_consent(
+    sound: dict[str, Any], unfinished: list[str], restart: bool, in_the_way: list[str]
+) -> None:
+    facts = copy.deepcopy(sound)
+    facts["dpkg"]["unfinished"] = unfinished
+    assert value("_host_dpkg_in_the_way", given(facts, docker_restart=restart)) == in_the_way
+
+
+def test_the_repair_of_dpkg_comes_before_anything_that_needs_apt() -> None:
+    names = [task.get("name") for task in yaml.safe_load((ROLES / "host/tasks/main.yml").read_text(encoding="utf-8"))]
+    assert names[:2] == [
+        "Compare packages, kernel parameters and the firewall with what is asked",
+        "Repair an interrupted dpkg",
+    ]
+
+
+def test_a_secret_is_not_in_what_is_said(sound: dict[str, Any]) -> None:
+    facts = copy.deepcopy(sound)
+    token = "hunter2-" + hashlib.sha256(b"x").hexdigest()
+    what = differs(facts, "nccl_env", nccl_env_environment={"HF_TOKEN": token})
+    assert what == {"nccl_env": (f"{ETC}/env has other content",)}
+
+
+def test_a_failure_says_where_the_list_comes_from() -> None:
+    path = Path(ROOT / "playbooks/tasks")
+    (asserted,) = yaml.safe_load((path / "drift_found.yml").read_text(encoding="utf-8"))
+    failed = (path / "verify_failed.yml").read_text(encoding="utf-8")
+    assert failed.count(asserted["name"]) == 2
