@@ -128,8 +128,9 @@ def open_overlay(nodes: list[str], hostvars: Mapping[str, Any], given: Mapping[s
         return []
     return [
         f"{', '.join(bare)}: no firewall is in use, and the overlay is not encrypted, so whoever can send UDP "
-        f"{wanted.data_port} to {'it' if len(bare) == 1 else 'them'} can put packets into the overlay. Remedy: let only "
-        "the nodes send to that port (a firewall on the nodes or in the network), or set overlay_network_encrypted: true"
+        f"{wanted.data_port} to {'it' if len(bare) == 1 else 'them'} can put packets into the overlay. Remedy: let "
+        "only the nodes send to that port, by a firewall on them or in the network, or set "
+        "overlay_network_encrypted: true"
     ]
 
 

@@ -52,9 +52,7 @@ def configuration(
         "program": posixpath.join(folder, program),
         "args": [_literal(word) for word in rest],
         "cwd": cwd,
-        "env": {
-            key: _literal(str(value)) for key, value in sorted(environment.items()) if not is_secret(key, value)
-        },
+        "env": {key: _literal(str(value)) for key, value in sorted(environment.items()) if not is_secret(key, value)},
         "console": "integratedTerminal",
         "justMyCode": False,
         # A job on one node has its ranks as children, which are debugged too; on more nodes they are started over ssh.

@@ -3,8 +3,8 @@
 
 """The engine's daemon.json and its unit as facts, secrets sealed: what the roles compare with what is asked.
 
-A sealed value is masked and carries a piece of its HMAC by the key of the run, so that a change is seen and the secret is
-not, nor guessed.
+A sealed value is masked and carries a piece of its HMAC by the key of the run, so that a change is seen and the secret
+is neither seen nor guessed.
 """
 
 from __future__ import annotations

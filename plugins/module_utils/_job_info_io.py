@@ -102,7 +102,9 @@ class JobsReader:
         members = spec.get("members") if isinstance(spec, dict) else None
         return not (node and members) or members[0].get("name") == node
 
-    def _summary(self, name: str, spec: dict[str, Any], now: dict[str, Any], environment: dict[str, str]) -> dict[str, Any]:
+    def _summary(
+        self, name: str, spec: dict[str, Any], now: dict[str, Any], environment: dict[str, str]
+    ) -> dict[str, Any]:
         """The one that the leader wrote at the end of this very run, else what is known so far."""
         written = self._request(name, "summary.json")
         same = all(written.get(key) == now.get(key) for key in ("run", "state", "started_at"))

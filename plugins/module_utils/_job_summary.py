@@ -16,7 +16,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import Hide, hider, mask_arguments
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import (
+        Hide,
+        hider,
+        mask_arguments,
+    )
 except ImportError:  # in a job's folder, where the files lie side by side
     from secret_names import Hide, hider, mask_arguments  # type: ignore[import-not-found,no-redef]
 

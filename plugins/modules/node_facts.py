@@ -35,8 +35,8 @@ options:
         type: bool
         default: false
       secret:
-        description: Whether the file holds a secret. Then its digest is an HMAC by O(digest_key) (C(keyed) is true), from
-          which a short password cannot be guessed, and its text is not returned.
+        description: Whether the file holds a secret. Then its digest is an HMAC by O(digest_key) (C(keyed) is true),
+          from which a short password cannot be guessed, and its text is not returned.
         type: bool
         default: false
       block:
@@ -47,8 +47,8 @@ options:
         type: str
   digest_key:
     description:
-      - Key by which secrets are digested. Whoever compares needs the same; the playbooks draw one for each run, which stays
-        in the controller's memory.
+      - Key by which secrets are digested. Whoever compares needs the same; the playbooks draw one for each run,
+        which stays in the controller's memory.
       - Without it one is drawn that nobody else has, so that nothing can be compared.
     type: str
   trees:
@@ -294,7 +294,9 @@ def _mistake(asked: dict[str, Any]) -> str | None:
     looks: dict[str, dict[str, Any]] = {}
     for entry in asked["files"]:
         if entry["secret"] and (entry["content"] or entry["block"]):
-            return f"files: {entry['path']} holds a secret, so neither its text nor a block of it is told. Leave them out."
+            return (
+                f"files: {entry['path']} holds a secret, so neither its text nor a block of it is told. Leave them out."
+            )
         if looks.setdefault(entry["path"], entry) != entry:
             return f"files: {entry['path']} is asked for twice, in different ways. Ask once."
     return None

@@ -58,8 +58,9 @@ options:
     description:
       - Variables for the launcher, on top of the container's.
       - A value of 6 characters or more is hidden in everything this module returns when a word of its name tells of a
-        secret, as in C(HF_TOKEN), C(PGPASSWORD) or C(GH_PAT). So are those in C(etc/env) beside O(jobs_dir), where the role
-        C(nccl_env) keeps what all ranks get, user and password in any address, and what is printed as C(HF_TOKEN=value).
+        secret, as in C(HF_TOKEN), C(PGPASSWORD) or C(GH_PAT). So are those in C(etc/env) beside O(jobs_dir), where the
+        role C(nccl_env) keeps what all ranks get, user and password in any address, and what is printed as
+        C(HF_TOKEN=value).
       - In the folder of the job, which only root can read, values are in clear.
     type: dict
     default: {}

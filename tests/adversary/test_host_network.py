@@ -79,7 +79,9 @@ def test_a_host_with_several_networks_still_comes_from_the_right_one() -> None:
 
 
 def security(**changed: Any) -> tuple[list[str], str]:
-    found = given("overlay", "training_container", _training_image_ref="a:1", _training_image_here="sha256:1", **changed)
+    found = given(
+        "overlay", "training_container", _training_image_ref="a:1", _training_image_here="sha256:1", **changed
+    )
     found["_nvidia_container_toolkit_device_requests"] = []
     spec = value("_training_container_spec", found)
     return spec["security_opts"], fingerprint(spec)

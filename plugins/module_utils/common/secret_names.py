@@ -4,7 +4,7 @@
 """What is secret: the one list of names, and the masks for texts that are shown.
 
 Used on the controller, on nodes, and in containers beside the supervisor of a job: one file, standard library, Python
-3.8 or later. Every repetition in a pattern is bounded, as the text may come from a container that wants to keep us busy.
+3.8 or later. Every repetition in a pattern is bounded, as a text may come from a container that wants to keep us busy.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ SHORTEST = 6
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 """Words of a name: apiKey, API_KEY, api-key and API2KEY are the same two."""
 
-_SECRET = frozenset(
-    "token password passwd passphrase passcode secret secrets apikey apikeys privatekey secretkey accesskey authkey credential credentials creds auth bearer "
-    "jwt cookie cookies dsn key pass pat pwd".split()
-)
+_SECRET = """
+    token password passwd passphrase passcode pwd pass pat secret secrets key apikey apikeys privatekey secretkey
+    accesskey authkey credential credentials creds auth bearer jwt cookie cookies dsn
+"""
+_SECRET_WORDS = frozenset(_SECRET.split())
 _RUN_TOGETHER = re.compile(
     r".+(?:password|passwd|passphrase|secret|token|apikey|privatekey|secretkey|accesskey|authkey|credentials?)"
 )
@@ -34,21 +35,23 @@ _RUN_TOGETHER = re.compile(
 _PAIRS = frozenset(
     [("connection", "string"), ("connection", "str"), ("conn", "str"), ("conn", "string"), ("webhook", "url")]
 )
+_BEFORE_TOKEN = "pad eos bos unk cls sep mask eot bot image special layer next per stop first last max num"
+_BEFORE_KEY = "public pub primary foreign sort partition experiment"
+_BEFORE_PASS = "forward backward first second single multi one two"
 _HARMLESS_BEFORE = {
     # Words of tokenizers and of training, not of access.
-    "token": frozenset("pad eos bos unk cls sep mask eot bot image special layer next per stop first last max num".split()),
-    "key": frozenset("public pub primary foreign sort partition experiment".split()),
-    "pass": frozenset("forward backward first second single multi one two".split()),
+    "token": frozenset(_BEFORE_TOKEN.split()),
+    "key": frozenset(_BEFORE_KEY.split()),
+    "pass": frozenset(_BEFORE_PASS.split()),
     "pwd": frozenset(["old"]),
 }
-_HARMLESS_LAST = frozenset("file files path paths dir folder sock socket length len size limit count type types".split())
+_LAST = "file files path paths dir folder sock socket length len size limit count type types"
+_HARMLESS_LAST = frozenset(_LAST.split())
 """Names that end so tell where a secret is kept, or something about it: HF_TOKEN_PATH, SSH_AUTH_SOCK."""
 
-_URL = re.compile(
-    r"(?<=://)(?:[^\s/:@?#]{0,128}:(?!\d{1,5}(?:[/?#\s]|$))\S{1,512}(?=@)|[^\s/:@?#]{1,256}(?=@))"
-)
-"""User and password, up to the last @: a password that was not percent-encoded may hold '/' and '@' itself. Not the port
-of http://localhost:8080/a@b."""
+_URL = re.compile(r"(?<=://)(?:[^\s/:@?#]{0,128}:(?!\d{1,5}(?:[/?#\s]|$))\S{1,512}(?=@)|[^\s/:@?#]{1,256}(?=@))")
+"""User and password, up to the last @: a password that was not percent-encoded may hold '/' and '@' itself. Not the
+port of http://localhost:8080/a@b."""
 _SHAPES = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{30,128}|gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255}|glpat-[\w-]{20,128}"
     r"|sk-[A-Za-z0-9_-]{32,255}|xox[abprs]-[A-Za-z0-9-]{20,255}|AKIA[0-9A-Z]{16}|SWM(?:TKN|KEY)-[0-9A-Za-z+/=-]{20,255})"
@@ -80,11 +83,11 @@ def is_secret_name(name: Any) -> bool:
     words = words_of(str(name)[:256])
     if not words or words[-1] in _HARMLESS_LAST or words == ["pwd"]:
         return False
-    before = [""] + words[:-1]
+    before = ["", *words[:-1]]
     for earlier, word in zip(before, words):
         if (earlier, word) in _PAIRS or (word == "authorization" and word == words[-1]):
             return True
-        if word in _SECRET and earlier not in _HARMLESS_BEFORE.get(word, frozenset()):
+        if word in _SECRET_WORDS and earlier not in _HARMLESS_BEFORE.get(word, frozenset()):
             return True
         if _RUN_TOGETHER.fullmatch(word):
             return True
@@ -121,13 +124,13 @@ def mask_text(text: str, known: Iterable[str] = ()) -> str:
 
 def _masked(found: Any, name: int, value: int) -> str:
     """What was found, its value masked where the name tells of a secret. A bare ``key=`` tells nothing in a text."""
-    whole, inner = found.group(0), found.group(value)
+    whole, inner = str(found.group(0)), str(found.group(value))
     quote = inner[0] if inner[0] in "\"'" else ""
     plain = inner.strip("\"'")
     if not plain or _PLAIN.fullmatch(plain) or words_of(found.group(name)) == ["key"]:
-        return str(whole)
+        return whole
     if not is_secret_name(found.group(name)):
-        return str(whole)
+        return whole
     return whole[: found.start(value) - found.start(0)] + quote + MASK + quote
 
 

@@ -192,8 +192,8 @@ def test_secrets_of_what_all_ranks_get_are_hidden_too() -> None:
 def test_it_stands_beside_the_list_of_secrets(tmp_path: Path) -> None:
     """Both are copied into containers, where nothing but the standard library is."""
     for module in (_job_summary, secret_names):
-        name = Path(module.__file__).name
-        (tmp_path / name).write_text(Path(module.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+        path = Path(str(module.__file__))
+        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     code = "import _job_summary as s; print(s.hider({'GH_PAT': 'abcdef'})('x abcdef'))"
     found = subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"],
                            capture_output=True, text=True, check=True)  # fmt: skip

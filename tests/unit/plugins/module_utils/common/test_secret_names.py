@@ -34,22 +34,22 @@ SECRET = """
     DATABASE_CONN_STR SENTRY_DSN SLACK_WEBHOOK_URL CLIENT_SECRET client-secret SECRETS_JSON API_KEY2 KEY
     GOOGLE_CREDENTIALS CREDS SESSION_COOKIE BASIC_AUTH BEARER JWT MLFLOW_TRACKING_PASSWORD splunk-token my-Password
     REGISTRY_AUTH SSH_PRIVATE_KEY PRIVATEKEY Authorization
-""".split()
+"""
 PUBLIC = """
-    PATH PATCH LD_LIBRARY_PATH PYTHONPATH TOKENIZERS_PARALLELISM TOKENIZER MAX_TOKENS tokens_per_second NCCL_SOCKET_IFNAME
-    KEYBOARD MONKEY COMPASS PASSES BYPASS SECRETARY PWD OLDPWD OLD_PWD HF_HOME HF_TOKEN_PATH PASSWORD_FILE SSH_AUTH_SOCK
-    AUTHOR XAUTHORITY EOS_TOKEN pad_token experts_per_token next_token PUBLIC_KEY SSH_PUBLIC_KEY PRIMARY_KEY
-    experiment_key TOKEN_COUNT KEY_LENGTH FORWARD_PASS CUDA_VISIBLE_DEVICES MASTER_ADDR DS_ACCELERATOR authorization-plugins
-    script_keys _ 123
-""".split()
+    PATH PATCH LD_LIBRARY_PATH PYTHONPATH TOKENIZERS_PARALLELISM TOKENIZER MAX_TOKENS tokens_per_second
+    NCCL_SOCKET_IFNAME KEYBOARD MONKEY COMPASS PASSES BYPASS SECRETARY PWD OLDPWD OLD_PWD HF_HOME HF_TOKEN_PATH
+    PASSWORD_FILE SSH_AUTH_SOCK AUTHOR XAUTHORITY EOS_TOKEN pad_token experts_per_token next_token PUBLIC_KEY
+    SSH_PUBLIC_KEY PRIMARY_KEY experiment_key TOKEN_COUNT KEY_LENGTH FORWARD_PASS CUDA_VISIBLE_DEVICES
+    MASTER_ADDR DS_ACCELERATOR authorization-plugins script_keys _ 123
+"""
 
 
-@pytest.mark.parametrize("name", SECRET)
+@pytest.mark.parametrize("name", SECRET.split())
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("name", PUBLIC.split())
 def test_names_of_anything_else(name: str) -> None:
     assert not is_secret_name(name)
 
@@ -68,7 +68,9 @@ def test_of_all_keys_of_deepspeed_one_is_a_secret() -> None:
     for path in folder.glob("_ds_blocks_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Dict):
-                keys.update(key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+                keys.update(
+                    key.value for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
+                )
     assert len(keys) > 200 and {key for key in keys if is_secret_name(key)} == {"api_key"}
 
 
@@ -134,7 +136,14 @@ def test_no_value_of_a_secret_survives(value: str) -> None:
 
 
 def test_what_is_hidden_of_an_environment() -> None:
-    given_ = {"A_KEY": 'say "yes"', "SHORT_PAT": "12345", "DB_URL": "pg://u:longer@h", "N": 7, "E_TOKEN": "", "P_KEY": "l1-abc\nl2-abc"}
+    given_ = {
+        "A_KEY": 'say "yes"',
+        "SHORT_PAT": "12345",
+        "DB_URL": "pg://u:longer@h",
+        "N": 7,
+        "E_TOKEN": "",
+        "P_KEY": "l1-abc\nl2-abc",
+    }
     assert secret_values(given_) == {
         *('say "yes"', 'say \\"yes\\"', "u:longer", "longer"),
         *("l1-abc", "l2-abc", "l1-abc\nl2-abc", "l1-abc\\nl2-abc"),
@@ -149,7 +158,17 @@ def test_a_longer_secret_goes_before_one_that_it_begins_with() -> None:
 
 def test_command_lines() -> None:
     words = ["x.py", "--api-key", "abc", "--token", "--lr", "1", "--pat=q", "-e", "HF_TOKEN=z"]
-    assert mask_arguments(words) == ["x.py", "--api-key", MASK, "--token", "--lr", "1", f"--pat={MASK}", "-e", f"HF_TOKEN={MASK}"]
+    assert mask_arguments(words) == [
+        "x.py",
+        "--api-key",
+        MASK,
+        "--token",
+        "--lr",
+        "1",
+        f"--pat={MASK}",
+        "-e",
+        f"HF_TOKEN={MASK}",
+    ]
 
 
 @pytest.mark.parametrize("part", ["://a:", "a=", "'a':", "A_A: ", "hf_", "sk-", '="', "a.a.", "://", "a_", "-"])
