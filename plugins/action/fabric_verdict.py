@@ -118,17 +118,18 @@ def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Wanted:
 
 
 def open_overlay(nodes: list[str], hostvars: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """A note where anyone who reaches a node can put packets into the overlay: VXLAN itself asks nobody who he is."""
+    """A note where anyone who can reach a node can inject packets into the overlay: VXLAN has no authentication."""
     wanted = wanted_of(nodes, given)
     if not wanted.data_port or wanted.encrypted:
         return []
-    found = {name: mapping((hostvars[name].get("ansible_facts") or {}).get("swarmspeed")) for name in nodes}
-    bare = [name for name, facts in found.items() if "firewall" in facts and not mapping(facts["firewall"])["active"]]
+    facts = {name: mapping(mapping(hostvars.get(name)).get("ansible_facts")).get("swarmspeed") for name in nodes}
+    found = {name: mapping(mapping(known).get("firewall")) for name, known in facts.items()}
+    bare = [name for name, firewall in found.items() if firewall and not firewall.get("active")]
     if not bare:
         return []
     return [
-        f"{', '.join(bare)}: no firewall is in use, and the overlay is not encrypted, so whoever can send UDP "
-        f"{wanted.data_port} to {'it' if len(bare) == 1 else 'them'} can put packets into the overlay. Remedy: let "
+        f"{', '.join(bare)}: no firewall is in use, and the overlay is not encrypted, so anyone who can send UDP "
+        f"{wanted.data_port} to {'it' if len(bare) == 1 else 'them'} can inject packets into the overlay. Remedy: let "
         "only the nodes send to that port, by a firewall on them or in the network, or set "
         "overlay_network_encrypted: true"
     ]

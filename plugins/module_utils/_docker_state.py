@@ -3,8 +3,8 @@
 
 """The engine's daemon.json and its unit as facts, secrets sealed: what the roles compare with what is asked.
 
-A sealed value is masked and carries a piece of its HMAC by the key of the run, so that a change is seen and the secret
-is neither seen nor guessed.
+A sealed value is masked and carries a piece of its HMAC by the key of the run, so that a change is noticed and the
+secret can be neither read nor guessed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class EngineFilesIO(Protocol):
 
 
 def sealed(value: Any, key: str = "", path: tuple[str, ...] = ()) -> Any:
-    """Return a copy of a configuration in which secrets can be compared by who has the key, and not read."""
+    """Return a copy of a configuration in which secrets can be compared with the key, and not read."""
     if isinstance(value, Mapping):
         return {printable(str(name)): sealed(inner, key, (*path, str(name))) for name, inner in value.items()}
     if isinstance(value, list):

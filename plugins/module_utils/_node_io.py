@@ -103,7 +103,7 @@ def file_facts(
 
     With ``mark``, ``marked`` says whether the file's first line holds that text. ``plain`` comes with the content of a
     whole file: whether a module would find nothing else to tell of it, no link and no SELinux context. With ``key`` the
-    file holds a secret: its digest is an HMAC by that key (``keyed``), and its content is never told.
+    file holds a secret: its digest is an HMAC with that key (``keyed``), and its content is never returned.
     """
     absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     try:

@@ -348,7 +348,7 @@ def check_nccl(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_container_environment(inventory: Inventory) -> Iterator[Problem]:
-    """No secret is where everybody who may ask the engine reads it."""
+    """No secret is where everyone with access to the engine can read it."""
     found = inventory.values(CONTAINER).values()
     yield from dict.fromkeys(problem for value in found for problem in check_container(mapping(value)))
 

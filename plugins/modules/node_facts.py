@@ -47,9 +47,9 @@ options:
         type: str
   digest_key:
     description:
-      - Key by which secrets are digested. Whoever compares needs the same; the playbooks draw one for each run,
-        which stays in the controller's memory.
-      - Without it one is drawn that nobody else has, so that nothing can be compared.
+      - Key for the digests of secrets, which a comparison needs, too. The playbooks generate one for each run; it stays
+        in the controller's memory.
+      - Without it a random key is used, so that nothing can be compared.
     type: str
   trees:
     description:
@@ -294,9 +294,8 @@ def _mistake(asked: dict[str, Any]) -> str | None:
     looks: dict[str, dict[str, Any]] = {}
     for entry in asked["files"]:
         if entry["secret"] and (entry["content"] or entry["block"]):
-            return (
-                f"files: {entry['path']} holds a secret, so neither its text nor a block of it is told. Leave them out."
-            )
+            held = f"files: {entry['path']} holds a secret, so neither its text nor a block of it is returned."
+            return f"{held} Remove content and block."
         if looks.setdefault(entry["path"], entry) != entry:
             return f"files: {entry['path']} is asked for twice, in different ways. Ask once."
     return None
@@ -349,7 +348,7 @@ def main() -> None:
     if mistake:
         module.fail_json(msg=mistake)
     try:
-        # Nobody compares what is digested by a key that nobody else has, and nobody can guess it.
+        # A key that no one else has: nothing can be compared, and nothing guessed.
         key = asked["digest_key"] or secrets.token_hex(32)
         system = system_facts()
         gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))

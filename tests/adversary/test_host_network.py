@@ -114,7 +114,7 @@ def test_what_the_user_says_of_it_is_not_said_twice() -> None:
         ({"gpu1": [], "gpu2": []}, False, None, ""),
     ],
 )
-def test_nobody_is_told_that_anyone_can_send_into_the_overlay(
+def test_an_open_overlay_goes_unreported(
     firewalls: dict[str, list[str]], encrypted: bool, port: int | None, named: str
 ) -> None:
     hostvars = {

@@ -1,9 +1,9 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Digests of secrets: to be compared by who has the key of the run, and of no use to who has not.
+"""Keyed digests of secrets: they can be compared with the key of the run, and are useless without it.
 
-A plain SHA-256 of a file with a short password in it gives the password away to whoever can try them all.
+A plain SHA-256 of a file that holds a short password gives the password away by brute force.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _HARMLESS_BEFORE = {
 }
 _LAST = "file files path paths dir folder sock socket length len size limit count type types"
 _HARMLESS_LAST = frozenset(_LAST.split())
-"""Names that end so tell where a secret is kept, or something about it: HF_TOKEN_PATH, SSH_AUTH_SOCK."""
+"""Names with such an end are about a secret, such as where it is kept: HF_TOKEN_PATH, SSH_AUTH_SOCK."""
 
 _URL = re.compile(r"(?<=://)(?:[^\s/:@?#]{0,128}:(?!\d{1,5}(?:[/?#\s]|$))\S{1,512}(?=@)|[^\s/:@?#]{1,256}(?=@))")
 """User and password, up to the last @: a password that was not percent-encoded may hold '/' and '@' itself. Not the
@@ -56,7 +56,7 @@ _SHAPES = re.compile(
     r"\b(?:hf_[A-Za-z0-9]{30,128}|gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255}|glpat-[\w-]{20,128}"
     r"|sk-[A-Za-z0-9_-]{32,255}|xox[abprs]-[A-Za-z0-9-]{20,255}|AKIA[0-9A-Z]{16}|SWM(?:TKN|KEY)-[0-9A-Za-z+/=-]{20,255})"
 )
-"""Tokens of known services, which tell by themselves what they are."""
+"""Tokens of known services, recognised by their form."""
 _VALUE = r"(\"[^\"\n]{1,4096}\"|'[^'\n]{1,4096}'|[^\s\"'&;,]{1,4096})"
 _ASSIGNED = re.compile(r"(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_.-]{1,80})=" + _VALUE)
 _QUOTED = re.compile(

@@ -158,7 +158,8 @@ def test_a_bare_host_is_no_failure(bare: pytest.MonkeyPatch, capsys: pytest.Capt
         ),
         (
             {"files": [{"path": "/etc/env", "content": True, "secret": True}]},
-            "files: /etc/env holds a secret, so neither its text nor a block of it is told. Leave them out.",
+            "files: /etc/env holds a secret, so neither its text nor a block of it is returned. Remove content and "
+            "block.",
         ),
         ({"files": [{"content": True}]}, "missing required arguments: path found in files"),
         ({"file": []}, "Unsupported parameters for (basic.py) module: file."),
