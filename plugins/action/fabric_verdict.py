@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_documen
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_reduce import judge_collective
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import mapping
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_io import write_whole
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import sealed
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -67,6 +68,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             expected = {name: str(mapping(ready[name].get("inner")).get("interface", "")) for name in nodes}
             collective, more, noted = judge_collective(answers, expected, given["backend"])
             problems, notes = verdict.problems + more, verdict.notes + noted
+        notes += open_overlay(nodes, hostvars, given["wanted"])
         asked = asked_roles(variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or [])
         # Which roles were looked at before something else failed is not known.
         known = [] if given["failed"] and not failure["role"] else asked
@@ -115,6 +117,24 @@ def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Wanted:
     )
 
 
+def open_overlay(nodes: list[str], hostvars: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """A note where anyone who can reach a node can inject packets into the overlay: VXLAN has no authentication."""
+    wanted = wanted_of(nodes, given)
+    if not wanted.data_port or wanted.encrypted:
+        return []
+    facts = {name: mapping(mapping(hostvars.get(name)).get("ansible_facts")).get("swarmspeed") for name in nodes}
+    found = {name: mapping(mapping(known).get("firewall")) for name, known in facts.items()}
+    bare = [name for name, firewall in found.items() if firewall and not firewall.get("active")]
+    if not bare:
+        return []
+    return [
+        f"{', '.join(bare)}: no firewall is in use, and the overlay is not encrypted, so anyone who can send UDP "
+        f"{wanted.data_port} to {'it' if len(bare) == 1 else 'them'} can inject packets into the overlay. Remedy: let "
+        "only the nodes send to that port, by a firewall on them or in the network, or set "
+        "overlay_network_encrypted: true"
+    ]
+
+
 def failed_before(nodes: list[str], hostvars: Mapping[str, Any]) -> dict[str, str]:
     """The role and the words of the task that ended the journey, on the first node that it failed on."""
     for name in nodes:
@@ -144,20 +164,9 @@ def message(problems: list[str], notes: list[str], failure: Mapping[str, str], l
 def write(folder: str, made: Mapping[str, Any]) -> str:
     """Write verify.json, whole or not at all."""
     path = Path(folder).expanduser() / "verify.json"
-    name = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=".verify", delete=False, encoding="utf-8"
-        ) as file:
-            name = file.name
-            json.dump(made, file, indent=1)
-            file.write("\n")
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
+        write_whole(path, json.dumps(sealed(made), indent=1) + "\n")
     except OSError as error:
-        if name:
-            Path(name).unlink(missing_ok=True)
         raise AnsibleActionFail(
             f"verify.json can not be written: {error}. "
             "Remedy: set cluster_reports_dir to a folder that you may write to."

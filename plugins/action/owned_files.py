@@ -43,25 +43,27 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "files": {"type": "list", "elements": "dict", "required": True, "options": FILE_SPEC},
             }
         )
+        # Drawn by preflight for this run; node_facts got it, too.
+        key = str(variables.get("_preflight_digest_key") or "")
         known = ((variables.get("ansible_facts") or {}).get("swarmspeed") or {}).get("files") or {}
-        differing = self._differing(arguments["files"], known)
+        differing = self._differing(arguments["files"], known, key)
         if not self._task.check_mode:
             for item in differing:
                 self._write(item, variables)
         result.update(
             changed=bool(differing),
             files=[item.path for item in differing],
-            diff=[file_diff(item, known[item.path]) for item in differing],
+            diff=[file_diff(item, known[item.path], key) for item in differing],
         )
         return result
 
-    def _differing(self, entries: list[dict[str, Any]], known: dict[str, Any]) -> list[OwnedFile]:
+    def _differing(self, entries: list[dict[str, Any]], known: dict[str, Any], key: str) -> list[OwnedFile]:
         """Compare all files before the first is written, so that a wrong one stops the task in time."""
         differing: list[OwnedFile] = []
         for entry in entries:
             try:
                 item = OwnedFile(**entry)
-                right = file_is_right(item, known.get(item.path))
+                right = file_is_right(item, known.get(item.path), key)
             except OwnedFileError as error:
                 raise AnsibleActionFail(str(error)) from error
             if right is None:

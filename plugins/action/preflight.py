@@ -36,6 +36,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.settings import Settings, image_troubles
 
 ROLES = Path(__file__).parents[2] / "roles"
@@ -186,7 +187,8 @@ def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
     ]
     if messages and option.get("no_log"):
         return f"its value is not of type {option.get('type', 'str')}, or not among the choices"
-    return "; ".join(messages) or None
+    # Ansible's text quotes the value, and one such as "HF_TOKEN=…" instead of a mapping is a secret.
+    return mask_text("; ".join(messages)) or None
 
 
 def kind(path: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hjson import HjsonError, loads
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import hider
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
 
 PLACEHOLDER = re.compile("@[a-z_]+@")
 """What the filter launch_command leaves open."""
@@ -52,9 +52,7 @@ def configuration(
         "program": posixpath.join(folder, program),
         "args": [_literal(word) for word in rest],
         "cwd": cwd,
-        "env": {
-            key: _literal(str(value)) for key, value in sorted(environment.items()) if not _secret(key, str(value))
-        },
+        "env": {key: _literal(str(value)) for key, value in sorted(environment.items()) if not is_secret(key, value)},
         "console": "integratedTerminal",
         "justMyCode": False,
         # A job on one node has its ranks as children, which are debugged too; on more nodes they are started over ssh.
@@ -118,11 +116,6 @@ def vscode_launch(
         return merged(current or "", ours)
     except ValueError as error:
         raise AnsibleFilterError(f"vscode_launch: {error}.") from None
-
-
-def _secret(key: str, value: str) -> bool:
-    """Whether a variable is one whose value is printed nowhere: the workspace is no place for it either."""
-    return hider({key: value})(value) != value
 
 
 def _literal(text: str) -> str:

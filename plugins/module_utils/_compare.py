@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -96,9 +98,17 @@ class OwnedFile:
         """Of the text; None of a directory."""
         return None if self.text is None else hashlib.sha256(self.text.encode()).hexdigest()
 
+    def same_text(self, found: dict[str, Any], key: str) -> bool:
+        """Whether node_facts found this text. A directory has no digest, so a file where one should be differs."""
+        if found.get("keyed"):
+            return self.text is not None and found.get("sha256") == keyed_digest(self.text.encode(), key)
+        return bool(found.get("sha256") == self.sha256)
 
-def file_is_right(item: OwnedFile, found: dict[str, Any] | None) -> bool | None:
+
+def file_is_right(item: OwnedFile, found: dict[str, Any] | None, key: str = "") -> bool | None:
     """Tell whether a file is as wanted, by what node_facts found; None when node_facts was not asked for it.
+
+    ``key`` is the one by which node_facts has digested files that hold a secret.
 
     Somebody else's file is right where none of ours is wanted, and OwnedFileError where one is.
     """
@@ -113,18 +123,17 @@ def file_is_right(item: OwnedFile, found: dict[str, Any] | None) -> bool | None:
         return True
     if not item.wanted:
         return not found.get("exists")
-    # A directory has no SHA-256, so a file where a directory should be differs too.
-    if not found.get("exists") or found.get("sha256") != item.sha256:
+    if not found.get("exists") or not item.same_text(found, key):
         return False
     if item.block is not None:
         return True  # the rest of the file, and its mode, belong to somebody else
     return (found.get("mode"), found.get("owner"), found.get("group")) == (item.mode, item.owner, item.group)
 
 
-def file_diff(item: OwnedFile, found: dict[str, Any]) -> dict[str, str]:
+def file_diff(item: OwnedFile, found: dict[str, Any], key: str = "") -> dict[str, str]:
     """Return Ansible's diff of one file; a secret's content is never part of it."""
     exists = bool(found.get("exists"))
-    if item.content is None or (exists and item.wanted and found.get("sha256") == item.sha256):
+    if item.content is None or (exists and item.wanted and item.same_text(found, key)):
         before = _attributes(found["sha256"], found["mode"], found["owner"], found["group"]) if exists else "absent\n"
         after = _attributes(item.sha256, item.mode, item.owner, item.group) if item.wanted else "absent\n"
     elif item.secret:
@@ -132,7 +141,8 @@ def file_diff(item: OwnedFile, found: dict[str, Any]) -> dict[str, str]:
         after = "(another secret)\n" if item.wanted else ""
     else:
         known = found.get("content")
-        before = (f"(SHA-256 {found.get('sha256')})\n" if known is None else str(known)) if exists else ""
+        told = "(a secret)\n" if found.get("keyed") else f"(SHA-256 {found.get('sha256')})\n"
+        before = (told if known is None else str(known)) if exists else ""
         after = str(item.text) if item.wanted else ""
     return {"before": before, "after": after, "before_header": item.path, "after_header": item.path}
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-MASK = "********"
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import secret_names
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import MASK, is_secret_name
 
-_WORD = r"(?:pass(?:word|wd|phrase)|token|secret|credential|api[-_]?key)"
 _ALL = re.compile(r".+", re.DOTALL)
-_SECRET_NAME = re.compile(_WORD, re.IGNORECASE)
 _PROXY_NAME = re.compile(r"proxy|proxies", re.IGNORECASE)
 # Greedy up to the last @: a password that nobody percent-encoded may itself hold '/', '@' or a space.
 _IN_URL = re.compile(r"(?<=://).+(?=@)", re.DOTALL)
 _BEFORE_AT = re.compile(r"^.+(?=@)", re.DOTALL)
 _ASSIGNED = re.compile(r"(?<==).+", re.DOTALL)
-_NAMED = re.compile(_WORD + r"[^=\s&]*=", re.IGNORECASE)
+_NAMED = re.compile(r"([^=\s&?,;]{1,128})=")
 # In a message other words stand around it.
 _URL_IN_TEXT = re.compile(r"(?<=://)\S+(?=@)")
-_ASSIGNED_IN_TEXT = re.compile(f"({_NAMED.pattern})" + r"[^\s&]+", re.IGNORECASE)
 
 
 def mask(value: Any, path: tuple[str, ...] = ()) -> Any:
@@ -64,18 +62,18 @@ def mask_text(text: str, known: set[str]) -> str:
     """A message without the known secrets, and without what looks like one."""
     for secret in sorted(known, key=len, reverse=True):
         text = text.replace(secret, MASK)
-    return _ASSIGNED_IN_TEXT.sub(rf"\1{MASK}", _URL_IN_TEXT.sub(MASK, text))
+    return secret_names.mask_text(_URL_IN_TEXT.sub(MASK, text))
 
 
 def _pattern(value: Any, path: tuple[str, ...]) -> re.Pattern[str] | None:
     """What matches the secret in one plain value; ``None`` where there is none."""
     if value is None or isinstance(value, bool) or value == "":
         return None
-    if any(_SECRET_NAME.search(name) for name in path):
+    if any(is_secret_name(name) for name in path):
         return _ALL
     if not isinstance(value, str):
         return None
-    url, named = _IN_URL.search(value), _NAMED.search(value)
+    url, named = _IN_URL.search(value), any(is_secret_name(found[1]) for found in _NAMED.finditer(value))
     if url or named:
         # Where a URL also assigns a secret, such as ?token=…, nothing of it is shown.
         return _IN_URL if not named else _ALL if "://" in value else _ASSIGNED

@@ -22,6 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host im
     Host,
     Request,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 
 
 def owned_files(asked: Request, host: Host, exact: bool) -> list[dict[str, Any]]:
@@ -83,9 +84,12 @@ def _sources(asked: Request, host: Host) -> str:
     return source_text("docker", uri, host.codename, ("stable",), asked.repository_key)
 
 
-def differs(entry: Mapping[str, Any], host: Host) -> bool:
+def differs(entry: Mapping[str, Any], host: Host, key: str = "") -> bool:
+    """Whether a file is another than the one that is kept; ``key`` is the one by which secret files were digested."""
     found = host.part("files").get(entry["path"])
     there = found if isinstance(found, Mapping) else {}
     if entry["state"] == "absent":
         return there.get("exists") is True
-    return there.get("sha256") != hashlib.sha256(entry["content"].encode()).hexdigest()
+    content = entry["content"].encode()
+    digest = keyed_digest(content, key) if there.get("keyed") else hashlib.sha256(content).hexdigest()
+    return there.get("sha256") != digest

@@ -40,6 +40,7 @@ class Request:
     """What is asked, by the variables of the role without its prefix.
 
     ``mtu`` is the underlay's, ``ca`` the hash of the certificate authority that the host was given, empty for none.
+    ``digest_key`` is the run's, by which ``node_facts`` has digested secrets.
     """
 
     source: str = DISTRIBUTION
@@ -54,6 +55,7 @@ class Request:
     swarm: bool = True
     mtu: int = 1500
     ca: str = ""
+    digest_key: str = ""
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,12 @@ def docker_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[st
     files = owned_files(asked, host, exact)
     found = as_config(host.part("engine").get("config"))
     keys = patched({} if host.installed else fresh_config(asked, found), as_config(asked.config))
-    merged = merge(found, as_config(sealed(keys)))
+    merged = merge(found, as_config(sealed(keys, asked.digest_key)))
     changed = changed_keys(found, merged)
     held, unheld, released = holds(asked, host, packages)
-    reasons = restart_reasons(host, needs_restart(found, merged), files, asked.version if exact else "")
+    reasons = restart_reasons(
+        host, needs_restart(found, merged), files, asked.version if exact else "", asked.digest_key
+    )
     shown = {key: shown_pair(found, merged, key) for key in changed}
     states: dict[str, tuple[Any, Any]] = {
         "packages_missing": ([name for name in packages if not host.version_of(name)], []),
@@ -131,14 +133,16 @@ def _users_missing(asked: Request, host: Host) -> list[str]:
     return [user for user in asked.users if user not in names(members)]
 
 
-def restart_reasons(host: Host, keys: Sequence[str], files: Sequence[Mapping[str, Any]], version: str) -> list[str]:
+def restart_reasons(
+    host: Host, keys: Sequence[str], files: Sequence[Mapping[str, Any]], version: str, digest_key: str = ""
+) -> list[str]:
     """Why a running engine would have to be restarted: ``keys`` of its file, its proxy, another ``version``."""
     if not host.running:
         return []
     reasons = []
     if keys:
         reasons.append(f"{', '.join(keys)} in {CONFIG_PATH} (docker_daemon_config)")
-    if any(differs(entry, host) for entry in files if entry["path"] in (DROPIN_PATH, PROXY_PATH)):
+    if any(differs(entry, host, digest_key) for entry in files if entry["path"] in (DROPIN_PATH, PROXY_PATH)):
         reasons.append("its proxy (docker_proxy)")
     if any(differs(entry, host) for entry in files if entry["path"] == CA_PATH):
         reasons.append("a certificate authority (host_ca_certificate)")

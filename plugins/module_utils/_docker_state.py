@@ -3,12 +3,12 @@
 
 """The engine's daemon.json and its unit as facts, secrets sealed: what the roles compare with what is asked.
 
-A sealed value is masked and carries a piece of its SHA-256, so that a change is seen and the secret is not.
+A sealed value is masked and carries a piece of its HMAC by the key of the run, so that a change is noticed and the
+secret can be neither read nor guessed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -22,11 +22,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config 
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import mask, printable
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_unit import Flag, Unit, parse_unit
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 
 CONFIG_PATH = "/etc/docker/daemon.json"
 SERVICE = "docker.service"
 
-_SEAL = " (SHA-256 "
+_SEAL = " (HMAC "
 
 
 class EngineFilesIO(Protocol):
@@ -39,16 +40,16 @@ class EngineFilesIO(Protocol):
         """Return what ``systemctl cat`` prints, empty where there is no such unit."""
 
 
-def sealed(value: Any, path: tuple[str, ...] = ()) -> Any:
-    """Return a copy of a configuration in which secrets can be compared and not read."""
+def sealed(value: Any, key: str = "", path: tuple[str, ...] = ()) -> Any:
+    """Return a copy of a configuration in which secrets can be compared with the key, and not read."""
     if isinstance(value, Mapping):
-        return {printable(str(key)): sealed(inner, (*path, str(key))) for key, inner in value.items()}
+        return {printable(str(name)): sealed(inner, key, (*path, str(name))) for name, inner in value.items()}
     if isinstance(value, list):
-        return [sealed(inner, path) for inner in value]
+        return [sealed(inner, key, path) for inner in value]
     shown = mask(value, path)
     if type(shown) is type(value) and shown == (printable(value) if isinstance(value, str) else value):
         return shown
-    return f"{shown}{_SEAL}{hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]})"
+    return f"{shown}{_SEAL}{keyed_digest(json.dumps(value).encode(), key)[:16]})"
 
 
 def unsealed(value: Any) -> Any:
@@ -81,7 +82,7 @@ def engine_settings(info: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def gather_engine_files(io: EngineFilesIO, installed: bool) -> dict[str, Any]:
+def gather_engine_files(io: EngineFilesIO, installed: bool, key: str = "") -> dict[str, Any]:
     """Return what ``node_facts`` keeps as ``engine``. A file that is not JSON is a fact: ``problem`` says why."""
     content, problem, config = io.read(CONFIG_PATH), None, {}
     if content is not None:
@@ -92,7 +93,7 @@ def gather_engine_files(io: EngineFilesIO, installed: bool) -> dict[str, Any]:
     text = io.unit(SERVICE) if installed else ""
     return {
         "config_exists": content is not None,
-        "config": sealed(config),
+        "config": sealed(config, key),
         "problem": problem,
         "unit": unit_facts(parse_unit(text, lambda path: _text(io.read(path)))) if text else None,
     }

@@ -12,12 +12,9 @@ from typing import Any, cast
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _ds_schema, _hjson
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import shown
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret_name
 
-_SECRET = re.compile(r"(?:^|_)(?:api_?key|token|secret|password)$", re.IGNORECASE)
-"""Not ``max_tokens``: that value would be masked wherever its digits appear."""
-_SECRET_IN_TEXT = re.compile(
-    r"""(?:\b|_)(?:api_?key|token|secret|password)["']?\s*:\s*["']?([^"',\s}]+)""", re.IGNORECASE
-)
+_ENTRY = re.compile(r"""(?<!\w)([A-Za-z_][\w-]{0,80})["']?\s{0,8}:\s{0,8}["']?([^"',\s}]+)""")
 
 
 class UnreadableError(Exception):
@@ -68,7 +65,7 @@ def secrets(config: Any) -> Iterator[str]:
         current = pending.pop()
         if isinstance(current, dict):
             for key, value in current.items():
-                if _SECRET.search(str(key)) and value and isinstance(value, (str, int)) and not isinstance(value, bool):
+                if is_secret_name(key) and value and isinstance(value, (str, int)) and not isinstance(value, bool):
                     yield str(value)
                 else:
                     pending.append(value)
@@ -78,4 +75,4 @@ def secrets(config: Any) -> Iterator[str]:
 
 def secrets_in_text(text: str) -> list[str]:
     """The same for a file as it is, which may be JSON, hjson or broken."""
-    return _SECRET_IN_TEXT.findall(text)
+    return [value for name, value in _ENTRY.findall(text) if is_secret_name(name)]

@@ -9,9 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_urls
+
 LAST = 12
 """Lines that are shown of a text in which no cause is known."""
-_USER_IN_URL = re.compile(r"(?<=://)[^\s/@\"']+@")
 _SERVERS = (
     re.compile(r"://(?:[^\s/@\"']*@)?([^\s/\"'\\?]+)"),
     re.compile(r"host='([^']+)', port=(\d+)"),
@@ -80,18 +81,13 @@ CAUSES = (
 )
 
 
-def masked(text: str) -> str:
-    """Return the text with users and passwords in URLs made unreadable."""
-    return _USER_IN_URL.sub("********@", text)
-
-
 def explain(text: str, proxy: str, source: str) -> str:
     """Return a sentence with its remedy; where no cause is known, the end of the text, without passwords.
 
     ``proxy`` and ``source`` are the variables that name the proxy and where is fetched from.
     """
     # A build's log comes as a list that was made text.
-    lines = [line.strip() for line in masked(text).replace("\\n", "\n").splitlines() if line.strip(" ',[]\"")]
+    lines = [line.strip() for line in mask_urls(text).replace("\\n", "\n").splitlines() if line.strip(" ',[]\"")]
     for cause in CAUSES:
         at = [number for number, line in enumerate(lines) if cause.pattern.search(line)]
         if at:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import SECRET_NAME
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
 
 ACTIVE = ("starting", "running")
 LOST_AFTER = 30.0
@@ -138,7 +138,7 @@ def check_shrink(params: Mapping[str, Any]) -> None:
 
 def _check_forwarded(key: str, value: str) -> None:
     """pdsh hands variables over as ``export KEY=VALUE;`` on its command line, through a shell."""
-    if SECRET_NAME.search(key):
+    if is_secret(key, value):
         raise JobError(
             f"environment: {key} looks like a secret, and transport pdsh would show it in the process list of every "
             "node. Use transport direct, or give it in nccl_env_environment, which travels by file."

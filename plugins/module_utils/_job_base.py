@@ -138,9 +138,13 @@ class Place:
     def slots(self) -> list[int]:
         return list(self.members[self.rank]["slots"]) if self.members else []
 
+    def given(self) -> dict[str, str]:
+        """Variables that the user gave: the cluster's, and the job's own."""
+        return {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
+
     def environment(self, master_port: int) -> dict[str, str]:
         """Variables of this node's launcher: those asked for, and what launchers other than DeepSpeed's need."""
-        found = {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
+        found = self.given()
         launcher, devices = self.spec.get("launcher", "deepspeed"), self.spec.get("visible_devices")
         if launcher != "deepspeed" and devices:
             found.setdefault(devices, ",".join(str(slot) for slot in self.slots()))

@@ -16,6 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job, _j
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Runtime, Store
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_log import plain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import Hide, hider
 
 LONGEST_TAIL = 1 << 20
 """Most bytes at the end of a log that are read for its last lines."""
@@ -41,7 +42,8 @@ class JobsReader:
     def look(self, name: str, tail: int) -> dict[str, Any]:
         """What is known of one job on this host, without secrets."""
         store = Store(str(self._folder), name)
-        hide = _job_summary.hider(store.read_environment())
+        environment = store.read_environment()
+        hide = hider(environment)
         try:
             spec, recorded = store.read_spec(), store.read_state()
             state, reason, recorded = self._now(store, recorded)
@@ -58,7 +60,7 @@ class JobsReader:
             "leader": self._leads(recorded, name),
             "since": _job_summary.since(recorded, active),
             "seconds": _job_summary.seconds_of(recorded),
-            "summary": self._summary(name, spec, now, hide),
+            "summary": self._summary(name, spec, now, environment),
             "log": log,
             "log_path": str(store.path / "launcher.log"),
         }
@@ -100,17 +102,19 @@ class JobsReader:
         members = spec.get("members") if isinstance(spec, dict) else None
         return not (node and members) or members[0].get("name") == node
 
-    def _summary(self, name: str, spec: dict[str, Any], now: dict[str, Any], hide: _job_summary.Hide) -> dict[str, Any]:
+    def _summary(
+        self, name: str, spec: dict[str, Any], now: dict[str, Any], environment: dict[str, str]
+    ) -> dict[str, Any]:
         """The one that the leader wrote at the end of this very run, else what is known so far."""
         written = self._request(name, "summary.json")
         same = all(written.get(key) == now.get(key) for key in ("run", "state", "started_at"))
         if written and same:
-            cleaned: dict[str, Any] = _job_summary.clean(written, hide)
+            cleaned: dict[str, Any] = _job_summary.clean(written, hider(environment))
             return cleaned
-        return _job_summary.summary(spec, now)
+        return _job_summary.summary(spec, now, environment=environment)
 
     @staticmethod
-    def _tail(store: Store, lines: int, hide: _job_summary.Hide, ended: bool) -> list[str]:
+    def _tail(store: Store, lines: int, hide: Hide, ended: bool) -> list[str]:
         """The last lines of the log, without control codes."""
         data = store.read_log(-LONGEST_TAIL, LONGEST_TAIL, ended)[0]
         text = [plain(line) for line in data.decode("utf-8", "replace").split("\n")]

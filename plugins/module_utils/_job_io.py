@@ -52,6 +52,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io impo
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Container, JobError, whole_lines
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import GRACE, now_text, write_json
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import secret_names
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
 
 START_TIMEOUT = 15.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
@@ -85,6 +87,7 @@ SOURCES = {
     "_job_summary.py": _job_summary,
     "_job_voices.py": _job_voices,
     "_job_wire.py": _job_wire,
+    "secret_names.py": secret_names,
 }
 """What runs inside the container."""
 RUN_FILES = (
@@ -202,11 +205,12 @@ class Store:
         return spec if isinstance(spec, dict) else {}
 
     def read_environment(self) -> dict[str, str]:
-        """Variables of the job as it was started: what must be hidden in its log."""
+        """Variables of the cluster's ranks, and of the job as it was started: what must be hidden in its log."""
+        found: dict[str, str] = ranks_environment(self._jobs)
         with contextlib.suppress(JobError):
             environment = self.read_spec().get("environment", {})
-            return environment if isinstance(environment, dict) else {}
-        return {}
+            found.update(environment if isinstance(environment, dict) else {})
+        return found
 
     def write_state(self, state: dict[str, Any]) -> None:
         write_json(self.path / "state.json", state)

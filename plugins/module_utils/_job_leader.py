@@ -251,6 +251,7 @@ class Leader(Nodes):
                 (self.folder / name).unlink()
         with contextlib.suppress(OSError):
             told = {**self.state, "name": self.folder.name}
-            found = summary(self.place.spec, told, history=self.progress.history())
+            given, history = self.place.given(), self.progress.history()
+            found = summary(self.place.spec, told, history=history, environment=given)
             write_json(self.folder / "summary.json", found)
         self.write()

@@ -10,6 +10,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,27 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs impor
     same_run,
     shorten,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import clean
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import Hide, hider
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 """The job runs as root in a container and may write this folder: no link of its own leads out of it, no pipe is waited
 for."""
+SPEC_BYTES = 64 << 20
+"""Bytes of a specification that are read to know what must be hidden."""
+NOTE_BYTES = 2048
+"""Bytes that the note of a shortened file may take beyond the limit."""
+
+
+def masked(name: str, data: bytes, hide: Hide) -> bytes:
+    """A file as it leaves the node: without the secrets of the job's environment."""
+    text = data.decode("utf-8", "surrogateescape")
+    if name.endswith(".json"):
+        # Within JSON a mask could take a quote with it.
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.dumps(clean(json.loads(text), hide)).encode()
+    return hide(text).encode("utf-8", "surrogateescape")
 
 
 class NodeFolder:
@@ -33,6 +51,15 @@ class NodeFolder:
 
     def __init__(self, jobs_dir: str, name: str, node: str, limit: int) -> None:
         self.path, self._node, self._limit = Path(jobs_dir) / name, node, limit
+        self._hide = hider({**ranks_environment(jobs_dir), **self._environment()})
+
+    def _environment(self) -> dict[str, Any]:
+        """Variables of the job itself, as it was started."""
+        try:
+            found = json.loads(self._read("spec.json", SPEC_BYTES).data)["spec"]["environment"]
+        except (LogsError, LookupError, TypeError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def _folder(self, name: str) -> int | None:
         """A handle of the job's folder, or of one in it; ``None`` where there is no such folder."""
@@ -68,7 +95,8 @@ class NodeFolder:
             return {}
         return {key: found.get(key) for key in IDENTITY} if isinstance(found, dict) else {}
 
-    def _read(self, name: str) -> Piece:
+    def _read(self, name: str, limit: int = 0) -> Piece:
+        limit = limit or self._limit
         folder, file = os.path.split(name)
         parent = self._folder(folder)
         if parent is None:
@@ -83,10 +111,10 @@ class NodeFolder:
             about = os.fstat(handle)
             if not stat.S_ISREG(about.st_mode):
                 raise LogsError(f"{self.path / name} is no plain file.")
-            if about.st_size <= self._limit:
+            if about.st_size <= limit:
                 return Piece(name, about.st_mtime_ns, opened.read(about.st_size))
-            opened.seek(about.st_size - self._limit)
-            tail = opened.read(self._limit)
+            opened.seek(about.st_size - limit)
+            tail = opened.read(limit)
         return Piece(name, about.st_mtime_ns, shorten(self._node, str(self.path / name), about.st_size, tail), True)
 
     def pieces(self, have: dict[str, list[int]], skip: set[str]) -> Iterator[Piece | str]:
@@ -98,6 +126,8 @@ class NodeFolder:
                 except LogsError as error:
                     yield str(error)
                     continue
+                # A mask may be longer than what it hides, and the controller takes no more than the limit.
+                piece = replace(piece, data=masked(name, piece.data, self._hide)[-self._limit - NOTE_BYTES :])
                 if piece.mark != have.get(name):
                     yield piece
 

@@ -4,7 +4,7 @@
 """The summary of one run of a job: what was asked, what came of it, without a secret in it.
 
 The leader's supervisor writes it as summary.json at the end; training_job_info returns the same for every job. Copied
-into containers: one file, standard library, Python 3.8 or later.
+into containers beside the supervisor: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from datetime import datetime, timezone
-from typing import Any, Callable
+from typing import Any
 
-Hide = Callable[[str], str]
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import (
+        Hide,
+        hider,
+        mask_arguments,
+    )
+except ImportError:  # in a job's folder, where the files lie side by side
+    from secret_names import Hide, hider, mask_arguments  # type: ignore[import-not-found,no-redef]
 
 FIGURES = ("step", "total", "loss", "samples_per_second", "tokens_per_second", "seconds_left", "slowest_rank")
 VERSIONS = ("deepspeed", "torch", "python", "image")
@@ -24,23 +30,7 @@ LONGEST = 64
 """Entries of a mapping or list of the specification above which only their number and digest are told: the workspace of
 a job can have thousands of files."""
 
-SECRET_NAME = re.compile(
-    r"(?:^|_)(?:KEY|TOKEN|SECRET|PASS|PASSWD|PASSWORD|CREDENTIALS?|AUTH)(?:_|$)", re.IGNORECASE
-)  # as a whole word: TOKENIZERS_PARALLELISM=false is none
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-
-
-def hider(environment: dict[str, str]) -> Hide:
-    """A function that hides the values of variables whose name says secret, as launchers print their exports."""
-    secrets = [value for key, value in environment.items() if SECRET_NAME.search(key) and len(value) >= 6]
-    secrets.sort(key=len, reverse=True)
-
-    def hide(text: str) -> str:
-        for secret in secrets:
-            text = text.replace(secret, "********")
-        return text
-
-    return hide
 
 
 def clean(value: Any, hide: Hide) -> Any:
@@ -57,12 +47,14 @@ def clean(value: Any, hide: Hide) -> Any:
 
 
 def shown_spec(value: Any, key: str = "") -> Any:
-    """A specification without the values of environments, and with a digest in place of what is long."""
+    """A specification without the values of environments and secret options, and with a digest of what is long."""
     if key.endswith("environment") and isinstance(value, dict):
         return sorted(str(name) for name in value)
     if isinstance(value, (dict, list)) and len(value) > LONGEST:
         canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
         return {"entries": len(value), "sha256": hashlib.sha256(canonical.encode()).hexdigest()}
+    if key in ("command", "resume_args") and isinstance(value, list):
+        return mask_arguments(value)
     if isinstance(value, dict):
         return {str(name): shown_spec(part, str(name)) for name, part in value.items()}
     if isinstance(value, list):
@@ -106,13 +98,16 @@ def summary(
     state: dict[str, Any],
     versions: dict[str, Any] | None = None,
     history: list[Any] | None = None,
+    environment: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """What summary.json holds. ``spec`` and ``state`` as in spec.json (its ``spec``) and state.json.
+
+    Secrets of ``environment``, which ranks got beside that of the specification, are hidden, too.
 
     Curve points come from ``history``, else from ``state["figures"]["history"]``. A key of ``versions`` that is not
     given is filled in where spec or state know it (``state["versions"]``: as seen before the start), else null.
     """
-    hide = hider({str(name): str(value) for name, value in _mapping(spec.get("environment")).items()})
+    hide = hider({**(environment or {}), **_mapping(spec.get("environment"))})
     figures = dict(_mapping(state.get("figures")))
     points = figures.pop("history", None) or []
     fingerprint = _mapping(spec.get("fingerprint"))

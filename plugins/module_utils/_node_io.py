@@ -35,6 +35,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
     sha256,
     swarm_facts,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 
 COMMAND_TIMEOUT = 20
 """Seconds."""
@@ -95,11 +96,14 @@ def package_facts(names: list[str]) -> dict[str, str | None]:
     return parse_dpkg(answer.stdout, names)
 
 
-def file_facts(path: str, *, content: bool, block: str | None, mark: str | None = None) -> dict[str, Any]:
+def file_facts(
+    path: str, *, content: bool, block: str | None, mark: str | None = None, key: str | None = None
+) -> dict[str, Any]:
     """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file.
 
     With ``mark``, ``marked`` says whether the file's first line holds that text. ``plain`` comes with the content of a
-    whole file: whether a module would find nothing else to tell of it, no link and no SELinux context.
+    whole file: whether a module would find nothing else to tell of it, no link and no SELinux context. With ``key`` the
+    file holds a secret: its digest is an HMAC with that key (``keyed``), and its content is never returned.
     """
     absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     try:
@@ -118,6 +122,8 @@ def file_facts(path: str, *, content: bool, block: str | None, mark: str | None 
     if mark is not None:
         with Path(path).open("rb") as file:
             facts["marked"] = mark.encode() in file.readline(_CHUNK)
+    if key is not None:
+        return {**facts, "sha256": keyed_digest(Path(path).read_bytes(), key), "keyed": True}
     if block is None and not content:
         facts["sha256"] = file_digest(path)
         return facts

@@ -24,7 +24,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_cont
     Controller,
     check_ansible_version,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_nccl import VARIABLES, check_settings
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_nccl import (
+    CONTAINER,
+    VARIABLES,
+    check_container,
+    check_settings,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_network_values import (
     check_overlay_values,
     check_swarm_values,
@@ -342,6 +347,12 @@ def check_nccl(inventory: Inventory) -> Iterator[Problem]:
         yield replace(problem, text=problem.text + _where(inventory, said_for))
 
 
+def check_container_environment(inventory: Inventory) -> Iterator[Problem]:
+    """No secret is where everyone with access to the engine can read it."""
+    found = inventory.values(CONTAINER).values()
+    yield from dict.fromkeys(problem for value in found for problem in check_container(mapping(value)))
+
+
 def _bare(inventory: Inventory) -> bool:
     runtimes = set(map(str, inventory.values(RUNTIME).values()))
     return runtimes == {BARE}
@@ -397,6 +408,7 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "variable_names": check_variable_names,
     "variable_values": check_variable_values,
     "nccl_env": check_nccl,
+    "container_environment": check_container_environment,
     "files": check_files,
     "ca_certificate": check_ca_certificate,
     "image_settings": check_image_settings,

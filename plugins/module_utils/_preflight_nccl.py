@@ -19,10 +19,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._nccl_ranges im
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, listing, mapping, whole
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import IGNORED_NAMES
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import secret_variables
 
 SETTINGS, ENVIRONMENT = "nccl_env_settings", "nccl_env_environment"
 TIMEOUT, VERSION = "nccl_env_timeout", "nccl_env_version"
 VARIABLES = (SETTINGS, ENVIRONMENT, TIMEOUT, VERSION)
+
+CONTAINER = "training_container_environment"
 
 MOST_SOCKETS = 64
 """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD may not be more (NCCL's user guide)."""
@@ -68,6 +71,16 @@ def check_settings(given: Mapping[str, Any], network_mode: Any) -> Iterator[Prob
     yield from _environment(environment)
     if network_mode == "overlay":
         yield from _names_of_the_host(settings, environment)
+
+
+def check_container(environment: Mapping[str, Any]) -> Iterator[Problem]:
+    """The environment of a container holds no secret: ``docker inspect``, labels and results of modules show it."""
+    for name in secret_variables(environment):
+        yield Problem(
+            f"{CONTAINER}.{name}",
+            "holds a secret, by its name or by a password in an address, and docker inspect shows it",
+            f"put it into {ENVIRONMENT}, which reaches every rank by a file that root alone can read",
+        )
 
 
 def _number(value: Any) -> int:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Files of a report, on the controller."""
+"""Files of a report, on the controller: they name hosts and quote logs, so no other account of it reads them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ def read_text(path: Path) -> str | None:
         return None
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder with those above it that are missing, for this account alone. Those that exist stay as they are."""
+    for part in [*reversed(folder.parents), folder]:
+        with contextlib.suppress(FileExistsError):
+            part.mkdir(mode=0o700)
+
+
 def write_whole(path: Path, text: str) -> None:
-    """Write a file that others may read: whole, or as it was before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file for this account alone: whole, or as it was before. The temporary one has mode 0600, too."""
+    make_private(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        Path(name).chmod(0o644)
         Path(name).replace(path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -11,15 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import MASK, mask_text
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import SECRET_NAME
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_table import duration
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 
 OLD = 24 * 3600.0
 """Seconds after which a measurement is called old: a day's work on a cluster can change all of it."""
 
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
-_ASSIGNMENT = re.compile(r"\b([A-Za-z][A-Za-z0-9_]{1,60})=([^\s\"'&;,]+)")
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -148,19 +146,13 @@ def age(then: float | None, now: float) -> dict[str, Any] | None:
     return {"text": text, "time": clock(then), "old": passed > OLD}
 
 
-def seal(text: str) -> str:
-    """A text without credentials of URLs and without what is assigned to a name that tells of a secret."""
-    shown = mask_text(text, set()) if "://" in text or "=" in text else text
-    return _ASSIGNMENT.sub(lambda found: f"{found[1]}={MASK}" if SECRET_NAME.search(found[1]) else found[0], shown)
-
-
 def sealed(value: Any) -> Any:
-    """A document with every text of it sealed."""
+    """A document of whose texts none shows a secret."""
     if isinstance(value, Mapping):
         return {key: sealed(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [sealed(inner) for inner in value]
-    return seal(value) if isinstance(value, str) else value
+    return mask_text(value) if isinstance(value, str) else value
 
 
 def plain(value: Any) -> Any:

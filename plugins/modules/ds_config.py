@@ -155,7 +155,7 @@ notes:
     a copy is kept beside it.
   - The memory plan is arithmetic from published formulas and DeepSpeed's source. What it was compared with on GPUs is
     in C(docs/gpu_hosts.md).
-  - Values of C(comet.api_key) and of keys named C(token), C(secret), C(password) or C(…_token) and so on are masked
+  - Values of C(comet.api_key) and of keys whose name tells of a secret (C(token), C(password), C(…_token)) are masked
     in all output.
 seealso:
   - module: swarmspeed.cluster.hostfile

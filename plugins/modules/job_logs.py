@@ -16,7 +16,8 @@ description:
     C(summary.json) of the node that leads the job is put into O(dest)C(/NAME/) as well.
   - Only files that the controller does not have yet are sent, whatever their number in one round trip up to 16 MiB.
   - When the node's files are of another run than the controller's, those go to C(runs/NUMBER) first, as on the node.
-  - C(spec.json) is never copied, as it holds the values of the job's environment. The logs hold what the job printed.
+  - C(spec.json) is never copied, as it holds the values of the job's environment. The logs hold what the job printed,
+    less the secrets of its environment and what looks like one.
   - An action plugin does the controller's part.
 options:
   name:

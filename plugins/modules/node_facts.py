@@ -34,12 +34,23 @@ options:
         description: Whether to return the text too. Never ask this of a file that holds a secret.
         type: bool
         default: false
+      secret:
+        description: Whether the file holds a secret. Then its digest is an HMAC by O(digest_key) (C(keyed) is true),
+          from which a short password cannot be guessed, and its text is not returned.
+        type: bool
+        default: false
       block:
         description: Look only at the block that M(ansible.builtin.blockinfile) keeps under this name in the file.
         type: str
       mark:
         description: Text to look for in the file's first line. The answer is in C(marked).
         type: str
+  digest_key:
+    description:
+      - Key for the digests of secrets, which a comparison needs, too. The playbooks generate one for each run; it stays
+        in the controller's memory.
+      - Without it a random key is used, so that nothing can be compared.
+    type: str
   trees:
     description:
       - Directories and the files wanted below them, as a mapping of directory to a mapping of relative path to SHA-256.
@@ -227,7 +238,7 @@ ansible_facts:
         engine:
           description:
             - The engine's daemon.json (C(config_exists), C(config), C(problem)) and its systemd C(unit).
-            - Secrets in it are masked, and carry a piece of their SHA-256 to be compared by.
+            - Secrets in it are masked, and carry a piece of their HMAC by O(digest_key) to be compared by.
           type: dict
           returned: always
         firewall:
@@ -242,6 +253,7 @@ ansible_facts:
           returned: always
 """
 
+import secrets
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -291,6 +303,9 @@ def _mistake(asked: dict[str, Any]) -> str | None:
             return f"trees: {root} must have a mapping of relative path to SHA-256, not {wanted!r}."
     looks: dict[str, dict[str, Any]] = {}
     for entry in asked["files"]:
+        if entry["secret"] and (entry["content"] or entry["block"]):
+            held = f"files: {entry['path']} holds a secret, so neither its text nor a block of it is returned."
+            return f"{held} Remove content and block."
         if looks.setdefault(entry["path"], entry) != entry:
             return f"files: {entry['path']} is asked for twice, in different ways. Ask once."
     return None
@@ -317,8 +332,10 @@ def main() -> None:
                     "content": {"type": "bool", "default": False},
                     "block": {"type": "str"},
                     "mark": {"type": "str"},
+                    "secret": {"type": "bool", "default": False},
                 },
             },
+            "digest_key": {"type": "str", "no_log": True},
             "trees": {"type": "dict", "default": {}},
             "disks": {"type": "list", "elements": "path", "default": []},
             "groups": {"type": "list", "elements": "str", "default": []},
@@ -341,6 +358,8 @@ def main() -> None:
     if mistake:
         module.fail_json(msg=mistake)
     try:
+        # A key that no one else has: nothing can be compared, and nothing guessed.
+        key = asked["digest_key"] or secrets.token_hex(32)
         system = system_facts()
         gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))
         docker = docker_facts(SocketEngine(asked["docker_socket"]), asked["repositories"])
@@ -352,7 +371,11 @@ def main() -> None:
             "dpkg": read_state(SystemDpkg()).facts(),
             "files": {
                 entry["path"]: file_facts(
-                    entry["path"], content=entry["content"], block=entry["block"], mark=entry["mark"]
+                    entry["path"],
+                    content=entry["content"],
+                    block=entry["block"],
+                    mark=entry["mark"],
+                    key=key if entry["secret"] else None,
                 )
                 for entry in asked["files"]
             },
@@ -370,7 +393,7 @@ def main() -> None:
             "proxies": gather_proxies(SystemProxyIO(), services, asked["proxies"]),
             "docker": docker,
             "held": held_facts(asked["packages"]),
-            "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"]),
+            "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"], key),
             "firewall": gather_firewall(SystemFirewallIO()),
             "clock_synchronized": clock_synchronized(),
         }

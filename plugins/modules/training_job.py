@@ -57,8 +57,10 @@ options:
   environment:
     description:
       - Variables for the launcher, on top of the container's.
-      - A value of 6 characters or more is hidden in everything this module returns when C(KEY), C(TOKEN), C(SECRET),
-        C(PASS), C(PASSWD), C(PASSWORD), C(CREDENTIAL) or C(AUTH) is a word of its name, as in C(HF_TOKEN).
+      - A value of 6 characters or more is hidden in everything this module returns when a word of its name tells of a
+        secret, as in C(HF_TOKEN), C(PGPASSWORD) or C(GH_PAT). So are those in C(etc/env) beside O(jobs_dir), where the
+        role C(nccl_env) keeps what all ranks get, user and password in any address, and what is printed as
+        C(HF_TOKEN=value).
       - In the folder of the job, which only root can read, values are in clear.
     type: dict
     default: {}
@@ -420,7 +422,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import 
     Runtime,
     Store,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import hider
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider, mask_arguments
 
 
 class Call:
@@ -634,7 +636,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     # Shown at -vvv. A variable of the job may be a secret, so its value is not shown, whatever its name.
-    shown = {**module.params, "environment": dict.fromkeys(module.params["environment"], "(not shown)")}
+    hidden = dict.fromkeys(module.params["environment"], "(not shown)")
+    shown = {**module.params, "environment": hidden, "command": mask_arguments(module.params["command"] or [])}
     invocation = {"module_args": shown}
     needed = (*(["container"] if module.params["runtime"] == "container" else []), "command", "world_size", "nodes")
     missing = [key for key in needed if module.params[key] is None]

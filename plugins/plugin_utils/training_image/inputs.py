@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
+
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 """Ends of the names of source archives that pip unpacks."""
 _GIT = re.compile(r"git\+(?P<url>https://[^\s@#]+)@(?P<reference>[A-Za-z0-9][\w./-]*)", re.ASCII)
@@ -168,3 +170,10 @@ def argument_troubles(given: Any) -> Iterator[Trouble]:
             yield Trouble(name, f"{key!r} is no name of a build argument", "use letters, digits and underscores")
         elif isinstance(value, (Mapping, list, tuple)) or value is None:
             yield Trouble(name, f"{key} is no text or number", "write it as text, in quotes")
+        elif is_secret(key, value):
+            yield Trouble(
+                name,
+                f"{key} holds a secret, and everybody could read it in the image's history",
+                "leave it out: indexes and proxies with a password have variables of their own, and what ranks need "
+                "at run time belongs into nccl_env_environment",
+            )

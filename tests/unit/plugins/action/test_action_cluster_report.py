@@ -51,7 +51,7 @@ def test_the_page_is_written_where_the_files_are(tmp_path: Path) -> None:
     assert result["msg"] == (
         f"The report is in {path}. All 3 nodes answer, and what was seen of them is right. Not verified yet."
     )
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [file.name for file in folder.iterdir()] == ["report.html"]
     wrong = {"version": 1, "roles": {"swarm": {"ok": False, "sentence": "lab2 left"}}}
     (folder / "verify.json").write_text(json.dumps(wrong), encoding="utf-8")

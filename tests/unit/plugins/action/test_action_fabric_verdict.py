@@ -80,7 +80,7 @@ def test_what_was_found_is_written_whole(tmp_path: Path) -> None:
     assert not result["failed"] and not result["changed"]
     path = tmp_path / "reports" / "ai" / "verify.json"
     assert result["report"] == str(path)
-    assert path.stat().st_mode & 0o777 == 0o644
+    assert path.stat().st_mode & 0o777 == 0o600
     assert [left.name for left in path.parent.iterdir()] == ["verify.json"]
     made = json.loads(path.read_text(encoding="utf-8"))
     assert list(made) == ["version", "cluster", "time", "seconds", "nodes", "roles", "pairs", "collective", "versions"]

@@ -14,6 +14,7 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.action import owned_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.modules import owned_files as documented
 
 OLD_SECRET, NEW_SECRET = "hunter2-old", "hunter2-new\n"
@@ -205,6 +206,14 @@ def test_no_log_of_the_task_holds_for_all_files() -> None:
     node = Node()
     run([{"path": "/stale", "content": "new\n"}, {"path": "/dir", "mode": "0700"}], node, no_log=True)
     assert [call[3] for call in node.calls] == [True, True]
+
+
+def test_a_secret_is_compared_by_the_key_that_preflight_drew() -> None:
+    found = {**facts(None, mode="0600"), "sha256": keyed_digest(NEW_SECRET.encode(), "k"), "keyed": True}
+    known = {"ansible_facts": {"swarmspeed": {"files": {"/secret": found}}}}
+    entry = {"path": "/secret", "content": NEW_SECRET, "mode": "0600", "secret": True}
+    assert run([entry], task_vars={**known, "_preflight_digest_key": "k"})["changed"] is False
+    assert run([entry], task_vars={**known, "_preflight_digest_key": "another"})["changed"] is True
 
 
 @pytest.mark.parametrize("entry", [*WRONG, *SECRETS])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import
     file_diff,
     file_is_right,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -150,6 +152,32 @@ ABSENT = {"exists": False, "sha256": None, "mode": None, "owner": None, "group":
 )
 def test_file_is_right(item: OwnedFile, found: dict[str, Any] | None, right: bool | None) -> None:
     assert file_is_right(item, found) is right
+
+
+def keyed(text: str, key: str, **other: Any) -> dict[str, Any]:
+    """Return what node_facts says of a file with a secret."""
+    return {**seen(mode="0600", keyed=True, **other), "sha256": keyed_digest(text.encode(), key)}
+
+
+@pytest.mark.parametrize(
+    ("found", "key", "right"),
+    [
+        (keyed("x\n", "k"), "k", True),
+        (keyed("x\n", "k"), "another", False),
+        (keyed("y\n", "k"), "k", False),
+        (keyed("x\n", "k", owner=1), "k", False),
+        ({**keyed("x\n", "k"), "sha256": None}, "k", False),  # a directory
+        (seen(mode="0600"), "k", True),  # asked for as if it were no secret
+        ({**seen(mode="0600"), "keyed": True}, "k", False),
+    ],
+)
+def test_a_secret_is_compared_by_the_key_of_the_run(found: dict[str, Any], key: str, right: bool) -> None:
+    item = OwnedFile("/f", "x\n", mode="0600", secret=True)
+    assert file_is_right(item, found, key) is right
+    shown = json.dumps(file_diff(item, found, key))
+    assert "x\\n" not in shown and "y\\n" not in shown and str(found["sha256"]) not in shown
+    # What was a secret is none any more.
+    assert file_diff(OwnedFile("/f", "z\n"), keyed("x\n", "k"), "k")["before"] == "(a secret)\n"
 
 
 @pytest.mark.parametrize("found", [seen(marked=False), seen()])

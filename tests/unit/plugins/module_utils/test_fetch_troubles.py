@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter.fetch import fetch_trouble
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fetch_troubles import LAST, explain, masked
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fetch_troubles import LAST, explain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_urls
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -105,7 +106,7 @@ WORD = st.text(st.sampled_from("abcxyz%-0189"), min_size=1, max_size=9)
 def test_a_password_is_never_told(user: str, password: str, said: str) -> None:
     text = f"at http://{user}:QQ{password}QQ@proxy.example:3128 {said}"
     assert f"QQ{password}QQ" not in explain(text, "p", "s")
-    assert f"QQ{password}QQ" not in masked(text)
+    assert f"QQ{password}QQ" not in mask_urls(text)
 
 
 @given(st.text())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import hider
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider
 from hypothesis import given
 from hypothesis import strategies as st
 

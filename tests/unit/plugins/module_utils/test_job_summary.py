@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary im
     FIGURES,
     LONGEST,
     clean,
-    hider,
     seconds_of,
     shown_spec,
     since,
     summary,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import secret_names
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider
 
 from tests.effort import examples
 
@@ -178,7 +181,20 @@ def test_whatever_it_holds_a_secret_is_hidden_and_the_rest_stays() -> None:
         assert json.dumps(cleaned) == json.dumps(value).replace(secret, "********")
 
 
-def test_it_stands_alone() -> None:
-    """It is copied into containers, where nothing but the standard library is."""
-    source = Path(_job_summary.__file__).read_text(encoding="utf-8")
-    assert "ansible_collections" not in source
+def test_secrets_of_what_all_ranks_get_are_hidden_too() -> None:
+    state = {"state": "failed", "reason": "401 for gh-s3cret and own-s3cret"}
+    spec = {"environment": {"A_TOKEN": "own-s3cret"}, "command": ["x", "--api-key", "arg-s3cret"]}
+    made = summary(spec, state, environment={"GH_PAT": "gh-s3cret"})
+    assert made["reason"] == "401 for ******** and ********"
+    assert made["spec"]["command"] == ["x", "--api-key", "********"]
+
+
+def test_it_stands_beside_the_list_of_secrets(tmp_path: Path) -> None:
+    """Both are copied into containers, where nothing but the standard library is."""
+    for module in (_job_summary, secret_names):
+        path = Path(str(module.__file__))
+        (tmp_path / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    code = "import _job_summary as s; print(s.hider({'GH_PAT': 'abcdef'})('x abcdef'))"
+    found = subprocess.run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}"],
+                           capture_output=True, text=True, check=True)  # fmt: skip
+    assert found.stdout == "x ********\n"

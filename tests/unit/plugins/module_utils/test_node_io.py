@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _node_io as node_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import content_of_image
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
 ABSENT = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
@@ -136,6 +137,15 @@ def test_the_text_of_a_file_is_returned_only_when_asked_for(tmp_path: Path) -> N
     for block in (None, "b"):
         facts = node_io.file_facts(str(path), content=False, block=block)
         assert "hunter2" not in json.dumps(facts) and facts["mode"] == "0600"
+
+
+def test_of_a_secret_only_who_has_the_key_can_tell_the_digest(tmp_path: Path) -> None:
+    path = make(tmp_path / "env", "PIN=4711\n", 0o600)
+    facts = node_io.file_facts(str(path), content=True, block=None, key="k")
+    assert facts["keyed"] is True and facts["sha256"] == keyed_digest(b"PIN=4711\n", "k") != sha("PIN=4711\n")
+    assert "content" not in facts and facts["mode"] == "0600"
+    assert node_io.file_facts(str(tmp_path), content=False, block=None, key="k")["sha256"] is None
+    assert node_io.file_facts(str(tmp_path / "none"), content=False, block=None, key="k") == ABSENT
 
 
 def test_a_directory_a_link_and_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text im
     names,
     number,
     plain,
-    seal,
     sealed,
     sentence,
     short,
@@ -122,7 +121,7 @@ def test_times() -> None:
     ],
 )
 def test_secrets_are_not_shown(text: str, shown: str) -> None:
-    assert seal(text) == shown
+    assert sealed(text) == shown
     assert sealed({"a": [text, 1, None]}) == {"a": [shown, 1, None]}
 
 

@@ -15,6 +15,7 @@ from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import NodeError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.modules import node_facts
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
@@ -103,6 +104,20 @@ def test_no_secret_and_no_join_token_is_in_the_result(
     assert '"cluster_id": "c1"' in shown  # the swarm that carries the tokens was read
 
 
+def test_a_secret_file_is_digested_by_the_key_of_the_run(
+    bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "env")
+    (tmp_path / "env").write_text("PIN=4711\n")
+    asked: dict[str, Any] = {"files": [{"path": path, "secret": True}]}
+
+    def digest(**key: str) -> str:
+        return str(run(capsys, **asked, **key)["ansible_facts"]["swarmspeed"]["files"][path]["sha256"])
+
+    assert digest(digest_key="k" * 40) == keyed_digest(b"PIN=4711\n", "k" * 40)
+    assert len({digest(), digest(), keyed_digest(b"PIN=4711\n", "")}) == 3, "without a key nobody can compare"
+
+
 def test_a_proxys_password_is_nowhere_in_the_result(
     bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]
 ) -> None:
@@ -140,6 +155,11 @@ def test_a_bare_host_is_no_failure(bare: pytest.MonkeyPatch, capsys: pytest.Capt
         (
             {"files": [{"path": "/etc/hosts"}, {"path": "/etc/hosts", "content": True}]},
             "files: /etc/hosts is asked for twice, in different ways. Ask once.",
+        ),
+        (
+            {"files": [{"path": "/etc/env", "content": True, "secret": True}]},
+            "files: /etc/env holds a secret, so neither its text nor a block of it is returned. Remove content and "
+            "block.",
         ),
         ({"files": [{"content": True}]}, "missing required arguments: path found in files"),
         ({"file": []}, "Unsupported parameters for (basic.py) module: file."),

@@ -1,0 +1,125 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the cluster's key, a process in a container and a sender on the network can do beyond what a job needs."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any
+
+import pytest
+from ansible.template import trust_as_template
+from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint
+
+from tests.role_values import NODES, ROLES, templar, value, variables
+
+OVERLAY = {"subnet": "10.64.0.0/24", "mtu": 1450, "addresses": {}}
+MODES = {"overlay": "10.64.0.0/24", "host": "10.1.0.0/24"}
+
+
+def given(mode: str, *roles: str, **changed: Any) -> dict[str, Any]:
+    found = variables("overlay_network", "workspace", *roles, cluster_network_mode=mode, **changed)
+    cluster = {**found["swarmspeed_cluster"], "overlay": OVERLAY, "host_keys": {}}
+    files = {"/srv/swarmspeed/swarmspeed/etc/ssh/id_ed25519.pub": {"content": "ssh-ed25519 AAAA swarmspeed"}}
+    facts = {"files": files, "packages": {}, "jobs": {}, "trees": {}, "fabric": {"infiniband": []}}
+    facts.update(docker={"containers": {}}, system={"memory_bytes": 64 << 30})
+    hostvars = {name: {"ansible_facts": {"swarmspeed": facts}} for name in NODES}
+    return {**found, "swarmspeed_cluster": cluster, "ansible_facts": {"swarmspeed": facts}, "hostvars": hostvars}
+
+
+def rendered(name: str, mode: str, **changed: Any) -> str:
+    """A file of the containers' ssh, as the role writes it."""
+    text = (ROLES / "ssh_trust" / "templates" / name).read_text(encoding="utf-8")
+    found = templar(given(mode, "ssh_trust", **changed))
+    return f"\n{found.template(trust_as_template(text))}\n"
+
+
+def key_options(mode: str, **changed: Any) -> list[str]:
+    """The options of the one line in authorized_keys, as sshd splits them."""
+    found = given(mode, "ssh_trust", **changed)
+    entry = found["_ssh_trust_texts"][0]
+    assert entry["path"].endswith("/authorized_keys")
+    line = str(templar(found).template(entry["content"])).strip()
+    options, dummy, rest = line.partition(" ")
+    assert "\n" not in line and rest.startswith("ssh-ed25519 ")
+    return re.findall(r'(?:[^,"]|"[^"]*")+', options)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_stolen_key_is_used_from_elsewhere(mode: str) -> None:
+    (source,) = [option for option in key_options(mode) if option.startswith("from=")]
+    network = ipaddress.ip_network(source.removeprefix("from=").strip('"'))
+    assert str(network) == MODES[mode]
+    assert ipaddress.ip_address("203.0.113.7") not in network
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_key_forwards_ports_into_the_network_of_the_hosts(mode: str) -> None:
+    options = key_options(mode)
+    assert options[0] == "restrict" and "port-forwarding" not in options
+    config = rendered("sshd_config.j2", mode)
+    for name in ("AllowTcpForwarding", "AllowStreamLocalForwarding", "AllowAgentForwarding", "X11Forwarding"):
+        assert f"\n{name} no\n" in config
+    for line in ("PermitTunnel no", "GatewayPorts no", "PermitUserRC no", "AuthenticationMethods publickey"):
+        assert f"\n{line}\n" in config
+
+
+@pytest.mark.parametrize("asked", [True, "true", "yes"])
+def test_an_editor_gets_forwarding_only_where_it_is_asked_for(asked: Any) -> None:
+    assert "port-forwarding" in key_options("overlay", ssh_trust_port_forwarding=asked)
+    assert "\nAllowTcpForwarding yes\n" in rendered("sshd_config.j2", "overlay", ssh_trust_port_forwarding=asked)
+
+
+def test_a_host_with_several_networks_still_comes_from_the_right_one() -> None:
+    assert "\n  BindAddress 10.1.0.12\n" in rendered("ssh_config.j2", "host")
+    assert "BindAddress" not in rendered("ssh_config.j2", "overlay")
+
+
+def security(**changed: Any) -> tuple[list[str], str]:
+    found = given(
+        "overlay", "training_container", _training_image_ref="a:1", _training_image_here="sha256:1", **changed
+    )
+    found["_nvidia_container_toolkit_device_requests"] = []
+    spec = value("_training_container_spec", found)
+    return spec["security_opts"], fingerprint(spec)
+
+
+def test_a_process_of_a_container_gains_privileges_by_a_set_user_id_program() -> None:
+    options, digest = security()
+    assert options == ["no-new-privileges"]
+    assert security(training_container_security_opts=["seccomp=unconfined"])[0] == [
+        "seccomp=unconfined",
+        "no-new-privileges",
+    ]
+    # Where an image needs sudo, it is said; and the container is made anew, as its specification is another.
+    for off in (False, "false"):
+        assert security(training_container_no_new_privileges=off)[0] == []
+    assert security(training_container_no_new_privileges=False)[1] != digest
+
+
+def test_what_the_user_says_of_it_is_not_said_twice() -> None:
+    assert security(training_container_security_opts=["no-new-privileges:true"])[0] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize(
+    ("firewalls", "encrypted", "port", "named"),
+    [
+        ({"gpu1": [], "gpu2": []}, False, 4789, "gpu1, gpu2"),
+        ({"gpu1": ["ufw"], "gpu2": []}, False, 4789, "gpu2"),
+        ({"gpu1": ["ufw"], "gpu2": ["nftables"]}, False, 4789, ""),
+        ({"gpu1": [], "gpu2": []}, True, 4789, ""),
+        ({"gpu1": [], "gpu2": []}, False, None, ""),
+    ],
+)
+def test_an_open_overlay_goes_unreported(
+    firewalls: dict[str, list[str]], encrypted: bool, port: int | None, named: str
+) -> None:
+    hostvars = {
+        name: {"ansible_facts": {"swarmspeed": {"firewall": {"active": active}}}} for name, active in firewalls.items()
+    }
+    notes = fabric_verdict.open_overlay(list(firewalls), hostvars, {"data_port": port, "encrypted": encrypted})
+    assert [note.partition(":")[0] for note in notes] == ([named] if named else [])
+    assert all("UDP 4789" in note and "overlay_network_encrypted: true" in note for note in notes)
