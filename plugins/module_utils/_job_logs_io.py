@@ -6,83 +6,55 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs import (
-    IDENTITY,
     REPLY_BYTES,
     WANTED,
     LogsError,
     Piece,
+    identity,
     same_run,
     shorten,
 )
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-"""The job runs as root in a container and may write this folder: no link of its own leads out of it, no pipe is waited
-for."""
-
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
 
 class NodeFolder:
-    """``JOBS_DIR/NAME`` on a node, read-only."""
+    """``JOBS_DIR/NAME`` on a node, or where a job of the host lies; read-only."""
 
     def __init__(self, jobs_dir: str, name: str, node: str, limit: int) -> None:
-        self.path, self._node, self._limit = Path(jobs_dir) / name, node, limit
-
-    def _folder(self, name: str) -> int | None:
-        """A handle of the job's folder, or of one in it; ``None`` where there is no such folder."""
-        try:
-            job = os.open(self.path, _FLAGS | os.O_DIRECTORY)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if not name:
-            return job
-        try:
-            return os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=job)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        finally:
-            os.close(job)
+        host = UntrustedFolder(host_jobs_dir(jobs_dir), LogsError)
+        on_host = host.kind(f"{name}/state.json") is not None
+        self._jobs = host if on_host else UntrustedFolder(jobs_dir, LogsError)
+        self.path, self._name, self._node, self._limit = self._jobs.root / name, name, node, limit
 
     def _names(self) -> list[str]:
         found = []
         for folder in ("", "ranks"):
-            handle = self._folder(folder)
-            if handle is not None:
-                try:
-                    found += [f"{folder}/{name}".lstrip("/") for name in sorted(os.listdir(handle))]  # noqa: PTH208  # a handle
-                finally:
-                    os.close(handle)
+            below = f"{self._name}/{folder}".rstrip("/")
+            if self._jobs.kind(below) == "a folder":
+                found += [f"{folder}/{name}".lstrip("/") for name in self._jobs.entries(below)]
         return [name for name in found if WANTED.fullmatch(name)]
 
     def run(self) -> dict[str, Any]:
         """Which run the files are of."""
         try:
-            found = json.loads(self._read("state.json").data)
-        except (LogsError, ValueError):
+            found = self._jobs.read_json(f"{self._name}/state.json")
+        except LogsError:
             return {}
-        return {key: found.get(key) for key in IDENTITY} if isinstance(found, dict) else {}
+        return {} if found is None else identity(found)
 
     def _read(self, name: str) -> Piece:
-        folder, file = os.path.split(name)
-        parent = self._folder(folder)
-        if parent is None:
-            raise LogsError(f"{self.path / name} is gone.")
-        try:
-            handle = os.open(file, _FLAGS, dir_fd=parent)
-        except OSError as error:
-            raise LogsError(f"{self.path / name} can not be read: {error.strerror}.") from error
-        finally:
-            os.close(parent)
-        with os.fdopen(handle, "rb") as opened:
-            about = os.fstat(handle)
-            if not stat.S_ISREG(about.st_mode):
-                raise LogsError(f"{self.path / name} is no plain file.")
+        opened = self._jobs.open(f"{self._name}/{name}")
+        if opened is None:
+            raise LogsError(f"{self._jobs.where(self._name)}/{name} is gone.")
+        with opened:
+            about = os.fstat(opened.fileno())
             if about.st_size <= self._limit:
                 return Piece(name, about.st_mtime_ns, opened.read(about.st_size))
             opened.seek(about.st_size - self._limit)
@@ -126,11 +98,12 @@ class Copy:
         self.path = self.job / node
 
     def state(self) -> dict[str, Any]:
+        """Which run the files here are of. A node has written them, and may have written anything."""
         try:
-            found = json.loads((self.path / "state.json").read_text(encoding="utf-8"))
+            found = parse_json((self.path / "state.json").read_bytes())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return identity(found) if isinstance(found, dict) else {}
 
     def _files(self) -> list[str]:
         found = [path.relative_to(self.path).as_posix() for path in [*self.path.glob("*"), *self.path.glob("ranks/*")]]

@@ -44,6 +44,7 @@ options:
     description:
       - Directories and the files wanted below them, as a mapping of directory to a mapping of relative path to SHA-256.
       - Returned is the list of those that are missing or differ.
+      - As containers can write below them and below O(jobs), no link is followed there, also not to one of O(files).
     type: dict
     default: {}
   disks:
@@ -257,10 +258,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import
     NodeError,
     disk_facts,
     docker_facts,
-    file_facts,
     group_facts,
     job_facts,
     listening_facts,
+    looks_at,
     package_facts,
     sysctl_facts,
     system_facts,
@@ -339,12 +340,7 @@ def main() -> None:
             "system": {**system, "esp": gather_esp(services, system["kernel"])},
             "disk": disk_facts(asked["disks"]),
             "packages": package_facts(asked["packages"]),
-            "files": {
-                entry["path"]: file_facts(
-                    entry["path"], content=entry["content"], block=entry["block"], mark=entry["mark"]
-                )
-                for entry in asked["files"]
-            },
+            "files": looks_at(asked["files"], [*asked["trees"], asked["jobs"] or ""]),
             "trees": {
                 root: changed_files(wanted, tree_digests(root, list(wanted))) for root, wanted in asked["trees"].items()
             },
