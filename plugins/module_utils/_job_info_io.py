@@ -48,7 +48,7 @@ class JobsReader:
         store = Store.of(str(self._folder), name)
         hide = _job_summary.hider(store.read_environment())
         try:
-            request, recorded = store.read_request(), store.read_state()
+            request, recorded = store.read_request(), store.read_place()
             state, reason, recorded = self._now(store, recorded)
             active = state in _job.ACTIVE
             log = self._tail(store, tail, hide, ended=not active) if tail else []

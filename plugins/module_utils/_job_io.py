@@ -55,6 +55,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private imp
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import (
     RecordError,
     check_environment,
+    check_place,
     check_state,
     check_summary,
 )
@@ -160,6 +161,15 @@ class Store:
             return check_state(found, on_host=self.on_host)
         except RecordError as error:
             raise JobError(f"{self.path}/state.json is damaged: {error}. {REMEDY}") from error
+
+    def read_place(self) -> dict[str, Any]:
+        """The same, with what is needed to find a job that runs."""
+        found = self.read_state()
+        try:
+            check_place(found)
+        except RecordError as error:
+            raise JobError(f"{self.path}/state.json is damaged: {error}. {REMEDY}") from error
+        return found
 
     def read_request(self) -> dict[str, Any]:
         return self._read("spec.json")

@@ -132,7 +132,8 @@ def _trouble(known: Known) -> list[str]:
             + f" Log: {known.node}:{job['log_path']}"
         )
     elif job["state"] in ("failed", "lost", "unreadable"):
-        said = explain({**job, "name": known.name}, known.node, str(job["log_path"]))
+        reason = on_one_line(str(job.get("reason") or ""), 2000)
+        said = explain({**job, "name": known.name, "reason": reason}, known.node, str(job["log_path"]))
         lines.append(said if job["state"] != "unreadable" else said.replace(" failed", " can not be read", 1))
     if not known.led:
         members = (job.get("summary") or {}).get("members") or []

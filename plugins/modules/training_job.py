@@ -497,7 +497,7 @@ class Call:
 
     def _recorded(self) -> dict[str, Any]:
         try:
-            return self.store.read_state()
+            return self.store.read_place()
         except _job.JobError:
             if self.params["state"] != "absent":  # a damaged folder can still be removed
                 raise

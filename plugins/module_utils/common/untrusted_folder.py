@@ -60,6 +60,13 @@ def kind_of(mode: int) -> str:
     return next((words for matches, words in kinds if matches(mode)), "a device")
 
 
+def _is_name(part: str) -> bool:
+    try:
+        return part not in ("", ".", "..") and "\0" not in part and len(os.fsencode(part)) <= 255
+    except UnicodeEncodeError:
+        return False
+
+
 class UntrustedFolder:
     """``root``, and what lies below it by relative path. Each call opens what it needs and closes it again."""
 
@@ -84,9 +91,16 @@ class UntrustedFolder:
 
     def _split(self, name: str) -> list[str]:
         parts = name.split("/") if name else []
-        if any(part in ("", ".", "..") or "\0" in part or len(part.encode("utf-8", "replace")) > 255 for part in parts):
+        if not all(_is_name(part) for part in parts):
             raise self._error(f"{printable(name, 300)!r} is no path below {self.root}. {self._remedy}")
         return parts
+
+    def _below(self, name: str) -> tuple[list[str], str]:
+        """The folders on the way, and the last name."""
+        parts = self._split(name)
+        if not parts:
+            raise self._error(f"{self.root} itself is not to be read or replaced. {self._remedy}")
+        return parts[:-1], parts[-1]
 
     def _open_folder(self, parts: list[str], make: int | None = None) -> int:
         """A handle of a folder; with ``make``, those that are missing are made with this mode."""
@@ -95,7 +109,9 @@ class UntrustedFolder:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise self._refused("", f"can not be opened: {error.strerror}") from error
+            raise self._error(
+                f"{self.where('')} can not be opened: {error.strerror}. Remedy: correct the path, or use become."
+            ) from error
         for number, part in enumerate(parts):
             try:
                 if make is not None:
@@ -157,7 +173,7 @@ class UntrustedFolder:
 
     def open(self, name: str) -> BinaryIO | None:
         """A plain file to read, by handle; ``None`` where there is none."""
-        *parents, last = self._split(name)
+        parents, last = self._below(name)
         try:
             folder = self._open_folder(parents)
         except FileNotFoundError:
@@ -232,7 +248,7 @@ class UntrustedFolder:
 
     def write(self, name: str, content: bytes | BinaryIO, mode: int = 0o600, mtime: float | None = None) -> None:
         """Put a file there, at once; whatever had the name, a link too, is replaced. Its folder must exist."""
-        *parents, last = self._split(name)
+        parents, last = self._below(name)
         folder = self._parent(name, parents)
         new = f".{secrets.token_hex(16)}.new"
         try:
@@ -267,8 +283,8 @@ class UntrustedFolder:
 
     def rename(self, old: str, new: str) -> None:
         """Move what lies at ``old``, a link as a link. The folder of ``new`` must exist."""
-        *parents, last = self._split(old)
-        *new_parents, new_last = self._split(new)
+        parents, last = self._below(old)
+        new_parents, new_last = self._below(new)
         source = self._parent(old, parents)
         try:
             target = self._parent(new, new_parents)
@@ -291,7 +307,7 @@ class UntrustedFolder:
 
     def remove(self, name: str) -> None:
         """A file, a link, or a folder with all that lies in it, however deep. Nothing where there is nothing."""
-        *parents, last = self._split(name)
+        parents, last = self._below(name)
         try:
             folder = self._open_folder(parents)
         except FileNotFoundError:

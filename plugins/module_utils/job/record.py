@@ -147,10 +147,15 @@ def check_state(found: dict[str, Any], *, on_host: bool) -> dict[str, Any]:
             raise RecordError(f"{name} is not {what}")
     if not on_host and found.get("runtime") == "host":
         raise RecordError("it says that the job runs on the host, where no job of this name was started")
-    if found["state"] in ("starting", "running") and found.get("container") and not found.get("container_id"):
-        raise RecordError("container_id is missing")
     cleaned: dict[str, Any] = clean(found)
     return {**cleaned, "runtime": "host"} if on_host else cleaned
+
+
+def check_place(found: dict[str, Any]) -> None:
+    """A job that may be running says in which container, as the module has written it at the start."""
+    missing = [name for name in ("container", "container_id", "run") if name not in found]
+    if found.get("state") in ("starting", "running") and found.get("runtime") != "host" and missing:
+        raise RecordError(f"{' and '.join(missing)} is missing")
 
 
 def check_summary(found: dict[str, Any]) -> dict[str, Any] | None:
