@@ -248,7 +248,7 @@ def job_facts(folder: str | None) -> dict[str, str]:
     for place in (folder, host_jobs_dir(folder)):  # the host's word goes before a container's
         jobs = UntrustedFolder(place, NodeError)
         try:
-            names = [name for name in jobs.entries() if JOB_NAME.fullmatch(name)]
+            names = [name for name, kind in jobs.entries().items() if kind == "a folder" and JOB_NAME.fullmatch(name)]
         except NodeError:
             continue
         for name in names:

@@ -67,7 +67,7 @@ def special(name: str, kind: bytes, to: str = "") -> tarfile.TarInfo:
 # --- reading
 
 
-@pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: sparse(path, 1 << 50)])
+@pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: sparse(path, 1 << 42)])
 def test_a_workspace_that_never_ends_is_a_file_that_differs(workspace: Path, plant: Callable[[Path], Any]) -> None:
     plant(workspace / "train.py")
     begun = time.monotonic()
@@ -198,11 +198,14 @@ def before_each(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], 
     """Run something just before or just after a call of ``os``, which is when the container is scheduled."""
 
     def arrange(name: str, act: Callable[[], None]) -> None:
-        original = getattr(os, name)
+        original, acting = getattr(os, name), []
 
         def replaced(*args: Any, **given: Any) -> Any:
             result = original(*args, **given)
-            act()
+            if not acting:  # what the container does calls os, too
+                acting.append(True)
+                act()
+                acting.clear()
             return result
 
         monkeypatch.setattr(os, name, replaced)

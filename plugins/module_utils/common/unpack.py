@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import printable
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line, printable
 
 _DAMAGES = (tarfile.TarError, EOFError, OSError, zlib.error, ValueError)
 
@@ -48,9 +48,7 @@ def _members(archive: str) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo, s
             for member in opened:
                 yield opened, member, _name(archive, member)
     except _DAMAGES as error:
-        raise ArchiveError(
-            f"{archive} can not be read: {printable(str(error), 300)}. Remedy: send it again."
-        ) from error
+        raise ArchiveError(f"{archive} can not be read: {on_one_line(str(error))}. Remedy: send it again.") from error
 
 
 def unpack(archive: str, folder: UntrustedFolder) -> list[str]:

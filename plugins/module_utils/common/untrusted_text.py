@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 DEPTH = 32
@@ -47,19 +48,20 @@ def parse_json(data: bytes) -> Any:
         raise ValueError("it is no text in UTF-8") from error
     except RecursionError as error:
         raise ValueError(f"lists and mappings are nested more than {DEPTH} deep") from error
-    level, depth = [found], 0
+    level, depth = _within([found]), 0
     while level:
         depth += 1
-        if depth > DEPTH + 1:
+        if depth > DEPTH:
             raise ValueError(f"lists and mappings are nested more than {DEPTH} deep")
-        inner: list[Any] = []
-        for part in level:
-            if isinstance(part, dict):
-                inner.extend(part.values())
-            elif isinstance(part, list):
-                inner.extend(part)
-        level = inner
+        level = _within(
+            part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)
+        )
     return found
+
+
+def _within(parts: Iterable[Any]) -> list[Any]:
+    """The lists and mappings among these."""
+    return [part for part in parts if isinstance(part, (dict, list))]
 
 
 def _real(text: str) -> float | str:
