@@ -12,12 +12,13 @@ from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job, _job_summary
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Runtime, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Store
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_log import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import clean
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
 
 LONGEST_TAIL = 1 << 20
 """Most bytes at the end of a log that are read for its last lines."""

@@ -59,11 +59,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record impo
     check_state,
     check_summary,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (  # noqa: F401  # for its users
-    DockerRuntime,
-    HostRuntime,
-    Runtime,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
 
 START_TIMEOUT = 15.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
@@ -102,8 +98,8 @@ RUN_FILES = (
 )
 """What belongs to one run. state.json comes last: until it is moved, a rotation that was interrupted is done again."""
 REMEDY = (
-    "Remedy: Remove the job with state: absent; what may still run of it ends with its container (docker stop, or "
-    "teardown.yml)."
+    "Remedy: end what may still run of it with its container (docker stop, or teardown.yml). "
+    "Remove the job with state: absent."
 )
 _RUN = re.compile(r"[0-9]{1,6}")
 

@@ -24,6 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
 
+
 class NodeFolder:
     """``JOBS_DIR/NAME`` on a node, or where a job of the host lies; read-only."""
 

@@ -174,7 +174,7 @@ def tree_digests(root: str, relative_paths: list[str]) -> dict[str, str | None]:
 def untrusted_file_facts(root: str, path: str, *, content: bool) -> dict[str, Any]:
     """Return what ``file_facts`` does of a path below a folder that a container can write.
 
-    What is neither a plain file nor a folder counts as absent: its content is not ours, and what lies behind it neither.
+    What is neither a plain file nor a folder counts as absent: neither it nor what lies behind it is ours.
     """
     absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     folder, relative = UntrustedFolder(root), os.path.relpath(path, root)

@@ -86,7 +86,6 @@ files:
   elements: str
 """
 
-import os.path
 import re
 import stat
 from typing import Any
@@ -122,13 +121,14 @@ def apply(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
             changes.append((path, wanted, mode))
             before = (found or b"").decode("utf-8", "replace")
             diff.append({"before": before, "after": entry["content"], "before_header": path, "after_header": path})
-    written = [path for path, dummy, dummy in changes]
+    written = [change[0] for change in changes]
     if not check_mode:
         if params["archive"]:
             written = unpack(params["archive"], folder) + written
         for path, wanted, mode in changes:
-            if os.path.dirname(path):
-                folder.make_folder(os.path.dirname(path), 0o755)
+            parent = path.rpartition("/")[0]
+            if parent:
+                folder.make_folder(parent, 0o755)
             folder.write(path, wanted, mode)
     return {"changed": bool(written or params["archive"]), "files": written, "diff": diff}
 

@@ -419,16 +419,14 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import (
-    REMEDY,
-    DockerRuntime,
-    HostRuntime,
-    JobRunner,
-    Runtime,
-    Store,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import REMEDY, JobRunner, Store
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import hider
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
+    DockerRuntime,
+    HostRuntime,
+    Runtime,
+)
 
 
 class Call:
@@ -582,9 +580,10 @@ class Call:
         if other is not None and self._has_jobs(other):
             return other
         if self.found is not None:
+            named, inside = self._recorded().get("container"), self.params["container_jobs_dir"]
             raise _job.JobError(
-                f"{self.store.path}/state.json names container {self._recorded().get('container')}, which does not have "
-                f"{self.params['jobs_dir']} at {self.params['container_jobs_dir']}. Nothing was run there. {REMEDY}"
+                f"{self.store.path}/state.json names container {named}, which does not have {self.params['jobs_dir']} "
+                f"at {inside}. Nothing was run there. {REMEDY}"
             )
         return None
 

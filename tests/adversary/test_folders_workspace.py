@@ -24,21 +24,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
 )
 from ansible_collections.swarmspeed.cluster.plugins.modules import mounted_files, node_facts
 
-SECRET = "only the host may read this"
+from tests.adversary.job_attacks import SECRET
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     path = tmp_path / "cluster" / "workspace"
     path.mkdir(parents=True)
-    return path
-
-
-@pytest.fixture
-def victim(tmp_path: Path) -> Path:
-    path = tmp_path / "host" / "secret"
-    path.parent.mkdir()
-    path.write_text(SECRET)
     return path
 
 
@@ -67,7 +59,9 @@ def special(name: str, kind: bytes, to: str = "") -> tarfile.TarInfo:
 # --- reading
 
 
-@pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: sparse(path, 1 << 42)])
+@pytest.mark.parametrize(
+    "plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: sparse(path, 1 << 42)]
+)
 def test_a_workspace_that_never_ends_is_a_file_that_differs(workspace: Path, plant: Callable[[Path], Any]) -> None:
     plant(workspace / "train.py")
     begun = time.monotonic()
@@ -83,7 +77,9 @@ def sparse(path: Path, size: int) -> None:
 def test_no_digest_of_a_file_of_the_host(workspace: Path, victim: Path) -> None:
     (workspace / "train.py").symlink_to(victim)
     (workspace / "sub").symlink_to(victim.parent)
-    assert set(_node_io.tree_digests(str(workspace), ["train.py", "sub/secret", "../../host/secret"]).values()) == {None}
+    assert set(_node_io.tree_digests(str(workspace), ["train.py", "sub/secret", "../../host/secret"]).values()) == {
+        None
+    }
 
 
 @pytest.mark.parametrize("place", [".vscode", ".vscode/launch.json"])
@@ -145,7 +141,7 @@ def test_a_hostile_member_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03cut"])
 def test_what_is_no_archive_is_one_error(workspace: Path, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "archive").write_bytes(data)
-    with pytest.raises(ArchiveError, match="can not be read: .*Remedy: send it again"):
+    with pytest.raises(ArchiveError, match=r"can not be read: .*Remedy: send it again"):
         unpack(str(tmp_path / "archive"), UntrustedFolder(workspace))
 
 
@@ -178,7 +174,7 @@ def test_a_path_that_leads_out_is_refused(workspace: Path, name: str) -> None:
         if name == "" and use == folder.kind:
             continue
         with pytest.raises((FolderError, ValueError)):
-            use(name)  # type: ignore[operator]
+            use(name)
     assert list(workspace.iterdir()) == []
 
 
@@ -198,7 +194,8 @@ def before_each(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], 
     """Run something just before or just after a call of ``os``, which is when the container is scheduled."""
 
     def arrange(name: str, act: Callable[[], None]) -> None:
-        original, acting = getattr(os, name), []
+        original = getattr(os, name)
+        acting: list[bool] = []
 
         def replaced(*args: Any, **given: Any) -> Any:
             result = original(*args, **given)
@@ -234,13 +231,14 @@ def test_a_folder_that_becomes_a_link_while_it_is_used(
     (workspace / "sub" / "secret").write_text("the container's")
     folder = UntrustedFolder(workspace)
     before_each(step, lambda: swap(workspace / "sub", victim.parent))
-    for use in (
+    uses: list[Callable[[], None]] = [
         lambda: folder.write("sub/secret", b"owned"),
         lambda: folder.make_folder("sub/new"),
         lambda: folder.rename("sub/secret", "sub/other"),
         lambda: folder.remove("sub/secret"),
         lambda: folder.remove("sub"),
-    ):
+    ]
+    for use in uses:
         try:
             use()
         except FolderError as error:
@@ -252,7 +250,12 @@ def test_a_folder_that_becomes_a_link_between_listing_and_removing(
     workspace: Path, victim: Path, before_each: Callable[[str, Callable[[], None]], None]
 ) -> None:
     (workspace / "job" / "sub").mkdir(parents=True)
-    before_each("scandir", lambda: (workspace / "job" / "sub").is_dir() and swap(workspace / "job" / "sub", victim.parent))
+
+    def act() -> None:
+        if (workspace / "job" / "sub").is_dir():
+            swap(workspace / "job" / "sub", victim.parent)
+
+    before_each("scandir", act)
     try:
         UntrustedFolder(workspace).remove("job")
     except FolderError as error:
@@ -261,9 +264,14 @@ def test_a_folder_that_becomes_a_link_between_listing_and_removing(
 
 
 def test_a_temporary_name_can_not_be_foreseen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = []
+    names: list[str] = []
     rename = os.rename
-    monkeypatch.setattr(os, "rename", lambda old, new, **given: (names.append(old), rename(old, new, **given)))
+
+    def noted(old: str, new: str, **given: Any) -> None:
+        names.append(old)
+        rename(old, new, **given)
+
+    monkeypatch.setattr(os, "rename", noted)
     for dummy in range(3):
         UntrustedFolder(workspace).write("x", b"")
     assert len(set(names)) == 3 and all(len(name) > 32 for name in names)

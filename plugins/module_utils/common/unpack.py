@@ -32,7 +32,7 @@ def _name(archive: str, member: tarfile.TarInfo) -> str:
     shown = f"{archive}: member {printable(member.name, 200)!r}"
     if member.name.startswith("/") or name.split("/", 1)[0] == ".." or "\0" in member.name:
         raise ArchiveError(
-            f"{shown} would lie outside of the folder. Nothing was unpacked. Remedy: make the archive of relative paths."
+            f"{shown} would lie outside of the folder. Nothing was unpacked. Remedy: pack relative paths."
         )
     if not (member.isreg() or member.isdir()):
         raise ArchiveError(
@@ -67,7 +67,7 @@ def unpack(archive: str, folder: UntrustedFolder) -> list[str]:
         source = opened.extractfile(member)
         if source is None:  # not for a plain file
             continue
-        parent = os.path.dirname(name)
+        parent = name.rpartition("/")[0]
         if parent:
             folder.make_folder(parent, 0o755)
         with source:

@@ -10,7 +10,8 @@ a stated number of bytes is read, and a file is replaced by renaming a new one w
 The folder itself is the operator's: a link may lead to it, and no container can replace what it has mounted.
 """
 
-# ruff: noqa: PTH  # pathlib knows no handles of folders
+# pathlib knows no handles of folders:
+# ruff: noqa: PTH
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ import secrets
 import shutil
 import stat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.empty_folder import empty_folder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json, printable
 
 JSON_BYTES = 8 << 20
@@ -32,8 +34,6 @@ TEXT_BYTES = 16 << 20
 """Most bytes of any other file that is read whole."""
 MOST_ENTRIES = 100_000
 """Most names in a folder that is listed."""
-REMOVE_ROUNDS = 10_000
-"""How often a folder that is being removed is listed again, so that one that is written meanwhile ends the attempt."""
 REMEDY = "Remedy: remove it on this node, and run again."
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -246,7 +246,7 @@ class UntrustedFolder:
 
     # --- writing
 
-    def write(self, name: str, content: bytes | BinaryIO, mode: int = 0o600, mtime: float | None = None) -> None:
+    def write(self, name: str, content: bytes | IO[bytes], mode: int = 0o600, mtime: float | None = None) -> None:
         """Put a file there, at once; whatever had the name, a link too, is replaced. Its folder must exist."""
         parents, last = self._below(name)
         folder = self._parent(name, parents)
@@ -316,7 +316,8 @@ class UntrustedFolder:
             if stat.S_ISDIR(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
                 top = os.open(last, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
                 try:
-                    self._empty(name, top)
+                    if not empty_folder(top):
+                        raise self._refused(name, "is written while it is removed; stop the container first")
                 finally:
                     os.close(top)
                 os.rmdir(last, dir_fd=folder)
@@ -328,32 +329,3 @@ class UntrustedFolder:
             raise self._failed(name, error) from error
         finally:
             os.close(folder)
-
-    def _empty(self, name: str, top: int) -> None:
-        """Folders further down are moved up before they are emptied: any depth needs two handles and no recursion."""
-        for _round in range(REMOVE_ROUNDS):
-            found = _listed(top)
-            if not found:
-                return
-            for one, is_folder in found:
-                with contextlib.suppress(FileNotFoundError):
-                    if not is_folder:
-                        os.unlink(one, dir_fd=top)
-                        continue
-                    inner = os.open(one, _FOLDER | os.O_NOFOLLOW, dir_fd=top)
-                    try:
-                        for deeper, deeper_folder in _listed(inner):
-                            if deeper_folder:
-                                os.rename(deeper, f".{secrets.token_hex(16)}", src_dir_fd=inner, dst_dir_fd=top)
-                            else:
-                                os.unlink(deeper, dir_fd=inner)
-                    finally:
-                        os.close(inner)
-                    with contextlib.suppress(OSError):  # not all of it was listed: in the next round
-                        os.rmdir(one, dir_fd=top)
-        raise self._refused(name, "is still being written while it is removed; stop the container first")
-
-
-def _listed(handle: int) -> list[tuple[str, bool]]:
-    with os.scandir(handle) as found:
-        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in itertools.islice(found, MOST_ENTRIES)]

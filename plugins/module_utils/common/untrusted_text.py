@@ -53,9 +53,7 @@ def parse_json(data: bytes) -> Any:
         depth += 1
         if depth > DEPTH:
             raise ValueError(f"lists and mappings are nested more than {DEPTH} deep")
-        level = _within(
-            part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer)
-        )
+        level = _within(part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer))
     return found
 
 

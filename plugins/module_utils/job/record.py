@@ -72,8 +72,9 @@ def _real(value: Any) -> bool:
 
 def _each(**rules: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """A mapping in which these keys, where they are there and not null, have values of that kind."""
-    return lambda value: isinstance(value, dict) and all(
-        value.get(key) is None or is_right(value[key]) for key, is_right in rules.items()
+    return lambda value: (
+        isinstance(value, dict)
+        and all(value.get(key) is None or is_right(value[key]) for key, is_right in rules.items())
     )
 
 

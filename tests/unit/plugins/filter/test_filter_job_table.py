@@ -39,7 +39,8 @@ def test_what_was_stopped() -> None:
     filters = FilterModule().filters()
     stops, done = filters["jobs_to_stop"](found), {"gpu1": [{"item": {"name": "digits"}, "changed": True}]}
     assert filters["stop_report"](stops, done) == {"lines": ["digits, running on gpu1 (rank 0)"], "problems": []}
-    for wrong in ((None, {}), (stops, None)):
+    wrongs: list[tuple[Any, Any]] = [(None, {}), (stops, None)]
+    for wrong in wrongs:
         with pytest.raises(AnsibleFilterError, match=r"swarmspeed\.cluster\.stop_report: the input must be"):
             filters["stop_report"](*wrong)
 

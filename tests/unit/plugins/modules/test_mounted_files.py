@@ -56,7 +56,7 @@ def test_an_archive_is_unpacked_over_what_is_there(tmp_path: Path, capsys: pytes
 def test_a_folder_that_is_still_to_be_made_is_no_error_in_check_mode(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = {"root": str(tmp_path / "none"), "files": [{"path": "a", "content": ""}]}
+    wanted: dict[str, Any] = {"root": str(tmp_path / "none"), "files": [{"path": "a", "content": ""}]}
     assert run(capsys, check=True, **wanted)["changed"] is True
     assert run(capsys, **wanted)["msg"] == f"root: {tmp_path}/none is no folder. Remedy: make it first."
 

@@ -14,7 +14,7 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import HostRuntime
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 

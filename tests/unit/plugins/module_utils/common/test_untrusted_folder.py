@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import untrusted_folder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import empty_folder, untrusted_folder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
     FolderError,
     UntrustedFolder,
@@ -40,12 +41,15 @@ def test_a_file_is_written_read_moved_and_removed(folder: UntrustedFolder, tmp_p
 def test_what_is_missing_is_no_error_to_read(folder: UntrustedFolder, tmp_path: Path) -> None:
     gone = UntrustedFolder(tmp_path / "none")
     for one in (folder, gone):
-        assert one.read("x/y") is one.read_json("x") is one.digest("x") is one.kind("x/y") is None
+        assert [one.read("x/y"), one.read_json("x"), one.digest("x"), one.kind("x/y")] == [None] * 4
         assert one.entries("x") == {}
         one.remove("x/y")
-    for act in (lambda: gone.write("x", b""), lambda: folder.write("x/y", b""), lambda: folder.rename("x/a", "b")):
-        with pytest.raises(FolderError, match="has no folder to lie in"):
-            act()
+    with pytest.raises(FolderError, match="has no folder to lie in"):
+        gone.write("x", b"")
+    with pytest.raises(FolderError, match="has no folder to lie in"):
+        folder.write("x/y", b"")
+    with pytest.raises(FolderError, match="has no folder to lie in"):
+        folder.rename("x/a", "b")
     with pytest.raises(FolderError, match="does not exist"):
         gone.make_folder("x")
 
@@ -65,8 +69,10 @@ def test_a_link_to_the_folder_itself_is_the_operators(tmp_path: Path) -> None:
         (lambda path: path.mkdir(), "is a folder, not a plain file"),
     ],
 )
-def test_the_error_names_path_find_and_remedy(folder: UntrustedFolder, tmp_path: Path, make: object, words: str) -> None:
-    make(tmp_path / "x")  # type: ignore[operator]
+def test_the_error_names_path_find_and_remedy(
+    folder: UntrustedFolder, tmp_path: Path, make: Callable[[Path], object], words: str
+) -> None:
+    make(tmp_path / "x")
     with pytest.raises(FolderError) as caught:
         folder.read("x")
     assert str(caught.value) == f"{tmp_path}/x {words}. Remedy: remove it on this node, and run again."
@@ -87,7 +93,7 @@ def test_limits(folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.Mon
 def test_removing_needs_no_list_of_everything_at_once(
     folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(untrusted_folder, "MOST_ENTRIES", 2)
+    monkeypatch.setattr(empty_folder, "AT_ONCE", 2)
     for number in range(5):
         (tmp_path / "job" / f"{number}" / "deep").mkdir(parents=True)
         (tmp_path / "job" / f"{number}" / "file").write_text("")

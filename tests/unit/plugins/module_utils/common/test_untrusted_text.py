@@ -55,15 +55,21 @@ def test_parse_json(data: bytes, value: Any) -> None:
     assert found == value if value is not None else isinstance(found, list)
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 33 + b"]" * 33, b"[" * 100_000, b'{"a":' * 50 + b"1" + b"}" * 50])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"\xff", b"[" * 33 + b"]" * 33, b"[" * 100_000, b'{"a":' * 50 + b"1" + b"}" * 50]
+)
 def test_what_is_no_json_is_a_value_error(data: bytes) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  # its words are the parser's
+    with pytest.raises(ValueError):  # its words are the parser's
         parse_json(data)
 
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+        st.none()
+        | st.booleans()
+        | st.integers(-(10**17), 10**17)
+        | st.text()
+        | st.floats(allow_nan=False, allow_infinity=False),
         lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
         max_leaves=10,
     )

@@ -74,7 +74,14 @@ def test_a_job_that_runs_has_a_place() -> None:
 def test_a_summary_is_taken_whole_or_not_at_all() -> None:
     written = {**STATE, "figures": {**STATE["figures"], "loss": "nan"}, "history": [{"t": 1}], "spec": {}}
     assert check_summary(written) == written
-    for change in ({"state": None}, {"figures": {"step": "x"}}, {"figures": []}, {"history": [1]}, {"members": 1}):
+    changes: tuple[dict[str, Any], ...] = (
+        {"state": None},
+        {"figures": {"step": "x"}},
+        {"figures": []},
+        {"history": [1]},
+        {"members": 1},
+    )
+    for change in changes:
         assert check_summary({**written, **change}) is None
 
 
@@ -90,7 +97,7 @@ def test_the_place_of_the_hosts_jobs(tmp_path: Path) -> None:
     make_private(place)
     assert place.stat().st_mode & 0o777 == 0o700
     place.chmod(0o720)
-    with pytest.raises(JobError, match="must be a folder of root that nobody else can write: .*mode 0720. Remedy: "):
+    with pytest.raises(JobError, match=r"must be a folder of root that nobody else can write: .*mode 0720\. Remedy: "):
         check_private(place)
     place.chmod(0o700)
     tmp_path.chmod(0o777)
