@@ -28,6 +28,16 @@ def jobs_to_stop(results: Any, name: str | None = None) -> dict[str, Any]:
     return _job_table.to_stop(_by_node("jobs_to_stop", results), name)
 
 
+def stop_report(stops: Any, results: Any, previewed: bool = False) -> dict[str, list[str]]:
+    """Return lines: what was stopped, and what was not."""
+    if not isinstance(stops, Mapping) or not isinstance(results, Mapping):
+        raise AnsibleFilterError(
+            "swarmspeed.cluster.stop_report: the input must be what jobs_to_stop returned, and results by node"
+        )
+    answers = {str(node): [*found] for node, found in results.items() if isinstance(found, list)}
+    return _job_table.stopped(dict(stops), answers, bool(previewed))
+
+
 def gathered_logs(results: Any) -> list[str]:
     """Return lines: where the logs are, and which are missing."""
     return _job_table.gathered(_by_node("gathered_logs", results))
@@ -38,4 +48,9 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""
-        return {"job_table": job_table, "jobs_to_stop": jobs_to_stop, "gathered_logs": gathered_logs}
+        return {
+            "job_table": job_table,
+            "jobs_to_stop": jobs_to_stop,
+            "stop_report": stop_report,
+            "gathered_logs": gathered_logs,
+        }

@@ -30,9 +30,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import find_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._handed_source import request_for
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import operators
 
 RUN = "/run/swarmspeed-fabric"
-SOURCES = (_launch_locks, _launch_probe, _fabric_answers, _fabric_ping, _fabric_peer)
+SOURCES = (_launch_locks, operators, _launch_probe, _fabric_answers, _fabric_ping, _fabric_peer)
 """What runs there, in the order in which one needs the other."""
 SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"; rmdir -- "${folder%/*}" "${folder%/*/*}" 2>/dev/null'
 """Waits for the end, and clears up."""

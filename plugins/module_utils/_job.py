@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME
 
 ACTIVE = ("starting", "running")
 LOST_AFTER = 30.0
 """Seconds without a heartbeat after which a job counts as lost; the supervisor writes one every 2 s."""
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 class JobError(Exception):
@@ -55,7 +54,7 @@ class Container:
 
 
 def check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not JOB_NAME.fullmatch(name):
         raise JobError(
             f"name: {name!r} is not a name for a job. "
             "Use 1 to 63 of a-z, 0-9, '.', '_' and '-', the first one a letter or digit."
@@ -212,7 +211,7 @@ def current_state(recorded: dict[str, Any], container: Container | None, now: fl
             f"the container {name} was stopped or restarted while the job ran. Look at `docker logs {name}` and the "
             "node's kernel log (out-of-memory killer), then start the job again."
         )
-    silent = now - float(recorded.get("heartbeat", 0.0))
+    silent = now - float(recorded.get("heartbeat") or 0.0)
     if silent > LOST_AFTER:
         return "lost", (
             f"no sign of life from its supervisor{f' in container {name}' if name else ''} for {silent:.0f} s. It was "

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +12,14 @@ from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job, _job_summary
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Runtime, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Store
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_log import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import Hide, hider
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import clean
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
 
 LONGEST_TAIL = 1 << 20
 """Most bytes at the end of a log that are read for its last lines."""
@@ -31,36 +34,37 @@ class JobsReader:
         """What the engine said, where it was asked and did not answer."""
 
     def names(self) -> list[str]:
-        """Folders that hold a job, in order."""
-        try:
-            with os.scandir(self._folder) as entries:
-                found = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        except FileNotFoundError:
-            return []
-        return sorted(name for name in found if (self._folder / name / "state.json").exists())
+        """Folders that hold a job, in order: what is no name of a job was not made by training_job."""
+        found: set[str] = set()
+        for folder in (self._folder, host_jobs_dir(str(self._folder))):
+            jobs = UntrustedFolder(folder, _job.JobError)
+            found |= {
+                name
+                for name, kind in jobs.entries().items()
+                if kind == "a folder" and JOB_NAME.fullmatch(name) and jobs.kind(f"{name}/state.json")
+            }
+        return sorted(found)
 
     def look(self, name: str, tail: int) -> dict[str, Any]:
         """What is known of one job on this host, without secrets."""
-        store = Store(str(self._folder), name)
+        store = Store.of(str(self._folder), name)
         environment = store.read_environment()
         hide = hider(environment)
         try:
-            spec, recorded = store.read_spec(), store.read_state()
+            request, recorded = store.read_request(), store.read_place()
             state, reason, recorded = self._now(store, recorded)
+            active = state in _job.ACTIVE
+            log = self._tail(store, tail, hide, ended=not active) if tail else []
         except _job.JobError as error:
-            spec, recorded, state, reason = {}, {}, "unreadable", str(error)
-        except (TypeError, ValueError) as error:  # a file that is JSON, and yet not what a supervisor writes
-            reason = f"{store.path}/state.json is damaged: {error}. Remove the job with state: absent."
-            spec, recorded, state = {}, {}, "unreadable"
-        active = state in _job.ACTIVE
+            request, recorded, state, reason, active, log = {}, {}, "unreadable", str(error), False, []
+        spec = request.get("spec") if isinstance(request.get("spec"), dict) else {}
         now = {**recorded, "name": name, "state": state, "reason": reason}
-        log = self._tail(store, tail, hide, ended=not active) if tail else []
         return {
             **_job.report(name, recorded, state, reason, hide),
-            "leader": self._leads(recorded, name),
+            "leader": self._leads(recorded, request),
             "since": _job_summary.since(recorded, active),
             "seconds": _job_summary.seconds_of(recorded),
-            "summary": self._summary(name, spec, now, environment),
+            "summary": self._summary(store, clean(spec), now, environment),
             "log": log,
             "log_path": str(store.path / "launcher.log"),
         }
@@ -86,30 +90,24 @@ class JobsReader:
             str(recorded.get("container_id")), str(recorded.get("container_started_at")), running=True, mounts={}
         )
 
-    def _request(self, name: str, file: str) -> dict[str, Any]:
-        try:
-            found = json.loads((self._folder / name / file).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return found if isinstance(found, dict) else {}
-
-    def _leads(self, recorded: dict[str, Any], name: str) -> bool:
+    @staticmethod
+    def _leads(recorded: dict[str, Any], request: dict[str, Any]) -> bool:
         """Whether the whole job was judged here. A follower says so in its state once it runs."""
         if isinstance(recorded.get("leader"), bool):
             return bool(recorded["leader"])
-        request = self._request(name, "spec.json")
         node, spec = request.get("node"), request.get("spec")
         members = spec.get("members") if isinstance(spec, dict) else None
-        return not (node and members) or members[0].get("name") == node
+        first = members[0] if isinstance(members, list) and members else None
+        return not (node and isinstance(first, dict)) or first.get("name") == node
 
+    @staticmethod
     def _summary(
-        self, name: str, spec: dict[str, Any], now: dict[str, Any], environment: dict[str, str]
+        store: Store, spec: dict[str, Any], now: dict[str, Any], environment: dict[str, str]
     ) -> dict[str, Any]:
         """The one that the leader wrote at the end of this very run, else what is known so far."""
-        written = self._request(name, "summary.json")
-        same = all(written.get(key) == now.get(key) for key in ("run", "state", "started_at"))
-        if written and same:
-            cleaned: dict[str, Any] = _job_summary.clean(written, hider(environment))
+        written = store.read_summary()
+        if written and all(written.get(key) == now.get(key) for key in ("run", "state", "started_at")):
+            cleaned: dict[str, Any] = _job_summary.clean({**written, "name": store.name}, hider(environment))
             return cleaned
         return _job_summary.summary(spec, now, environment=environment)
 

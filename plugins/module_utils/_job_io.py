@@ -10,14 +10,12 @@ import fcntl
 import inspect
 import json
 import os
-import shutil
-import subprocess
+import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Callable, Protocol
-from urllib.parse import quote
+from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _job_base,
@@ -48,12 +46,26 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _job_voices,
     _job_wire,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import Engine, EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, Container, JobError, whole_lines
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import GRACE, now_text, write_json
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_base import GRACE, now_text
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import secret_names
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import (
+    check_private,
+    host_jobs_dir,
+    make_private,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import (
+    RecordError,
+    check_environment,
+    check_place,
+    check_state,
+    check_summary,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
 
 START_TIMEOUT = 15.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
@@ -96,84 +108,43 @@ RUN_FILES = (
     *(*SOURCES, "spec.json", "state.json"),
 )
 """What belongs to one run. state.json comes last: until it is moved, a rotation that was interrupted is done again."""
-
-
-class Runtime(Protocol):
-    """What a job needs of the engine; tests hand in a fake."""
-
-    def container(self, name: str) -> Container | None:
-        """The container, or ``None`` where there is none of that name or id."""
-
-    def launch(self, container: str, command: list[str]) -> str:
-        """Start a command detached in a running container and return a handle."""
-
-    def exited(self, handle: str) -> int | None:
-        """Exit code of a launched command, or ``None`` while it runs."""
-
-
-class DockerRuntime:
-    """The engine's exec calls: POST /containers/ID/exec, POST /exec/ID/start, GET /exec/ID/json."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def container(self, name: str) -> Container | None:
-        try:
-            return Container.parse(self._engine.call("GET", f"/containers/{quote(name, safe='')}/json"))
-        except EngineError as error:
-            if error.status == 404:
-                return None
-            raise
-
-    def launch(self, container: str, command: list[str]) -> str:
-        made = self._engine.call("POST", f"/containers/{container}/exec", {"Cmd": command})
-        self._engine.call("POST", f"/exec/{made['Id']}/start", {"Detach": True})
-        return str(made["Id"])
-
-    def exited(self, handle: str) -> int | None:
-        answer = self._engine.call("GET", f"/exec/{handle}/json")
-        return None if answer["Running"] else int(answer.get("ExitCode") or 0)
-
-
-class HostRuntime:
-    """The host itself, for servers without Docker: a session of its own instead of a container's."""
-
-    def __init__(self) -> None:
-        self._started: dict[str, subprocess.Popen[bytes]] = {}
-
-    @staticmethod
-    def here() -> Container:
-        """The host as if it were a container that has run since the last boot."""
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        return Container(id="host", started_at=boot, running=True, mounts={"/": "/"})
-
-    def container(self, name: str) -> Container | None:
-        return self.here()
-
-    def launch(self, container: str, command: list[str]) -> str:
-        nowhere = subprocess.DEVNULL
-        process = subprocess.Popen(
-            command, cwd="/", stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True
-        )
-        self._started[str(process.pid)] = process
-        return str(process.pid)
-
-    def exited(self, handle: str) -> int | None:
-        return self._started[handle].poll()
+REMEDY = (
+    "Remedy: end what may still run of it with its container (docker stop, or teardown.yml). "
+    "Remove the job with state: absent."
+)
+_RUN = re.compile(r"[0-9]{1,6}")
 
 
 class Store:
-    """``JOBS_DIR/NAME`` on the host. Only the module and the supervisor write there."""
+    """``JOBS_DIR/NAME`` on the host, which the container can write; of a job that runs on the host, a private folder.
 
-    def __init__(self, jobs_dir: str, name: str) -> None:
-        self._jobs = Path(jobs_dir)
-        self.path = self._jobs / name
+    What a job of the host runs, and what is known of it, lies in ``host_jobs`` beside ``JOBS_DIR``. No container mounts
+    that, and so nothing in a container's folder makes the host run anything, or says that it should.
+    """
+
+    def __init__(self, jobs_dir: str, name: str, *, on_host: bool = False) -> None:
+        self._jobs, self.name, self.on_host = Path(jobs_dir), name, on_host
+        self._folder = UntrustedFolder(host_jobs_dir(jobs_dir) if on_host else jobs_dir, JobError, REMEDY)
+        self.path = self._folder.root / name
+
+    @classmethod
+    def of(cls, jobs_dir: str, name: str, *, else_on_host: bool = False) -> Store:
+        """Where the job of this name is recorded. On the host, when a record is there: only root can have made it."""
+        for on_host in (True, False):
+            store = cls(jobs_dir, name, on_host=on_host)
+            if store.recorded():
+                return store
+        return cls(jobs_dir, name, on_host=else_on_host)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Two playbooks at once must not start a job twice. Held on the folder itself; free when its holder dies."""
+        """Two playbooks at once must not start a job twice. Free when its holder dies.
+
+        Held on the folder above, as a process in a container could hold JOBS_DIR itself for ever.
+        """
         try:
-            handle = os.open(self._jobs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            os.close(os.open(self._jobs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            handle = os.open(self._jobs.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise JobError(
                 f"jobs_dir: {self._jobs} can not be used: {error.strerror}. It is made together with the container "
@@ -186,45 +157,63 @@ class Store:
             os.close(handle)
 
     def _read(self, name: str) -> dict[str, Any]:
-        path = self.path / name
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            raise JobError(f"{path} can not be read: {error}. Remove the job with state: absent.") from error
-        if not isinstance(found, dict):
-            raise JobError(f"{path} does not hold a mapping. Remove the job with state: absent.")
-        return found
+        return self._folder.read_json(f"{self.name}/{name}") or {}
 
     def read_state(self) -> dict[str, Any]:
-        return self._read("state.json")
+        """What the supervisor wrote last, every field checked; empty where there is none."""
+        found = self._folder.read_json(f"{self.name}/state.json")
+        if found is None:
+            return {}
+        try:
+            return check_state(found, on_host=self.on_host)
+        except RecordError as error:
+            raise JobError(f"{self.path}/state.json is damaged: {error}. {REMEDY}") from error
+
+    def read_place(self) -> dict[str, Any]:
+        """The same, with what is needed to find a job that runs."""
+        found = self.read_state()
+        try:
+            check_place(found)
+        except RecordError as error:
+            raise JobError(f"{self.path}/state.json is damaged: {error}. {REMEDY}") from error
+        return found
+
+    def read_request(self) -> dict[str, Any]:
+        return self._read("spec.json")
 
     def read_spec(self) -> dict[str, Any]:
-        spec = self._read("spec.json").get("spec", {})
+        spec = self.read_request().get("spec", {})
         return spec if isinstance(spec, dict) else {}
+
+    def read_summary(self) -> dict[str, Any] | None:
+        """The leader's, where there is one that can be used."""
+        with contextlib.suppress(JobError):
+            return check_summary(self._read("summary.json"))
+        return None
 
     def read_environment(self) -> dict[str, str]:
         """Variables of the cluster's ranks, and of the job as it was started: what must be hidden in its log."""
         found: dict[str, str] = ranks_environment(self._jobs)
         with contextlib.suppress(JobError):
-            environment = self.read_spec().get("environment", {})
-            found.update(environment if isinstance(environment, dict) else {})
+            found.update(check_environment(self.read_spec().get("environment")))
         return found
 
     def write_state(self, state: dict[str, Any]) -> None:
-        write_json(self.path / "state.json", state)
+        self._write("state.json", json.dumps(state))
+
+    def _write(self, name: str, text: str) -> None:
+        self._folder.write(f"{self.name}/{name}", text.encode())
 
     def read_log(self, offset: int, limit: int, ended: bool) -> tuple[bytes, int, int]:
         """Bytes from ``offset`` (negative: from the end) to a line end, the offset after them, and the log's size."""
-        try:
-            with (self.path / "launcher.log").open("rb") as log:
-                size = os.fstat(log.fileno()).st_size
-                start = max(0, size + offset) if offset < 0 else min(offset, size)
-                log.seek(start)
-                data = log.read(limit)
-        except FileNotFoundError:
+        log = self._folder.open(f"{self.name}/launcher.log")
+        if log is None:
             return b"", 0, 0
+        with log:
+            size = os.fstat(log.fileno()).st_size
+            start = max(0, size + offset) if offset < 0 else min(offset, size)
+            log.seek(start)
+            data = log.read(limit)
         if offset < 0 < start:  # begin with a whole line
             skipped = data.find(b"\n") + 1
             start, data = start + skipped, data[skipped:]
@@ -232,41 +221,58 @@ class Store:
         return data, start + len(data), size
 
     def exists(self) -> bool:
-        return self.path.exists()
+        return self._folder.kind(self.name) is not None
+
+    def recorded(self) -> bool:
+        return self._folder.kind(f"{self.name}/state.json") is not None
 
     def remove(self) -> None:
-        shutil.rmtree(self.path)
+        self._folder.remove(self.name)
 
     def ask_to_stop(self) -> None:
-        (self.path / "stop").touch(mode=0o600)
+        self._write("stop", "")
+
+    def set_aside(self) -> int:
+        """Put the files of an earlier run aside as ``runs/NUMBER``; return the highest number there is."""
+        runs = f"{self.name}/runs"
+        self._folder.make_folder(runs)
+        self._folder.make_folder(self.name, exact=True)
+        last = max((int(name) for name in self._folder.entries(runs) if _RUN.fullmatch(name)), default=0)
+        lies = self._folder.entries(self.name)
+        present = [name for name in RUN_FILES if name in lies]
+        if present:
+            number = int(self.read_state().get("run") or last + 1)
+            if self._folder.kind(f"{runs}/{number:04d}/state.json"):  # counted by another leader
+                number = last + 1
+            self._folder.make_folder(f"{runs}/{number:04d}")
+            for name in present:
+                aside = f"{runs}/{number:04d}/{name}"
+                if self._folder.kind(aside):
+                    self._folder.remove(aside)
+                self._folder.rename(f"{self.name}/{name}", aside)
+            last = max(last, number)
+        return last
 
     def prepare(
         self, spec: dict[str, Any], state: dict[str, Any], place: Mapping[str, Any] = MappingProxyType({})
     ) -> dict[str, Any]:
-        """Put the files of an earlier run aside as ``runs/NUMBER`` and write those of the next one."""
-        runs = self.path / "runs"
-        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.chmod(0o700)
-        last = max((int(entry.name) for entry in runs.iterdir() if entry.name.isdigit()), default=0)
-        present = [name for name in RUN_FILES if (self.path / name).exists()]
-        if present:
-            number = int(self.read_state().get("run") or last + 1)
-            if (runs / f"{number:04d}" / "state.json").exists():  # counted by another leader
-                number = last + 1
-            aside = runs / f"{number:04d}"
-            aside.mkdir(mode=0o700, exist_ok=True)
-            for name in present:
-                (self.path / name).replace(aside / name)
-            last = max(last, number)
+        """Put an earlier run aside and write the files of the next one."""
+        if self.on_host:
+            make_private(self._folder.root)
+        last = self.set_aside()
         state = {**state, "run": place.get("run") or last + 1}
-        state.setdefault("run_id", f"{self.path.name}/{state['run']}/{state.get('started_at')}")
+        state.setdefault("run_id", f"{self.name}/{state['run']}/{state.get('started_at')}")
         for name, source in SOURCES.items():
             # The source, not the file: on a target this module runs out of a zip archive.
-            (self.path / name).write_text(inspect.getsource(source), encoding="utf-8")
-        write_json(self.path / "spec.json", {"spec": spec, **place, "run_id": state["run_id"]})
-        (self.path / "spec.json").chmod(0o600)
+            self._write(name, inspect.getsource(source))
+        self._write("spec.json", json.dumps({"spec": spec, **place, "run_id": state["run_id"]}))
         self.write_state(state)
         return state
+
+    def check_private(self) -> None:
+        """Before the host runs anything that lies there."""
+        if self.on_host:
+            check_private(self._folder.root)
 
 
 class JobRunner:
@@ -320,11 +326,12 @@ class JobRunner:
         )
         problem = ""
         try:
+            self._store.check_private()
             handle = self._runtime.launch(found.id, ["python3", "-B", f"{inside}/supervisor.py", inside])
             deadline = self._clock() + START_TIMEOUT
-            while self._store.read_state()["state"] == "starting" and self._clock() < deadline:
+            while self._state() == "starting" and self._clock() < deadline:
                 code = self._runtime.exited(handle)
-                if code is not None and self._store.read_state()["state"] == "starting":
+                if code is not None and self._state() == "starting":
                     problem = f"it ended at once with exit code {code}"
                     break
                 self._sleep(0.1)
@@ -347,17 +354,22 @@ class JobRunner:
         if state in ACTIVE:
             self._store.ask_to_stop()
             deadline = self._clock() + STOP_TIMEOUT
-            while recorded["state"] in ACTIVE and self._clock() < deadline:
+            while recorded.get("state") in ACTIVE and self._clock() < deadline:
                 self._sleep(0.2)
                 recorded = self._store.read_state()
-            if recorded["state"] not in ACTIVE:
+            if recorded.get("state", "absent") not in (*ACTIVE, "absent"):
                 return
         if container is not None and container.running:
-            self._sweep(container, inside)
+            self.sweep(container, inside)
         recorded.update(state="stopped", finished_at=now_text(), reason="on request, after it was lost")
         self._store.write_state(recorded)
 
-    def _sweep(self, container: Container, inside: str) -> None:
+    def _state(self) -> str:
+        return str(self._store.read_state().get("state", "absent"))
+
+    def sweep(self, container: Container, inside: str) -> None:
+        """End every process of the job that is left."""
+        self._store.check_private()
         handle = self._runtime.launch(container.id, ["python3", "-B", f"{inside}/supervisor.py", inside, "--sweep"])
         deadline = self._clock() + STOP_TIMEOUT
         while self._runtime.exited(handle) is None:

@@ -16,6 +16,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import RUNS
+
 WANTED = re.compile(r"launcher\.log|node\.log|summary\.json|state\.json|supervisor\.log|ranks/rank-\d+\.log")
 """What leaves a node. Never spec.json: it holds the values of the job's environment."""
 REPLY_BYTES = 16 << 20
@@ -85,6 +87,14 @@ def check_node(node: str) -> None:
         raise LogsError(
             f"node: {node!r} can not be the name of a folder. Use letters, digits, '.', '_' and '-' in the inventory."
         )
+
+
+def identity(state: dict[str, Any]) -> dict[str, Any]:
+    """What of a state tells its run from others. The number becomes the name of a folder, so it is one or nothing."""
+    run = state.get("run")
+    number = run if isinstance(run, int) and not isinstance(run, bool) and 0 <= run <= RUNS else None
+    texts = {key: state[key] if isinstance(state.get(key), str) else None for key in ("run_id", "started_at")}
+    return {"run": number, **texts}
 
 
 def same_run(one: dict[str, Any], two: dict[str, Any]) -> bool:

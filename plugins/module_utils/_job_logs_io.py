@@ -8,30 +8,28 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs import (
-    IDENTITY,
     REPLY_BYTES,
     WANTED,
     LogsError,
     Piece,
+    identity,
     same_run,
     shorten,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_summary import clean
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import Hide, hider
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import check_environment
 
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-"""The job runs as root in a container and may write this folder: no link of its own leads out of it, no pipe is waited
-for."""
-SPEC_BYTES = 64 << 20
-"""Bytes of a specification that are read to know what must be hidden."""
 NOTE_BYTES = 2048
 """Bytes that the note of a shortened file may take beyond the limit."""
 
@@ -41,80 +39,55 @@ def masked(name: str, data: bytes, hide: Hide) -> bytes:
     text = data.decode("utf-8", "surrogateescape")
     if name.endswith(".json"):
         # Within JSON a mask could take a quote with it.
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.dumps(clean(json.loads(text), hide)).encode()
+        with contextlib.suppress(ValueError):
+            return json.dumps(clean(parse_json(data), hide)).encode()
     return hide(text).encode("utf-8", "surrogateescape")
 
 
 class NodeFolder:
-    """``JOBS_DIR/NAME`` on a node, read-only."""
+    """``JOBS_DIR/NAME`` on a node, or where a job of the host lies; read-only."""
 
     def __init__(self, jobs_dir: str, name: str, node: str, limit: int) -> None:
-        self.path, self._node, self._limit = Path(jobs_dir) / name, node, limit
+        host = UntrustedFolder(host_jobs_dir(jobs_dir), LogsError)
+        on_host = host.kind(f"{name}/state.json") is not None
+        self._jobs = host if on_host else UntrustedFolder(jobs_dir, LogsError)
+        self.path, self._name, self._node, self._limit = self._jobs.root / name, name, node, limit
         self._hide = hider({**ranks_environment(jobs_dir), **self._environment()})
 
-    def _environment(self) -> dict[str, Any]:
+    def _environment(self) -> dict[str, str]:
         """Variables of the job itself, as it was started."""
         try:
-            found = json.loads(self._read("spec.json", SPEC_BYTES).data)["spec"]["environment"]
-        except (LogsError, LookupError, TypeError, ValueError):
+            spec = (self._jobs.read_json(f"{self._name}/spec.json") or {}).get("spec")
+        except LogsError:
             return {}
-        return found if isinstance(found, dict) else {}
-
-    def _folder(self, name: str) -> int | None:
-        """A handle of the job's folder, or of one in it; ``None`` where there is no such folder."""
-        try:
-            job = os.open(self.path, _FLAGS | os.O_DIRECTORY)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        if not name:
-            return job
-        try:
-            return os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=job)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        finally:
-            os.close(job)
+        return check_environment(spec.get("environment")) if isinstance(spec, dict) else {}
 
     def _names(self) -> list[str]:
         found = []
         for folder in ("", "ranks"):
-            handle = self._folder(folder)
-            if handle is not None:
-                try:
-                    found += [f"{folder}/{name}".lstrip("/") for name in sorted(os.listdir(handle))]  # noqa: PTH208  # a handle
-                finally:
-                    os.close(handle)
+            below = f"{self._name}/{folder}".rstrip("/")
+            if self._jobs.kind(below) == "a folder":
+                found += [f"{folder}/{name}".lstrip("/") for name in self._jobs.entries(below)]
         return [name for name in found if WANTED.fullmatch(name)]
 
     def run(self) -> dict[str, Any]:
         """Which run the files are of."""
         try:
-            found = json.loads(self._read("state.json").data)
-        except (LogsError, ValueError):
+            found = self._jobs.read_json(f"{self._name}/state.json")
+        except LogsError:
             return {}
-        return {key: found.get(key) for key in IDENTITY} if isinstance(found, dict) else {}
+        return {} if found is None else identity(found)
 
-    def _read(self, name: str, limit: int = 0) -> Piece:
-        limit = limit or self._limit
-        folder, file = os.path.split(name)
-        parent = self._folder(folder)
-        if parent is None:
-            raise LogsError(f"{self.path / name} is gone.")
-        try:
-            handle = os.open(file, _FLAGS, dir_fd=parent)
-        except OSError as error:
-            raise LogsError(f"{self.path / name} can not be read: {error.strerror}.") from error
-        finally:
-            os.close(parent)
-        with os.fdopen(handle, "rb") as opened:
-            about = os.fstat(handle)
-            if not stat.S_ISREG(about.st_mode):
-                raise LogsError(f"{self.path / name} is no plain file.")
-            if about.st_size <= limit:
+    def _read(self, name: str) -> Piece:
+        opened = self._jobs.open(f"{self._name}/{name}")
+        if opened is None:
+            raise LogsError(f"{self._jobs.where(self._name)}/{name} is gone.")
+        with opened:
+            about = os.fstat(opened.fileno())
+            if about.st_size <= self._limit:
                 return Piece(name, about.st_mtime_ns, opened.read(about.st_size))
-            opened.seek(about.st_size - limit)
-            tail = opened.read(limit)
+            opened.seek(about.st_size - self._limit)
+            tail = opened.read(self._limit)
         return Piece(name, about.st_mtime_ns, shorten(self._node, str(self.path / name), about.st_size, tail), True)
 
     def pieces(self, have: dict[str, list[int]], skip: set[str]) -> Iterator[Piece | str]:
@@ -156,11 +129,12 @@ class Copy:
         self.path = self.job / node
 
     def state(self) -> dict[str, Any]:
+        """Which run the files here are of. A node has written them, and may have written anything."""
         try:
-            found = json.loads((self.path / "state.json").read_text(encoding="utf-8"))
+            found = parse_json((self.path / "state.json").read_bytes())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return identity(found) if isinstance(found, dict) else {}
 
     def _files(self) -> list[str]:
         found = [path.relative_to(self.path).as_posix() for path in [*self.path.glob("*"), *self.path.glob("ranks/*")]]

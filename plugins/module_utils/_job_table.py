@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, explain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 
 MAY_RUN = (*ACTIVE, "lost")
 """States in which something of a job may be alive. A lost one may have left processes behind."""
@@ -131,7 +132,8 @@ def _trouble(known: Known) -> list[str]:
             + f" Log: {known.node}:{job['log_path']}"
         )
     elif job["state"] in ("failed", "lost", "unreadable"):
-        said = explain({**job, "name": known.name}, known.node, str(job["log_path"]))
+        reason = on_one_line(str(job.get("reason") or ""), 2000)
+        said = explain({**job, "name": known.name, "reason": reason}, known.node, str(job["log_path"]))
         lines.append(said if job["state"] != "unreadable" else said.replace(" failed", " can not be read", 1))
     if not known.led:
         members = (job.get("summary") or {}).get("members") or []
@@ -153,7 +155,7 @@ def _trouble(known: Known) -> list[str]:
 
 
 def _sentence(text: Any) -> str:
-    said = str(text or "no reason is known").strip()
+    said = on_one_line(str(text or "no reason is known"), 2000)
     return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
@@ -179,15 +181,20 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
     """What stop.yml has to end: the job ``wanted``, or every job.
 
     ``leaders`` come first, and their followers end by their word. ``followers`` are looked after in a second step;
-    an ``orphan`` has nobody who leads it. ``lines`` says it to a person.
+    an ``orphan`` has nobody who leads it. ``lines`` says it to a person, ``unreadable`` what may run and can not be
+    stopped by what is recorded of it.
     """
     leaders: list[dict[str, Any]] = []
     followers: list[dict[str, Any]] = []
-    lines = []
+    lines, unreadable = [], []
     jobs = merge(results)
     for known in jobs:
         if wanted not in (None, known.name):
             continue
+        damaged = {
+            node: job for node, job in {known.node: known.job, **known.others}.items() if job["state"] == "unreadable"
+        }
+        unreadable += [f"{node}: job {known.name}: {_sentence(job.get('reason'))}" for node, job in damaged.items()]
         leads = known.led and known.job["state"] in MAY_RUN
         parts = {**({} if known.led else {known.node: known.job}), **known.others}
         parts = {node: job for node, job in parts.items() if job["state"] in MAY_RUN}
@@ -199,7 +206,7 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         places = ([f"{known.node} (rank 0)"] if leads else []) + list(parts)
         if places:
             lines.append(f"{known.name}, {known.job['state']} on {', '.join(places)}")
-        elif wanted is not None:
+        elif wanted is not None and not damaged:
             lines.append(f"{known.name} does not run: it is {known.job['state']} since {known.job.get('since')}")
     if wanted is not None and wanted not in [known.name for known in jobs]:
         others = ", ".join(f"{known.name} ({known.job['state']})" for known in jobs)
@@ -208,9 +215,33 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         "leaders": leaders,
         "followers": followers,
         "anything": bool(leaders or followers),
-        "lines": lines or ["No job runs"],
+        "lines": lines or (["No job runs"] if not unreadable else ["No job that could be stopped runs"]),
         "silent": silent(results),
+        "unreadable": unreadable,
     }
+
+
+def stopped(stops: dict[str, Any], results: dict[str, list[dict[str, Any]]], previewed: bool) -> dict[str, list[str]]:
+    """What became of it. ``results``: what stopping returned on each node, with the ``item`` that was to be stopped.
+
+    ``lines`` are the jobs that were stopped wherever they ran; ``problems`` says of all others what is in the way.
+    """
+    by_part = {
+        (node, str((one.get("item") or {}).get("name"))): one
+        for node, answers in results.items()
+        for one in answers
+        if isinstance(one, dict)
+    }
+    problems, failed = list(stops["unreadable"]), set()
+    for part in [*stops["leaders"], *stops["followers"]]:
+        answer = by_part.get((part["node"], part["name"]))
+        if answer is None and previewed:  # a leader would end it
+            continue
+        if answer is None or answer.get("failed") or answer.get("unreachable"):
+            failed.add(part["name"])
+            problems.append(f"{part['node']}: job {part['name']} was not stopped: {_why(answer or {})}.")
+    lines = [line for line in stops["lines"] if line.split(",", 1)[0] not in failed]
+    return {"lines": lines, "problems": problems}
 
 
 def gathered(results: Results) -> list[str]:

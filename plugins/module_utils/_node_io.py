@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import grp
 import hashlib
-import json
 import os
 import platform
 import shutil
@@ -36,6 +35,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
     swarm_facts,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
+    FolderError,
+    UntrustedFolder,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME, STATES
 
 COMMAND_TIMEOUT = 20
 """Seconds."""
@@ -159,14 +164,74 @@ def file_digest(path: str | Path) -> str:
 
 
 def tree_digests(root: str, relative_paths: list[str]) -> dict[str, str | None]:
-    """Return the SHA-256 of each of these files below root, None where it is missing."""
-    digests: dict[str, str | None] = {}
+    """Return the SHA-256 of each of these files below root, None where it is missing or no plain file.
+
+    A container can write there: no link is followed, and nothing is waited for.
+    """
+    folder, digests = UntrustedFolder(root), {}
     for relative in relative_paths:
         try:
-            digests[relative] = file_digest(Path(root, relative))
-        except OSError:
+            digests[relative] = folder.digest(relative)
+        except (OSError, FolderError):
             digests[relative] = None
     return digests
+
+
+def untrusted_file_facts(root: str, path: str, *, content: bool) -> dict[str, Any]:
+    """Return what ``file_facts`` does of a path below a folder that a container can write.
+
+    What is neither a plain file nor a folder counts as absent: neither it nor what lies behind it is ours.
+    """
+    absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    folder, relative = UntrustedFolder(root), os.path.relpath(path, root)
+    try:
+        status = folder.status(relative)
+        if status is None or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            return absent
+        facts = {
+            "exists": True,
+            "sha256": None,
+            "mode": f"{stat.S_IMODE(status.st_mode):04o}",
+            "owner": status.st_uid,
+            "group": status.st_gid,
+        }
+        if stat.S_ISDIR(status.st_mode):
+            return facts
+        if not content:
+            return {**facts, "sha256": folder.digest(relative)}
+        data = folder.read(relative)
+    except (OSError, FolderError):
+        return absent
+    if data is None:
+        return absent
+    text = data.decode("utf-8", "replace")
+    return {**facts, "sha256": sha256(data), "content": text, "plain": status.st_nlink == 1 and not _selinux(path)}
+
+
+def looks_at(files: list[dict[str, Any]], untrusted: Iterable[str], key: str) -> dict[str, dict[str, Any]]:
+    """Return the facts of each of these files; below one of the folders ``untrusted`` no link is followed.
+
+    ``key``: by which digests of secret files are made.
+    """
+    folders = [os.path.normpath(folder) for folder in untrusted if folder]
+    found = {}
+    for entry in files:
+        path = os.path.normpath(entry["path"])
+        root = next((folder for folder in folders if path.startswith(folder.rstrip("/") + "/")), None)
+        plain = entry["block"] is None and entry["mark"] is None and not entry["secret"]
+        if root is not None and plain:
+            found[entry["path"]] = untrusted_file_facts(root, path, content=entry["content"])
+        elif root is not None:
+            raise NodeError(f"{entry['path']} lies below {root}, where no block, mark or secret is looked for.")
+        else:
+            found[entry["path"]] = file_facts(
+                entry["path"],
+                content=entry["content"],
+                block=entry["block"],
+                mark=entry["mark"],
+                key=key if entry["secret"] else None,
+            )
+    return found
 
 
 def group_facts(names: list[str]) -> dict[str, list[str] | None]:
@@ -190,16 +255,25 @@ def sysctl_facts(names: list[str]) -> dict[str, str | None]:
 
 
 def job_facts(folder: str | None) -> dict[str, str]:
-    """Return the last written state of each job below a folder, by name."""
-    if not folder or not Path(folder).is_dir():
+    """Return the last written state of each job below a folder, by name; also of those that run on the host itself."""
+    if not folder:
         return {}
     states: dict[str, str] = {}
-    for path in sorted(Path(folder).glob("*/state.json")):
+    for place in (folder, host_jobs_dir(folder)):  # the host's word goes before a container's
+        jobs = UntrustedFolder(place, NodeError)
         try:
-            states[path.parent.name] = str(json.loads(path.read_text(encoding="utf-8"))["state"])
-        except (OSError, ValueError, TypeError, KeyError):
-            states[path.parent.name] = "unreadable"
-    return states
+            names = [name for name, kind in jobs.entries().items() if kind == "a folder" and JOB_NAME.fullmatch(name)]
+        except NodeError:
+            continue
+        for name in names:
+            try:
+                found = jobs.read_json(f"{name}/state.json")
+            except NodeError:
+                states[name] = "unreadable"
+                continue
+            if found is not None:
+                states[name] = str(found["state"]) if found.get("state") in STATES else "unreadable"
+    return dict(sorted(states.items()))
 
 
 def listening_facts() -> dict[str, list[int]]:

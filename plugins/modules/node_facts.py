@@ -55,6 +55,7 @@ options:
     description:
       - Directories and the files wanted below them, as a mapping of directory to a mapping of relative path to SHA-256.
       - Returned is the list of those that are missing or differ.
+      - As containers can write below them and below O(jobs), no link is followed there, also not to one of O(files).
     type: dict
     default: {}
   disks:
@@ -277,10 +278,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import
     NodeError,
     disk_facts,
     docker_facts,
-    file_facts,
     group_facts,
     job_facts,
     listening_facts,
+    looks_at,
     package_facts,
     sysctl_facts,
     system_facts,
@@ -369,16 +370,7 @@ def main() -> None:
             "disk": disk_facts(asked["disks"]),
             "packages": package_facts(asked["packages"]),
             "dpkg": read_state(SystemDpkg()).facts(),
-            "files": {
-                entry["path"]: file_facts(
-                    entry["path"],
-                    content=entry["content"],
-                    block=entry["block"],
-                    mark=entry["mark"],
-                    key=key if entry["secret"] else None,
-                )
-                for entry in asked["files"]
-            },
+            "files": looks_at(asked["files"], [*asked["trees"], asked["jobs"] or ""], key),
             "trees": {
                 root: changed_files(wanted, tree_digests(root, list(wanted))) for root, wanted in asked["trees"].items()
             },

@@ -21,6 +21,10 @@ description:
   - Through the action plugin of the same name the task follows the job, shows its log as it grows, and fails unless the
     job succeeds. Interrupting the playbook leaves the job running; running it again attaches to it.
   - Everything about a job lies below O(jobs_dir) in a folder of its name. Earlier runs are kept there in C(runs/).
+  - With O(runtime=host) it lies in C(host_jobs) beside O(jobs_dir), which only root can write and no container mounts.
+    A job counts as one of the host only by what lies there, and no file below O(jobs_dir) is run by the host.
+  - Root in the container can write below O(jobs_dir). Links, pipes and files that are too large are refused there, and
+    a C(state.json) with a field that is missing or of another type is one error.
 options:
   name:
     description: Name of the job, of C(a-z), C(0-9), C(.), C(_) and C(-), 63 characters at most.
@@ -35,7 +39,9 @@ options:
     choices: [started, stopped, absent]
     default: started
   container:
-    description: Name of the container that holds rank 0. Required to start a job.
+    description:
+      - Name of the container that holds rank 0. Required to start a job.
+      - To stop one, it serves where the job's own files name no container that has O(jobs_dir).
     type: str
   jobs_dir:
     description: Folder of all jobs on the host, mounted into the container. Must exist to start a job.
@@ -415,14 +421,14 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import REMEDY, JobRunner, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider, mask_arguments
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
     DockerRuntime,
     HostRuntime,
-    JobRunner,
     Runtime,
-    Store,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider, mask_arguments
 
 
 class Call:
@@ -430,17 +436,24 @@ class Call:
 
     def __init__(self, params: dict[str, Any], check_mode: bool, runtimes: Mapping[str, Runtime]) -> None:
         self.params, self.check_mode, self._runtimes = params, check_mode, runtimes
-        self.runtime = runtimes[params["runtime"]]
         _job.check_name(params["name"])
         if not 1 <= params["log_limit"] <= 1 << 20:
             raise _job.JobError(f"log_limit: {params['log_limit']} is not within 1 and 1048576 bytes.")
-        self.store = Store(params["jobs_dir"], params["name"])
-        inside = params["jobs_dir"] if params["runtime"] == "host" else params["container_jobs_dir"]
-        self.inside = f"{inside.rstrip('/')}/{params['name']}"
+        self._use(self._where())
         self.found: _job.Container | None = None
         starting = params["state"] == "started" and not params["observe"]
         self.spec = self._spec() if starting else {}
         self.place = self._place() if starting else {}
+
+    def _where(self) -> Store:
+        wanted = self.params["runtime"] == "host"
+        return Store.of(self.params["jobs_dir"], self.params["name"], else_on_host=wanted)
+
+    def _use(self, store: Store) -> None:
+        """Act on a job where it is recorded: the place, and no file in it, says whether it runs on the host."""
+        self.store, self.runtime = store, self._runtimes["host" if store.on_host else "container"]
+        inside = self.params["container_jobs_dir"].rstrip("/") + "/" + self.params["name"]
+        self.inside = str(store.path) if store.on_host else inside
 
     def _spec(self) -> dict[str, Any]:
         keys = (
@@ -484,7 +497,7 @@ class Call:
 
     def _recorded(self) -> dict[str, Any]:
         try:
-            return self.store.read_state()
+            return self.store.read_place()
         except _job.JobError:
             if self.params["state"] != "absent":  # a damaged folder can still be removed
                 raise
@@ -493,10 +506,8 @@ class Call:
     def _look(self) -> tuple[str, str]:
         """State and reason of the job. The engine is asked only about a job that may be running."""
         recorded = self._recorded()
-        if recorded.get("runtime") == "host" and self.params["runtime"] != "host":  # whoever stops it need not know
-            self.runtime, self.inside = self._runtimes["host"], str(self.store.path)
-        if recorded.get("state") in _job.ACTIVE:
-            self.found = self.runtime.container(recorded["container"] or "")
+        if recorded.get("state") in _job.ACTIVE and (self.store.on_host or recorded.get("container")):
+            self.found = self.runtime.container(recorded.get("container") or "")
             # Read again: the job may have ended, and then the container gone, since the first look.
             recorded = self._recorded()
         state, reason = _job.current_state(recorded, self.found, time.time())
@@ -505,6 +516,7 @@ class Call:
         return state, reason
 
     def _decide(self, act: bool) -> dict[str, Any]:
+        self._use(self._where())  # again: before the lock was held somebody else may have started it
         state, reason = self._look()
         recorded = self._recorded()
         digest = _job.spec_hash(self.spec) if self.spec else recorded.get("spec_hash")
@@ -515,7 +527,7 @@ class Call:
             same = digest == recorded.get("spec_hash")
             todo = _job.plan(self.params["state"], state, same=same, rerun=self.params["rerun"])
         if todo == "refuse":
-            differs = _job.changed_keys(self.store.read_spec(), self.spec)
+            differs = [on_one_line(key, 100) for key in _job.changed_keys(self.store.read_spec(), self.spec)][:50]
             raise _job.JobError(_job.refusal(recorded, differs, str(self.store.path)))
         before = {"state": state, "spec_hash": recorded.get("spec_hash")}
         after = {
@@ -534,23 +546,58 @@ class Call:
         runner = JobRunner(self.store, self.runtime)
         if todo == "start":
             if state in _job.ACTIVE:  # a follower of an earlier run that has not noticed its end yet
-                runner.stop(state, self.found, self.inside)
+                runner.stop(state, self._sweepable(), self.inside)
             container = self.params["container"] or ""
             unfinished = state in {"failed", "stopped", "lost"} and self._recorded().get("spec_hash") == digest
             self.place["options"]["resuming"] = unfinished and self.params["resume"] == "auto"
             found, versions = self._container(), self.params["versions"]
+            self._move()
+            runner = JobRunner(self.store, self.runtime)
             runner.start(self.spec, digest, container, found, self.inside, place=self.place, versions=versions)
             return
         if state in (*_job.ACTIVE, "lost"):
-            runner.stop(state, self.found, self.inside)
+            runner.stop(state, self._sweepable(), self.inside)
         if todo == "remove":
-            self.store.remove()
+            for on_host in (True, False):
+                Store(self.params["jobs_dir"], self.params["name"], on_host=on_host).remove()
+
+    def _move(self) -> None:
+        """Start in the place of the runtime that was asked for; the record of an earlier run in the other one ends."""
+        on_host = self.params["runtime"] == "host"
+        if self.store.on_host != on_host:
+            if self.store.recorded():
+                self.store.set_aside()
+            self._use(Store(self.params["jobs_dir"], self.params["name"], on_host=on_host))
+
+    def _sweepable(self) -> _job.Container | None:
+        """Where what is left of the job is ended: only in a container that has this very folder.
+
+        The record names a container, and root in a container may have written it; then the one of O(container) counts.
+        """
+        if self.store.on_host:
+            return self.found
+        if self.found is not None and self._has_jobs(self.found):
+            return self.found
+        other = self.runtime.container(self.params["container"]) if self.params["container"] else None
+        if other is not None and self._has_jobs(other):
+            return other
+        if self.found is not None:
+            named, inside = self._recorded().get("container"), self.params["container_jobs_dir"]
+            raise _job.JobError(
+                f"{self.store.path}/state.json names container {named}, which does not have {self.params['jobs_dir']} "
+                f"at {inside}. Nothing was run there. {REMEDY}"
+            )
+        return None
+
+    def _has_jobs(self, found: _job.Container) -> bool:
+        source = found.source_of(self.params["container_jobs_dir"])
+        return source is not None and os.path.realpath(source) == os.path.realpath(self.params["jobs_dir"])
 
     def _container(self) -> _job.Container:
         if self.params["runtime"] == "host":
             return HostRuntime.here()
         name, jobs_dir = self.params["container"], self.params["jobs_dir"]
-        found = self.runtime.container(name)
+        found = self._runtimes["container"].container(name)
         if found is None or not found.running:
             raise _job.JobError(
                 f"container: {name} {'does not run' if found else 'does not exist'} on this host. "
@@ -558,7 +605,7 @@ class Call:
             )
         inside = self.params["container_jobs_dir"]
         source = found.source_of(inside)
-        if source is None or os.path.realpath(source) != os.path.realpath(jobs_dir):
+        if not self._has_jobs(found):
             raise _job.JobError(
                 f"jobs_dir: {jobs_dir} is not what container {name} has at {inside} ({source or 'no mount'}). "
                 "Correct jobs_dir or container_jobs_dir, or make the container again (--tags training_container)."

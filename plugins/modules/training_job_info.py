@@ -197,7 +197,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import JobError, check_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_info_io import JobsReader
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import DockerRuntime, HostRuntime, Runtime
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
+    DockerRuntime,
+    HostRuntime,
+    Runtime,
+)
 
 
 def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime]) -> dict[str, Any]:

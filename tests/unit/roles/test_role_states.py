@@ -37,6 +37,7 @@ CHANGED_BY_CONVERGE = {
     "host/tasks/teardown.yml": "undoes",
     "overlay_network/tasks/detach.yml": "a container that is in the way of a network that is replaced",
     "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
+    "nccl_env/tasks/verify.yml": "a part of _nccl_env_state, for a sentence of its own",
     "ssh_trust/tasks/main.yml": "folders and texts, in _ssh_trust_state",
 }
 

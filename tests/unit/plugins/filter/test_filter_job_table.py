@@ -14,7 +14,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import FilterModule
 
 FILTERS = Path(__file__).parents[4] / "plugins/filter"
-NAMES = ["gathered_logs", "job_table", "jobs_to_stop"]
+NAMES = ["gathered_logs", "job_table", "jobs_to_stop", "stop_report"]
 
 
 def test_they_are_all_there_and_documented() -> None:
@@ -34,7 +34,18 @@ def test_they_answer() -> None:
     assert filters["gathered_logs"]({"gpu1": {"skipped": True}}) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_what_was_stopped() -> None:
+    found = {"gpu1": {"jobs": [{"name": "digits", "state": "running", "leader": True, "log_path": "/l"}]}}
+    filters = FilterModule().filters()
+    stops, done = filters["jobs_to_stop"](found), {"gpu1": [{"item": {"name": "digits"}, "changed": True}]}
+    assert filters["stop_report"](stops, done) == {"lines": ["digits, running on gpu1 (rank 0)"], "problems": []}
+    wrongs: list[tuple[Any, Any]] = [(None, {}), (stops, None)]
+    for wrong in wrongs:
+        with pytest.raises(AnsibleFilterError, match=r"swarmspeed\.cluster\.stop_report: the input must be"):
+            filters["stop_report"](*wrong)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "stop_report"])
 @pytest.mark.parametrize("value", [None, [], "x", {"gpu1": None}])
 def test_what_is_no_mapping_of_results_is_refused(name: str, value: Any) -> None:
     with pytest.raises(AnsibleFilterError) as caught:

@@ -9,12 +9,8 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import (
-    MASK,
-    mask,
-    mask_text,
-    secrets,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import mask, mask_text, secrets
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import MASK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -113,8 +113,10 @@ def test_a_lost_job_is_told(
 
 
 def test_without_docker_the_host_is_asked(tmp_path: Path) -> None:
-    write(tmp_path, runtime="host", container=None)
-    look, fake = reader(tmp_path, EngineError("no engine here"))
+    write(tmp_path / "host_jobs", runtime="host", container=None)
+    (tmp_path / "jobs").mkdir()
+    look, fake = reader(tmp_path / "jobs", EngineError("no engine here"))
+    assert look.names() == ["digits"]
     assert look.look("digits", tail=0)["state"] == "running"
     assert fake.asked == 0 and look.engine_error is None
 

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import SOURCES, DockerRuntime, JobRunner, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import SOURCES, JobRunner, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import DockerRuntime
 
 SPEC = {"command": ["x"], "chdir": None, "environment": {"HF_TOKEN": "s3cret"}, "world_size": 1, "nodes": 1}
 FOUND = Container("id1", "t0", True, {})

@@ -163,9 +163,9 @@ def test_links_and_pipes_of_the_job_lead_nowhere(job: Path, tmp_path: Path) -> N
     reply = node(job).reply({}, set())
     assert names(reply) == ["state.json", "summary.json", "supervisor.log", "ranks/rank-00063.log"]
     assert [problem.replace(str(job), "JOB") for problem in reply["problems"]] == [
-        "JOB/launcher.log can not be read: Too many levels of symbolic links.",
-        "JOB/node.log is no plain file.",
-        "JOB/ranks/rank-00000.log can not be read: Too many levels of symbolic links.",
+        "JOB/launcher.log is a link, not a plain file. Remedy: remove it on this node, and run again.",
+        "JOB/node.log is a named pipe, not a plain file. Remedy: remove it on this node, and run again.",
+        "JOB/ranks/rank-00000.log is a link, not a plain file. Remedy: remove it on this node, and run again.",
     ]
 
 

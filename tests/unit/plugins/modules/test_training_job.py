@@ -14,7 +14,8 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import HostRuntime
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 
@@ -179,6 +180,36 @@ def test_stop_and_remove(tmp_path: Path) -> None:
     assert call(runtime, state="absent")["job"]["state"] == "absent"
     assert not (tmp_path / "digits").exists()
     assert call(runtime, state="absent")["changed"] is False
+
+
+def on_host(jobs: Path, **change: Any) -> Store:
+    """A record as the host's own supervisor would leave it."""
+    jobs.mkdir(exist_ok=True)
+    store = Store(str(jobs), "digits", on_host=True)
+    known = {"started_at": "2026-11-22T09:00:05Z", "container": None, "container_id": "host", "spec_hash": "other"}
+    store.prepare({"command": ["x"], "environment": {}}, {"state": "succeeded", **known, **change})
+    return store
+
+
+def test_a_job_of_the_host_that_runs_is_not_started_in_a_container(tmp_path: Path) -> None:
+    runtime, here = FakeRuntime(tmp_path / "jobs"), HostRuntime.here()
+    on_host(tmp_path / "jobs", state="running", heartbeat=time.time(), container_started_at=here.started_at)
+    (tmp_path / "jobs/digits").mkdir()
+    (tmp_path / "jobs/digits/state.json").write_text('{"state": "failed"}')  # the host's word goes before a container's
+    assert call(runtime, observe=True)["job"]["state"] == "running"
+    with pytest.raises(JobError, match="it is running in container None since"):
+        call(runtime)
+    assert runtime.launched == [] and runtime.asked == 0
+
+
+def test_a_job_goes_from_the_host_into_a_container_and_its_record_with_it(tmp_path: Path) -> None:
+    runtime, store = FakeRuntime(tmp_path / "jobs"), on_host(tmp_path / "jobs")
+    result = call(runtime)
+    assert (result["job"]["state"], result["job"]["runtime"]) == ("running", "container")
+    assert runtime.launched == [["python3", "-B", "/jobs/digits/supervisor.py", "/jobs/digits"]]
+    assert (store.path / "runs/0001/state.json").exists() and not store.recorded()
+    assert Store.of(str(tmp_path / "jobs"), "digits").on_host is False
+    assert not (tmp_path / "host_jobs/digits/supervisor.py").exists()
 
 
 def test_a_damaged_folder_can_be_removed_and_nothing_else(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_names_of_operators(variable: str, name: str) -> None:
 
 def test_what_compiling_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(operators.sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
     tools = ["a C++ compiler", "the headers of Python", "ninja"]
     assert missing_tools("cpu", {}) == tools
     assert missing_tools("cuda", {"CUDA_HOME": str(tmp_path)}) == [*tools, "nvcc"]

@@ -1,0 +1,331 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The one place that opens files below a folder that a container can write (jobs, workspace).
+
+Root in the container may put links, pipes and devices there, and change them at any moment. So each component is opened
+by the handle of the folder before it and without following links, only plain files are read or written, no more than
+a stated number of bytes is read, and a file is replaced by renaming a new one whose name nobody can foresee.
+
+The folder itself is the operator's: a link may lead to it, and no container can replace what it has mounted.
+"""
+
+# pathlib knows no handles of folders:
+# ruff: noqa: PTH
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import secrets
+import shutil
+import stat
+from pathlib import Path
+from typing import IO, Any, BinaryIO
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.empty_folder import empty_folder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json, printable
+
+JSON_BYTES = 8 << 20
+"""Most bytes of a JSON file: a state with 1,000 ranks has about 200 KiB."""
+TEXT_BYTES = 16 << 20
+"""Most bytes of any other file that is read whole."""
+MOST_ENTRIES = 100_000
+"""Most names in a folder that is listed."""
+REMEDY = "Remedy: remove it on this node, and run again."
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_SPARSE_FROM, _SPARSE_SHARE = 1 << 30, 64
+"""A file larger than the first that has less than this share of its size on the disk is not read: 8 EiB cost nothing
+to plant and years to read. What a file system compresses that much is rare, and is sent again."""
+
+
+class FolderError(Exception):
+    """Something that was planted, or is damaged. The text says where, what was found and what to do."""
+
+
+def kind_of(mode: int) -> str:
+    """What a file is, in words."""
+    kinds = (
+        (stat.S_ISREG, "a plain file"),
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISLNK, "a link"),
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+    )
+    return next((words for matches, words in kinds if matches(mode)), "a device")
+
+
+def _is_name(part: str) -> bool:
+    try:
+        return part not in ("", ".", "..") and "\0" not in part and len(os.fsencode(part)) <= 255
+    except UnicodeEncodeError:
+        return False
+
+
+class UntrustedFolder:
+    """``root``, and what lies below it by relative path. Each call opens what it needs and closes it again."""
+
+    def __init__(self, root: str | Path, error: type[Exception] = FolderError, remedy: str = REMEDY) -> None:
+        self.root, self._error, self._remedy = Path(root), error, remedy
+
+    # --- errors and paths
+
+    def where(self, name: str) -> str:
+        """The path on this node, for a person."""
+        return printable(f"{self.root}/{name}" if name else str(self.root), 1024).replace("\n", "\\n")
+
+    def _refused(self, name: str, what: str) -> Exception:
+        return self._error(f"{self.where(name)} {what}. {self._remedy}")
+
+    def _failed(self, name: str, error: OSError) -> Exception:
+        """An error that names what lies there."""
+        found = self.kind(name)
+        if found in (None, "a plain file", "a folder"):
+            return self._refused(name, f"can not be used: {error.strerror}")
+        return self._refused(name, f"is {found}, and containers can write here: it is not followed")
+
+    def _split(self, name: str) -> list[str]:
+        parts = name.split("/") if name else []
+        if not all(_is_name(part) for part in parts):
+            raise self._error(f"{printable(name, 300)!r} is no path below {self.root}. {self._remedy}")
+        return parts
+
+    def _below(self, name: str) -> tuple[list[str], str]:
+        """The folders on the way, and the last name."""
+        parts = self._split(name)
+        if not parts:
+            raise self._error(f"{self.root} itself is not to be read or replaced. {self._remedy}")
+        return parts[:-1], parts[-1]
+
+    def _open_folder(self, parts: list[str], make: int | None = None) -> int:
+        """A handle of a folder; with ``make``, those that are missing are made with this mode."""
+        try:
+            handle = os.open(self.root, _FOLDER)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise self._error(
+                f"{self.where('')} can not be opened: {error.strerror}. Remedy: correct the path, or use become."
+            ) from error
+        for number, part in enumerate(parts):
+            try:
+                if make is not None:
+                    with contextlib.suppress(FileExistsError):
+                        os.mkdir(part, make, dir_fd=handle)
+                inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                raise self._failed("/".join(parts[: number + 1]), error) from error
+            finally:
+                os.close(handle)
+            handle = inner
+        return handle
+
+    # --- looking
+
+    def kind(self, name: str) -> str | None:
+        """What lies there, in the words of ``kind_of``; ``None`` where nothing does or the way to it is no folder."""
+        status = self.status(name)
+        return None if status is None else kind_of(status.st_mode)
+
+    def status(self, name: str) -> os.stat_result | None:
+        """Its status, as it is without following a link."""
+        parts = self._split(name)
+        try:
+            if not parts:
+                return self.root.stat()
+            if len(parts) > 1 and self.kind("/".join(parts[:-1])) != "a folder":
+                return None
+            folder = self._open_folder(parts[:-1])
+            try:
+                return os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+            finally:
+                os.close(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def entries(self, name: str = "") -> dict[str, str]:
+        """What lies in a folder: names, in order, and their kinds. Empty where there is no such folder."""
+        try:
+            handle = self._open_folder(self._split(name))
+        except FileNotFoundError:
+            return {}
+        try:
+            with os.scandir(handle) as found:
+                names = sorted(entry.name for entry in itertools.islice(found, MOST_ENTRIES + 1))
+            if len(names) > MOST_ENTRIES:
+                raise self._refused(name, f"holds more than {MOST_ENTRIES} names")
+            kinds: dict[str, str] = {}
+            for one in names:
+                with contextlib.suppress(FileNotFoundError):  # gone since
+                    kinds[one] = kind_of(os.stat(one, dir_fd=handle, follow_symlinks=False).st_mode)
+            return kinds
+        finally:
+            os.close(handle)
+
+    # --- reading
+
+    def open(self, name: str) -> BinaryIO | None:
+        """A plain file to read, by handle; ``None`` where there is none."""
+        parents, last = self._below(name)
+        try:
+            folder = self._open_folder(parents)
+        except FileNotFoundError:
+            return None
+        try:
+            # Before it is opened, as opening a device may have an effect; and again by its handle.
+            found = os.stat(last, dir_fd=folder, follow_symlinks=False)
+            handle = os.open(last, _FILE, dir_fd=folder) if stat.S_ISREG(found.st_mode) else None
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._failed(name, error) from error
+        finally:
+            os.close(folder)
+        if handle is not None:
+            found = os.fstat(handle)
+            if stat.S_ISREG(found.st_mode):
+                return os.fdopen(handle, "rb")
+            os.close(handle)
+        raise self._refused(name, f"is {kind_of(found.st_mode)}, not a plain file")
+
+    def read(self, name: str, limit: int = TEXT_BYTES) -> bytes | None:
+        """All of a file that has ``limit`` bytes at most; ``None`` where there is none."""
+        file = self.open(name)
+        if file is None:
+            return None
+        with file:
+            data = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else b""
+            if len(data) > limit or os.fstat(file.fileno()).st_size > limit:
+                raise self._refused(name, f"is larger than {limit} bytes")
+            return data
+
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        """A mapping from a JSON file. One with a second name (a hard link) is none that we wrote."""
+        file = self.open(name)
+        if file is None:
+            return None
+        with file:
+            links = os.fstat(file.fileno()).st_nlink
+        if links > 1:
+            raise self._refused(name, f"has {links} names (hard links)")
+        data = self.read(name, JSON_BYTES)
+        if data is None:
+            return None
+        try:
+            found = parse_json(data)
+        except ValueError as error:
+            raise self._refused(name, f"can not be read: {printable(str(error), 300)}") from error
+        if not isinstance(found, dict):
+            raise self._refused(name, "does not hold a mapping")
+        return found
+
+    def digest(self, name: str) -> str | None:
+        """SHA-256 of a file in hexadecimal; ``None`` where there is none, or one that is little but holes."""
+        file = self.open(name)
+        if file is None:
+            return None
+        with file:
+            status = os.fstat(file.fileno())
+            if status.st_size > _SPARSE_FROM and status.st_blocks * 512 < status.st_size // _SPARSE_SHARE:
+                return None
+            found, left = hashlib.sha256(), status.st_size
+            while left > 0:  # no further than it was when it was opened: it may grow as fast as it is read
+                chunk = file.read(min(left, 1 << 20))
+                if not chunk:
+                    break
+                found.update(chunk)
+                left -= len(chunk)
+        return found.hexdigest()
+
+    # --- writing
+
+    def write(self, name: str, content: bytes | IO[bytes], mode: int = 0o600, mtime: float | None = None) -> None:
+        """Put a file there, at once; whatever had the name, a link too, is replaced. Its folder must exist."""
+        parents, last = self._below(name)
+        folder = self._parent(name, parents)
+        new = f".{secrets.token_hex(16)}.new"
+        try:
+            with os.fdopen(os.open(new, _NEW, 0o600, dir_fd=folder), "wb") as file:
+                if isinstance(content, bytes):
+                    file.write(content)
+                else:
+                    shutil.copyfileobj(content, file, 1 << 20)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                if mtime is not None:
+                    os.utime(file.fileno(), (mtime, mtime))
+            os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            raise self._failed(name, error) from error
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(new, dir_fd=folder)
+            os.close(folder)
+
+    def make_folder(self, name: str, mode: int = 0o700, exact: bool = False) -> None:
+        """A folder and those above it; with ``exact`` it gets this mode where it was there before, too."""
+        try:
+            handle = self._open_folder(self._split(name), make=mode)
+        except FileNotFoundError as error:
+            raise self._refused("", "does not exist") from error
+        try:
+            if exact:
+                os.fchmod(handle, mode)
+        finally:
+            os.close(handle)
+
+    def rename(self, old: str, new: str) -> None:
+        """Move what lies at ``old``, a link as a link. The folder of ``new`` must exist."""
+        parents, last = self._below(old)
+        new_parents, new_last = self._below(new)
+        source = self._parent(old, parents)
+        try:
+            target = self._parent(new, new_parents)
+            try:
+                os.rename(last, new_last, src_dir_fd=source, dst_dir_fd=target)
+            except OSError as error:
+                raise self._failed(old, error) from error
+            finally:
+                os.close(target)
+        finally:
+            os.close(source)
+
+    def _parent(self, name: str, parents: list[str]) -> int:
+        try:
+            return self._open_folder(parents)
+        except FileNotFoundError as error:
+            raise self._refused(name, "has no folder to lie in") from error
+
+    # --- removing
+
+    def remove(self, name: str) -> None:
+        """A file, a link, or a folder with all that lies in it, however deep. Nothing where there is nothing."""
+        parents, last = self._below(name)
+        try:
+            folder = self._open_folder(parents)
+        except FileNotFoundError:
+            return
+        try:
+            if stat.S_ISDIR(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
+                top = os.open(last, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+                try:
+                    if not empty_folder(top):
+                        raise self._refused(name, "is written while it is removed; stop the container first")
+                finally:
+                    os.close(top)
+                os.rmdir(last, dir_fd=folder)
+            else:
+                os.unlink(last, dir_fd=folder)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._failed(name, error) from error
+        finally:
+            os.close(folder)

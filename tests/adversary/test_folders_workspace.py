@@ -1,0 +1,278 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Root in a container attacks the host through the workspace, and changes folders while the host works in them."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _node_io
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.unpack import ArchiveError, unpack
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
+    FolderError,
+    UntrustedFolder,
+)
+from ansible_collections.swarmspeed.cluster.plugins.modules import mounted_files, node_facts
+
+from tests.adversary.job_attacks import SECRET
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster" / "workspace"
+    path.mkdir(parents=True)
+    return path
+
+
+def untouched(victim: Path) -> bool:
+    return victim.read_text() == SECRET and sorted(victim.parent.iterdir()) == [victim]
+
+
+def archive(tmp_path: Path, *members: tarfile.TarInfo | str) -> str:
+    """What unpack is given; a text stands for a plain file of that name."""
+    path = tmp_path / "archive.tar.gz"
+    with tarfile.open(path, "w:gz") as file:
+        for member in members:
+            info = tarfile.TarInfo(member) if isinstance(member, str) else member
+            if info.isreg():
+                info.size = 3
+            file.addfile(info, io.BytesIO(b"new") if info.isreg() else None)
+    return str(path)
+
+
+def special(name: str, kind: bytes, to: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, to
+    return info
+
+
+# --- reading
+
+
+@pytest.mark.parametrize(
+    "plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), lambda path: sparse(path, 1 << 42)]
+)
+def test_a_workspace_that_never_ends_is_a_file_that_differs(workspace: Path, plant: Callable[[Path], Any]) -> None:
+    plant(workspace / "train.py")
+    begun = time.monotonic()
+    assert _node_io.tree_digests(str(workspace), ["train.py"]) == {"train.py": None}
+    assert time.monotonic() - begun < 1
+
+
+def sparse(path: Path, size: int) -> None:
+    with path.open("wb") as file:
+        file.truncate(size)
+
+
+def test_no_digest_of_a_file_of_the_host(workspace: Path, victim: Path) -> None:
+    (workspace / "train.py").symlink_to(victim)
+    (workspace / "sub").symlink_to(victim.parent)
+    assert set(_node_io.tree_digests(str(workspace), ["train.py", "sub/secret", "../../host/secret"]).values()) == {
+        None
+    }
+
+
+@pytest.mark.parametrize("place", [".vscode", ".vscode/launch.json"])
+def test_no_content_of_a_file_of_the_host(
+    workspace: Path, victim: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    victim.rename(victim.parent / "launch.json")
+    (workspace / place).parent.mkdir(exist_ok=True)
+    (workspace / place).symlink_to(victim.parent if place == ".vscode" else victim.parent / "launch.json")
+    asked = {"path": str(workspace / ".vscode/launch.json"), "content": True}
+    args = {"files": [asked], "trees": {str(workspace): {}}, "docker_socket": "/none"}
+    with patch_module_args(args), pytest.raises(SystemExit):
+        node_facts.main()
+    said = capsys.readouterr().out
+    assert SECRET not in said
+    assert json.loads(said)["ansible_facts"]["swarmspeed"]["files"][asked["path"]]["exists"] is False
+
+
+# --- writing
+
+
+def test_unpacking_replaces_a_link_and_goes_through_none(workspace: Path, victim: Path, tmp_path: Path) -> None:
+    (workspace / "secret").symlink_to(victim)
+    (workspace / "mine").write_text("stays")
+    assert unpack(archive(tmp_path, "secret", "sub/train.py"), UntrustedFolder(workspace)) == ["secret", "sub/train.py"]
+    assert (workspace / "secret").read_text() == "new" and not (workspace / "secret").is_symlink()
+    assert (workspace / "mine").read_text() == "stays" and untouched(victim)
+    (workspace / "out").symlink_to(victim.parent)
+    for name in ("out/secret", "out/new", "out/deeper/new"):
+        with pytest.raises(FolderError) as caught:
+            unpack(archive(tmp_path, name), UntrustedFolder(workspace))
+        assert f"{workspace}/out is a link" in str(caught.value) and "Remedy: " in str(caught.value)
+    assert untouched(victim)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "../host/secret",
+        "sub/../../../host/secret",
+        "/tmp/owned",
+        special("out", tarfile.SYMTYPE, "../../host"),
+        special("out", tarfile.LNKTYPE, "first"),
+        special("out", tarfile.FIFOTYPE),
+        special("out", tarfile.CHRTYPE),
+        special("out", tarfile.BLKTYPE),
+        special("a\x1b[2J", tarfile.SYMTYPE, "\x1b[2J"),
+    ],
+)
+def test_a_hostile_member_is_refused_before_anything_is_written(
+    workspace: Path, victim: Path, tmp_path: Path, member: tarfile.TarInfo | str
+) -> None:
+    with pytest.raises(ArchiveError) as caught:
+        unpack(archive(tmp_path, "first", member), UntrustedFolder(workspace))
+    assert str(caught.value).isprintable() and "Nothing was unpacked. Remedy: " in str(caught.value)
+    assert list(workspace.iterdir()) == [] and untouched(victim)
+
+
+@pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03cut"])
+def test_what_is_no_archive_is_one_error(workspace: Path, tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "archive").write_bytes(data)
+    with pytest.raises(ArchiveError, match=r"can not be read: .*Remedy: send it again"):
+        unpack(str(tmp_path / "archive"), UntrustedFolder(workspace))
+
+
+def test_a_setuid_member_becomes_a_plain_program(workspace: Path, tmp_path: Path) -> None:
+    program = tarfile.TarInfo("program")
+    program.mode = 0o6755
+    unpack(archive(tmp_path, program), UntrustedFolder(workspace))
+    assert (workspace / "program").stat().st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize("place", [".vscode", ".vscode/launch.json"])
+def test_launch_json_is_written_through_no_link(workspace: Path, victim: Path, place: str) -> None:
+    (workspace / place).parent.mkdir(exist_ok=True)
+    (workspace / place).symlink_to(victim.parent if place == ".vscode" else victim)
+    wanted = {"path": ".vscode/launch.json", "content": "{}", "mode": "0644"}
+    asked: dict[str, Any] = {"root": str(workspace), "archive": None, "files": [wanted]}
+    if place == ".vscode":
+        with pytest.raises(FolderError, match="is a link, and containers can write here"):
+            mounted_files.apply(asked, False)
+    else:
+        assert mounted_files.apply(asked, False)["changed"] is True
+        assert mounted_files.apply(asked, False)["changed"] is False
+    assert untouched(victim)
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "a//b", ".", "", "a\0b", "x" * 300])
+def test_a_path_that_leads_out_is_refused(workspace: Path, name: str) -> None:
+    folder = UntrustedFolder(workspace)
+    for use in (folder.read, folder.digest, folder.remove, folder.kind, lambda name: folder.write(name, b"")):
+        if name == "" and use == folder.kind:
+            continue
+        with pytest.raises((FolderError, ValueError)):
+            use(name)
+    assert list(workspace.iterdir()) == []
+
+
+# --- at any moment: the container acts between two steps of the host
+
+
+def swap(path: Path, to: Path) -> None:
+    """Put a link in the place of a file or folder."""
+    if path.is_symlink():
+        return
+    path.rename(path.with_name(f"{path.name}.moved"))
+    path.symlink_to(to)
+
+
+@pytest.fixture
+def before_each(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], None]], None]:
+    """Run something just before or just after a call of ``os``, which is when the container is scheduled."""
+
+    def arrange(name: str, act: Callable[[], None]) -> None:
+        original = getattr(os, name)
+        acting: list[bool] = []
+
+        def replaced(*args: Any, **given: Any) -> Any:
+            result = original(*args, **given)
+            if not acting:  # what the container does calls os, too
+                acting.append(True)
+                act()
+                acting.clear()
+            return result
+
+        monkeypatch.setattr(os, name, replaced)
+
+    return arrange
+
+
+@pytest.mark.parametrize("step", ["open", "stat"])
+def test_a_file_that_becomes_a_link_while_it_is_read(
+    workspace: Path, victim: Path, before_each: Callable[[str, Callable[[], None]], None], step: str
+) -> None:
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "secret").write_text("the container's")
+    before_each(step, lambda: swap(workspace / "sub" / "secret", victim))
+    try:
+        assert UntrustedFolder(workspace).read("sub/secret") == b"the container's"
+    except FolderError as error:
+        assert "is a link" in str(error)
+
+
+@pytest.mark.parametrize("step", ["open", "stat", "mkdir"])
+def test_a_folder_that_becomes_a_link_while_it_is_used(
+    workspace: Path, victim: Path, before_each: Callable[[str, Callable[[], None]], None], step: str
+) -> None:
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "secret").write_text("the container's")
+    folder = UntrustedFolder(workspace)
+    before_each(step, lambda: swap(workspace / "sub", victim.parent))
+    uses: list[Callable[[], None]] = [
+        lambda: folder.write("sub/secret", b"owned"),
+        lambda: folder.make_folder("sub/new"),
+        lambda: folder.rename("sub/secret", "sub/other"),
+        lambda: folder.remove("sub/secret"),
+        lambda: folder.remove("sub"),
+    ]
+    for use in uses:
+        try:
+            use()
+        except FolderError as error:
+            assert "is a link" in str(error) or "has no folder" in str(error) or "can not be used" in str(error)
+        assert untouched(victim)
+
+
+def test_a_folder_that_becomes_a_link_between_listing_and_removing(
+    workspace: Path, victim: Path, before_each: Callable[[str, Callable[[], None]], None]
+) -> None:
+    (workspace / "job" / "sub").mkdir(parents=True)
+
+    def act() -> None:
+        if (workspace / "job" / "sub").is_dir():
+            swap(workspace / "job" / "sub", victim.parent)
+
+    before_each("scandir", act)
+    try:
+        UntrustedFolder(workspace).remove("job")
+    except FolderError as error:
+        assert "can not be used" in str(error)
+    assert untouched(victim)
+
+
+def test_a_temporary_name_can_not_be_foreseen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    rename = os.rename
+
+    def noted(old: str, new: str, **given: Any) -> None:
+        names.append(old)
+        rename(old, new, **given)
+
+    monkeypatch.setattr(os, "rename", noted)
+    for dummy in range(3):
+        UntrustedFolder(workspace).write("x", b"")
+    assert len(set(names)) == 3 and all(len(name) > 32 for name in names)
+    assert [path.name for path in workspace.iterdir()] == ["x"]
