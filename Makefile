@@ -97,7 +97,7 @@ sanity: venv
 	tests/sanity_check
 
 unit: venv ## unit tests [SLOW=1]
-	pytest tests/unit -n 2 --dist worksteal $(if $(SLOW),--slow)
+	pytest tests/unit tests/adversary -n 2 --dist worksteal $(if $(SLOW),--slow)
 
 oracle: venv
 	@tests/oracle/install .cache/oracle $(ORACLE_RELEASES)
