@@ -13,16 +13,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import Network, SubnetError, parse_network
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    Parser,
-    ReportedError,
-    accept,
-    address,
-    interface,
-    network,
-    short_text,
-    whole,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import reported
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import Parser, ReportedError, accept
 
 IGNORED_NAMES = ("lo", "docker*", "br-*", "veth*", "virbr*")
 """Interfaces that container engines and libvirt make on every host, often with the same address on each."""
@@ -124,14 +116,14 @@ def _check(hosts: Hosts) -> None:
 def _written(fabric: Mapping[str, Any]) -> Iterator[tuple[str, Any, Parser]]:
     for number, item in enumerate(fabric.get("interfaces") or []):
         where = f"interfaces[{number}]"
-        yield f"{where}.name", item["name"], interface
-        yield f"{where}.state", item["state"], short_text
-        yield f"{where}.kind", item["kind"], short_text
-        yield f"{where}.mtu", item["mtu"], whole()
-        yield f"{where}.speed_mbps", item.get("speed_mbps") or 0, whole()
+        yield f"{where}.name", item["name"], reported.interface
+        yield f"{where}.state", item["state"], reported.short_text
+        yield f"{where}.kind", item["kind"], reported.short_text
+        yield f"{where}.mtu", item["mtu"], reported.whole()
+        yield f"{where}.speed_mbps", item.get("speed_mbps") or 0, reported.whole()
         for place, entry in enumerate(item["addresses"]):
-            yield f"{where}.addresses[{place}].address", entry["address"], address
-            yield f"{where}.addresses[{place}].subnet", entry["subnet"], network
+            yield f"{where}.addresses[{place}].address", entry["address"], reported.address
+            yield f"{where}.addresses[{place}].subnet", entry["subnet"], reported.network
 
 
 def _rank(ways: list[_Claim]) -> tuple[bool, int, int, int]:

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.action import bundle_collect, bundle_manifest, bundle_send
-from ansible_collections.swarmspeed.cluster.plugins.action.preflight import bundle_problems
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems
 
 NAME = "debian-12-amd64"
 SYSTEM = {"distribution": "debian", "release": "12", "architecture": "x86_64"}
@@ -68,7 +68,7 @@ def made(folder: Path, **changed: Any) -> Path:
 
 
 def said(folder: Path) -> list[str]:
-    found = [problem.text for problem in bundle_problems(str(folder), {})]
+    found = [problem.text for problem in problems(str(folder), {})]
     assert all(text.isprintable() and len(text) < 2000 for text in found)
     return found
 

@@ -145,7 +145,9 @@ def look(**changed: Any) -> dict[str, Any]:
 
 def chain(**changed: Any) -> dict[str, Any]:
     looks = {"gpu1": look(**changed), "gpu2": look(image={})}
-    return image_chain(looks, "gpu1", "team:1", {"gpu1": "10.0.0.1", "gpu2": "10.0.0.2"}, {"gpu1": 22, "gpu2": 22})
+    addresses, ports = {"gpu1": "10.0.0.1", "gpu2": "10.0.0.2"}, {"gpu1": 22, "gpu2": 22}
+    made: dict[str, Any] = image_chain(looks, "gpu1", "team:1", addresses, ports)
+    return made
 
 
 def test_a_node_gives_every_later_nodes_ssh_an_option() -> None:
@@ -174,11 +176,9 @@ def test_a_node_invents_a_layer_that_is_a_path() -> None:
 
 
 def fabric(address: str, name: str = "eth0") -> dict[str, Any]:
-    return planted(
-        planted(facts()["fabric"], ("interfaces", 0, "addresses", 0, "address"), address),
-        ("interfaces", 0, "name"),
-        name,
-    )
+    placed = planted(facts()["fabric"], ("interfaces", 0, "addresses", 0, "address"), address)
+    found: dict[str, Any] = planted(placed, ("interfaces", 0, "name"), name)
+    return found
 
 
 def test_a_nodes_address_adds_a_proxy_command_to_everybodys_ssh_config() -> None:

@@ -68,13 +68,20 @@ def escaped(text: str, most: int = 300) -> str:
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], cut)
 
 
+def visible(text: str) -> str:
+    """Return text for a terminal: control characters spelt out, tabs and line breaks kept."""
+    return _CONTROL.sub(lambda found: found[0] if found[0] in "\t\n" else ascii(found[0])[1:-1], text)
+
+
 def shown(value: Any) -> str:
     """Return a value for a message: short, on one line."""
     if isinstance(value, str):
         more = f"... ({len(value)} characters)" if len(value) > LONGEST_SHOWN else ""
         return ascii(str(value[:LONGEST_SHOWN])) + more
-    if value is None or isinstance(value, (bool, float)):
-        return {None: "null", True: "true", False: "false"}.get(value, str(value))
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        return str(value)
     if isinstance(value, int):
         return str(value) if abs(value) < WHOLE_MOST else f"a number of {value.bit_length()} bits"
     if isinstance(value, (list, tuple, dict)):

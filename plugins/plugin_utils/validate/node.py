@@ -47,6 +47,8 @@ _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MODE = re.compile("[0-7]{3,5}")
 _CAPABILITY = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 _NAME = text(255)
+_PATH = text(4096)
+"""A path that the node was asked about: looked up by the one who asked, never opened here."""
 
 count = whole()
 sentences = listing(sentence, 1000)
@@ -135,15 +137,18 @@ _MIG = mapping(
     {
         "enabled": optional(flag),
         "pending": optional(flag),
-        "instances": listing(mapping({}, {"memory_bytes": optional(count), "uuid": word, "profile": short_text}), 1000),
+        "instances": listing(
+            mapping({}, {"memory_bytes": optional(count), "uuid": optional(word), "profile": optional(short_text)}),
+            1000,
+        ),
     },
 )
 
 _GPU = mapping(
     {"index": count},
     {
-        "name": short_text,
-        "uuid": word,
+        "name": optional(short_text),
+        "uuid": optional(word),
         "memory_bytes": optional(count),
         "compute_capability": optional(_matching(_CAPABILITY, "a compute capability such as 9.0")),
         "address": optional(word),
@@ -319,14 +324,14 @@ _DOCKER = mapping(
             _NAME,
             mapping(
                 {"driver": optional(or_empty(_NAME)), "subnets": listing(network, 1000), "options": _LABELS},
-                {"id": identity, "scope": word, "attachable": flag, "labels": _LABELS},
+                {"id": optional(identity), "scope": optional(word), "attachable": flag, "labels": _LABELS},
             ),
         ),
         "containers": by_name(
             _NAME,
             mapping(
                 {"state": optional(word), "labels": _LABELS, "addresses": by_name(_NAME, optional(address))},
-                {"id": identity, "image": optional(text(4096)), "image_id": optional(or_empty(identity))},
+                {"id": optional(identity), "image": optional(text(4096)), "image_id": optional(or_empty(identity))},
             ),
         ),
         "images": by_name(text(4096), identity),
@@ -345,15 +350,15 @@ FACTS = mapping(
     {
         "system": _SYSTEM,
         "packages": by_name(_NAME, optional(_version)),
-        "files": by_name(absolute_path, FILE),
+        "files": by_name(_PATH, FILE),
         "listening": mapping({"tcp": listing(whole(0, 65535)), "udp": listing(whole(0, 65535))}),
         "gpu": GPU_INFO,
         "fabric": FABRIC_INFO,
         "docker": _DOCKER,
     },
     {
-        "disk": by_name(absolute_path, mapping({"free_bytes": count, "total_bytes": count})),
-        "trees": by_name(absolute_path, listing(lines(4096))),
+        "disk": by_name(_PATH, mapping({"free_bytes": count, "total_bytes": count})),
+        "trees": by_name(_PATH, listing(lines(4096))),
         "groups": by_name(_NAME, optional(names)),
         "sysctls": by_name(_NAME, optional(lines(4096))),
         "jobs": _jobs,

@@ -114,6 +114,7 @@ def test_the_error_names_host_field_value_and_remedy() -> None:
         (None, "null"),
         (True, "true"),
         (1.5, "1.5"),
+        (1.0, "1.0"),
         (7, "7"),
         pytest.param(10**5000, "a number of 16610 bits", id="giant"),
         ([1, 2], "a list of 2"),
