@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     Parser,
     UnfitError,
     escaped,
+    host_name,
+    sentence,
+    text,
+    whole,
 )
 
 MOST_ENTRIES = 500_000
@@ -131,3 +136,31 @@ def _bounded(value: Any, depth: int, left: list[int]) -> Any:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, (list, tuple))
+
+
+def matching(pattern: re.Pattern[str], expected: str) -> Parser:
+    """Take text that a pattern matches from end to end."""
+
+    def parse(value: Any) -> Any:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise UnfitError(value, expected)
+        return value
+
+    return parse
+
+
+def or_empty(parser: Parser) -> Parser:
+    """Take empty text as well, which is what engines say for "none"."""
+    return lambda value: value if isinstance(value, str) and not value else parser(value)
+
+
+def own_name(value: Any) -> Any:
+    # What the kernel says of a host that was given no name.
+    return value if isinstance(value, str) and value == "(none)" else host_name(value)
+
+
+NAME = text(255)
+version = text(200)
+count = whole()
+sentences = listing(sentence, 1000)
+names = listing(NAME)
