@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.settings import Settings, image_troubles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
@@ -44,7 +46,16 @@ CONTROLLER = Controller(ansible_version, platform.python_version())
 # ansible-core before 2.19 has no such error.
 OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
-CHECK_FACTS = one_line("hosts_facts", "what node_facts returned", AnsibleActionFail)(collect)
+
+@one_line("hosts_facts", "what node_facts returned", AnsibleActionFail)
+def check_facts(facts: Facts, skip: Sequence[str] = ()) -> Report:
+    """Run the checks of the second stage. What a node said of itself stands in them on one line."""
+    report = collect(FACT_CHECKS, facts, skip)
+    problems, warnings = (
+        tuple(replace(one, text=sentence(one.text), remedy=sentence(one.remedy)) for one in found)
+        for found in (report.problems, report.warnings)
+    )
+    return replace(report, problems=problems, warnings=warnings)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -82,7 +93,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                     wanted=parse_wanted(arguments["wanted"]),
                     unreachable=arguments["unreachable"],
                 )
-                report = CHECK_FACTS(FACT_CHECKS, facts, arguments["skip"])
+                report = check_facts(facts, arguments["skip"])
         except (PreflightError, RoleSpecError) as error:
             raise AnsibleActionFail(str(error)) from error
         return {**result, **outcome(report)}

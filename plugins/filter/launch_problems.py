@@ -13,7 +13,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_check import judge
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.probe import probes
 
 
 @one_line("swarmspeed.cluster.launch_problems", "what launch_probe returned")
@@ -23,7 +23,7 @@ def launch_problems(results: Any, preview: bool = False) -> dict[str, Any]:
         raise AnsibleFilterError(
             f"swarmspeed.cluster.launch_problems: expected a mapping of node to probe, got {type(results).__name__}"
         )
-    verdict = judge(data(results))
+    verdict = judge(probes(results))
     # One line each, whatever a program on a node has printed.
     problems, notes = [sentence(text) for text in verdict.problems], [sentence(text) for text in verdict.notes]
     verdict = replace(verdict, problems=problems, notes=notes, agreed=sentence(verdict.agreed))

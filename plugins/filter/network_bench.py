@@ -14,6 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _network_bench_plan,
     _network_bench_table,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped, sentence
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
 
@@ -70,7 +71,7 @@ def network_bench_report(
         for node, entry in _checked(name, said, "said").items()
     }
     try:
-        return _network_bench.report(
+        report = _network_bench.report(
             plan,
             _network_bench.by_kind(by_node),
             cluster=str(cluster),
@@ -81,12 +82,14 @@ def network_bench_report(
         )
     except _network_bench_plan.BenchError as error:
         raise AnsibleFilterError(str(error)) from None
+    return {**report, "failed": [sentence(text) for text in report["failed"]]}
 
 
 @one_line("swarmspeed.cluster.network_bench_table", "a report of a benchmark")
 def network_bench_table(report: Any) -> list[str]:
     """Return lines for a person."""
-    return _network_bench_table.table(_checked("network_bench_table", report, "the input"))
+    lines = _network_bench_table.table(_checked("network_bench_table", report, "the input"))
+    return [escaped(line, 4000) for line in lines]
 
 
 class FilterModule:

@@ -14,7 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 
 Result = TypeVar("Result")
 
-FORM = (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError, ZeroDivisionError)
+FORM = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, MemoryError)
 """What Python raises where a value is not of the form that was promised."""
 
 
