@@ -11,8 +11,12 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, inside, system_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import PART, unpack, whole, write_text
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, system_name
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import packages_text
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import PART, unpack, whole, write_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.bundle import reported
 
 MODULE = "swarmspeed.cluster.bundle_collect"
 
@@ -28,29 +32,42 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         arguments = dict(self._task.args)
         if not arguments.get("bundle") or not isinstance(arguments.get("system"), dict):
             raise AnsibleActionFail("bundle and system are needed: a folder, and what node_facts says of the host.")
-        name = system_name(arguments["system"])
-        if not inside(name):
-            raise AnsibleActionFail(f"system: {name} cannot be the name of a folder.")
-        folder = Path(arguments["bundle"]).expanduser() / "apt" / name
+        bundle = Path(arguments["bundle"]).expanduser()
         work = str(self._connection._shell.tmpdir)
         arguments["folder"] = work
         answer = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
         if answer.get("failed"):
             return {**result, **answer}
-        debs = answer["debs"]
+        host, folder = str(variables.get("inventory_hostname", "this host")), bundle / "apt"
         try:
-            expected = {deb["file"]: (int(deb["size"]), str(deb["sha256"])) for deb in debs}
+            name = system_name(arguments["system"])
+            folder = bundle / "apt" / name
+            debs = reported(host, answer.get("debs"))
+            expected = {deb.file: (deb.size, deb.sha256) for deb in debs}
             lacking = sorted(set(expected) - whole(folder, expected))
             if not self._task.check_mode:
+                own_folder(bundle, "apt", name)
                 if lacking:
                     self._fetch({**arguments, "lacking": lacking}, folder, expected, variables)
                 # The list of all, from which a node's own is made.
-                write_text(folder / "Packages", "".join(f"{deb['stanza']}\n\n" for deb in debs))
+                write_text(folder / "Packages", packages_text(debs))
+        except ReportedError as error:
+            raise AnsibleActionFail(str(error)) from None
         except (BundleError, OSError) as error:
             raise AnsibleActionFail(
                 f"{folder}: {error}. Remedy: see that there is space, and run bundle.yml again."
             ) from error
-        packages = [{key: value for key, value in deb.items() if key != "stanza"} for deb in debs]
+        packages = [
+            {
+                "name": deb.name,
+                "version": deb.version,
+                "source": f"{deb.source} {deb.source_version}",
+                "file": deb.file,
+                "size": deb.size,
+                "sha256": deb.sha256,
+            }
+            for deb in debs
+        ]
         result.update(changed=bool(lacking), system=name, packages=packages, fetched=lacking)
         return result
 
@@ -60,15 +77,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         answer = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
         if answer.get("failed"):
             raise AnsibleActionFail(str(answer.get("msg")))
-        folder.mkdir(parents=True, exist_ok=True)
-        self._readable(answer["archive"], variables)
+        # Where the module puts it, whatever it answers.
+        remote = self._connection._shell.join_path(arguments["folder"], "packages.tar")
+        self._readable(remote, variables)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=PART) as archive:
-            self._connection.fetch_file(answer["archive"], archive.name)
+            self._connection.fetch_file(remote, archive.name)
             missing = unpack(Path(archive.name), folder, {name: expected[name] for name in arguments["lacking"]})
         if missing:
             raise BundleError(f"{', '.join(missing[:4])} did not arrive")
 
     def _readable(self, path: str, variables: dict[str, Any]) -> None:
         """Give a file that root wrote to the account that logs in."""
-        words = ["chown", "--reference", str(self._connection._shell.tmpdir), path]
+        words = ["chown", "--reference", str(self._connection._shell.tmpdir), "--", path]
         self._execute_module(module_name="ansible.legacy.command", module_args={"argv": words}, task_vars=variables)

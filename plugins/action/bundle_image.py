@@ -12,13 +12,16 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError, accept
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import digest as digest_of_image
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import (
     PART,
     digest,
     read_record,
     take,
     write_record,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
 
 FOLDER = "image"
 
@@ -38,11 +41,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             }
         )
         bundle, name = Path(arguments["bundle"]), arguments["name"]
-        image = self._command(["docker", "image", "inspect", "--format", "{{.Id}}", name], variables).strip()
-        digits = image.rpartition(":")[2]
-        if not digits.isalnum():
-            raise AnsibleActionFail(f"{name}: the engine says that its id is {image!r}.")
-        path = bundle / FOLDER / f"{digits[:24]}.tar"
+        image = self._command(["docker", "image", "inspect", "--format", "{{.Id}}", "--", name], variables).strip()
+        host = str(variables.get("inventory_hostname", "this host"))
+        try:
+            accept(host, f"the id of image {name}", image, digest_of_image)
+        except ReportedError as error:
+            raise AnsibleActionFail(str(error)) from None
+        path = bundle / FOLDER / f"{image.rpartition(':')[2][:24]}.tar"
         record = {"name": name, "id": image}
         try:
             there = read_record(path) == record
@@ -59,11 +64,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _save(self, name: str, path: Path, variables: dict[str, Any]) -> None:
         folder = str(self._connection._shell.tmpdir)
         remote = self._connection._shell.join_path(folder, "image.tar")
-        self._command(["docker", "save", "--output", remote, name], variables)
+        self._command(["docker", "save", "--output", remote, "--", name], variables)
         # Whoever logs in is to fetch what root wrote.
-        self._command(["chown", "--reference", folder, remote], variables)
-        said = self._command(["sha256sum", remote], variables).split()[0]
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._command(["chown", "--reference", folder, "--", remote], variables)
+        said = self._command(["sha256sum", "--", remote], variables).partition(" ")[0]
+        own_folder(path.parent.parent, FOLDER)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PART) as file:
             self._connection.fetch_file(remote, file.name)
             size, found = digest(Path(file.name))

@@ -18,9 +18,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import 
     BundleError,
     Entry,
     Manifest,
+    inside,
     render,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import damage
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import shown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import (
     copy_whole,
     digest,
     measure,
@@ -32,8 +36,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io impo
     write_record,
     write_text,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import damage
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
 
 SPEC: dict[str, Any] = {
     "bundle": {"type": "path", "required": True},
@@ -99,7 +102,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _archive(bundle: Path, archive: Path) -> str:
         """Take an archive of the user's, which ``docker save`` made, with a record beside it as one of ours has."""
         expected = digest(archive)
-        path = bundle / "image" / f"{expected[1][:24]}.tar"
+        path = own_folder(bundle, "image") / f"{expected[1][:24]}.tar"
         if read_record(path) is None:
             with archive.open("rb") as source:
                 take(source, path, expected)
@@ -116,6 +119,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     @staticmethod
     def _entries(bundle: Path, arguments: dict[str, Any]) -> Iterator[Entry]:
+        names = [str(one.get("system")) for one in arguments["collected"]]
+        names += [str(deb.get("file")) for one in arguments["collected"] for deb in one.get("packages") or []]
+        for name in names:
+            if not inside(name) or "/" in name:
+                raise BundleError(f"{shown(name)} cannot be the name of a file or folder in it")
         for one in arguments["collected"]:
             place, system = f"apt/{one['system']}", str(one["system"])
             size, sha256 = digest(bundle / place / "Packages")
@@ -141,6 +149,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 yield entry
         image = arguments["image"]
         if image:
+            if not inside(str(image["path"])):
+                raise BundleError(f"the image is at {shown(image['path'])}, which is no path below it")
             size, sha256 = digest(bundle / image["path"])
             name, dummy, tag = str(image["name"]).rpartition(":")
             yield Entry(
@@ -151,5 +161,5 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         wheelhouse = Path(arguments["wheelhouse"]) if arguments["wheelhouse"] else None
         for path in sorted(wheelhouse.iterdir()) if wheelhouse else ():
             if path.is_file() and not path.name.startswith("."):
-                copy_whole(path, bundle / "wheels" / path.name)
+                copy_whole(path, own_folder(bundle, "wheels") / path.name)
                 yield wheel_entry(bundle / "wheels" / path.name, f"wheels/{path.name}")

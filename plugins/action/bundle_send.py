@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import system_name
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, system_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import (
     Deb,
     DebError,
@@ -22,9 +22,17 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs im
     release_text,
     stanzas,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import pack
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    ReportedError,
+    accept,
+    text,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import listed_text, pack
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name
 
 MODULE = "swarmspeed.cluster.bundle_send"
+INSTALLED = by_name(text(300), text(300))
+"""Versions by package and architecture; they are compared with those of the bundle, and go nowhere."""
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -38,18 +46,24 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         arguments = dict(self._task.args)
         if not arguments.get("bundle") or not isinstance(arguments.get("system"), dict):
             raise AnsibleActionFail("bundle and system are needed: a folder, and what node_facts says of the node.")
-        folder = Path(arguments["bundle"]).expanduser() / "apt" / system_name(arguments["system"])
+        bundle, host = Path(arguments["bundle"]).expanduser(), str(variables.get("inventory_hostname", "this host"))
         answer = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
         if answer.get("failed"):
             return {**result, **answer}
+        folder = bundle
         try:
-            text = (folder / "Packages").read_text(encoding="utf-8")
-            debs = lacking([parse_deb(stanza) for stanza in stanzas(text)], answer["installed"])
+            name = system_name(arguments["system"])
+            folder = bundle / "apt" / name
+            installed = accept(host, "bundle_send.installed", answer.get("installed"), INSTALLED)
+            listed = listed_text(bundle, f"apt/{name}/Packages")
+            debs = lacking([parse_deb(stanza) for stanza in stanzas(listed)], installed)
             if not self._task.check_mode:
                 sent = self._send(arguments, folder, debs, variables)
                 if sent.get("failed"):
                     return {**result, **sent}
-        except (DebError, OSError) as error:
+        except ReportedError as error:
+            raise AnsibleActionFail(str(error)) from None
+        except (BundleError, DebError, OSError) as error:
             raise AnsibleActionFail(
                 f"{folder}: {error}. Remedy: run bundle.yml again where there is internet."
             ) from error
@@ -65,7 +79,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         files.update({deb.file: deb.sha256 for deb in debs})
         remote = self._connection._shell.join_path(self._connection._shell.tmpdir, "packages.tar")
         with tempfile.NamedTemporaryFile(suffix=".tar") as archive:
-            pack(archive, folder, [deb.file for deb in debs], texts)
+            pack(archive, folder, {deb.file: (deb.size, deb.sha256) for deb in debs}, texts)
             archive.flush()
             self._transfer_file(archive.name, remote)
         answer: dict[str, Any] = self._execute_module(

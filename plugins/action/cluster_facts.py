@@ -13,6 +13,12 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import ClusterError, cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import OverlayAsked, OverlayError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    ReportedError,
+    accept,
+    ssh_public_key,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import host_of
@@ -59,6 +65,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             # Preflight, which runs next, names them with cause and remedy.
             result.update(changed=False, skipped=True, msg=f"no facts of {', '.join(missing)}")
             return result
+        try:
+            # Again: any module that ran on a host since it was looked at could have returned facts of this name.
+            facts = {name: checked_facts(name, found) for name, found in facts.items()}
+        except ReportedError as error:
+            raise AnsibleActionFail(str(error)) from None
         overlay = None
         if arguments["overlay"]:
             addresses = {name: str(hostvars[name].get("training_container_address") or "") for name in hosts}
@@ -81,6 +92,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         view["versions"] = versions_of(view, facts, arguments["versions"], arguments["drivers"])
         result.update(changed=False, ansible_facts={"swarmspeed_cluster": view})
         return result
+
+
+def checked_facts(host: str, found: Any) -> dict[str, Any]:
+    """Return a host's facts. Its public keys become lines of known_hosts and authorized_keys of all."""
+    facts = node_facts(host, found)
+    for path, file in facts["files"].items():
+        if path.endswith(".pub") and file.get("content") is not None:
+            accept(host, path, file["content"], ssh_public_key)
+    return facts
 
 
 def versions_of(

@@ -20,7 +20,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_inputs 
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_io import read_text, write_whole
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError, accept
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils._report_page import page
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import infos
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
 
 SPEC: dict[str, Any] = {
     "cluster": {"type": "str", "required": True},
@@ -44,6 +48,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     TRANSFERS_FILES = False
     _requires_connection = False
 
+    @one_line_action("what node_facts and training_job_info returned")
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         dummy, arguments = self.validate_argument_spec(argument_spec=SPEC)
@@ -76,7 +81,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             answer = gathered.get(name) or {}
             found = (answer.get("ansible_facts") or {}).get("swarmspeed")
             if found:
-                facts[name] = found
+                try:
+                    # Its form was checked when it was gathered; here it becomes text of a page, escaped.
+                    facts[name] = accept(name, "node_facts", found, data)
+                except ReportedError as error:
+                    silent[name] = str(error)
             else:
                 silent[name] = str(answer.get("msg") or "no reason was given").removeprefix("Task failed: ")
         variables = {name: hostvars.get(name, {}) for name in hosts}
@@ -87,7 +96,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             managers=tuple(arguments["managers"]),
             facts=facts,
             silent=silent,
-            jobs=plain(arguments["jobs"]),
+            jobs=infos(plain(arguments["jobs"])),
             verify=parse_verify(read_text(folder / "verify.json")),
             bench=parse_bench(read_text(folder / "bench_network.json")),
             network_mode=arguments["network_mode"],

@@ -27,6 +27,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_reduce 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import mapping
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_io import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import sealed
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -35,6 +38,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     TRANSFERS_FILES = False
     _requires_connection = False
 
+    @one_line_action("what fabric_probe returned")
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
@@ -52,6 +56,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             }
         )
         nodes, hostvars = given["hosts"], variables["hostvars"]
+        given.update(started=data(given["started"]), ended=data(given["ended"]))
         records = {
             name: {"start": given["started"].get(name), "end": given["ended"].get(name)} for name in given["started"]
         }
@@ -67,7 +72,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             ready = {name: mapping(mapping(records.get(name)).get("start")).get("ready") or {} for name in nodes}
             expected = {name: str(mapping(ready[name].get("inner")).get("interface", "")) for name in nodes}
             collective, more, noted = judge_collective(answers, expected, given["backend"])
-            problems, notes = verdict.problems + more, verdict.notes + noted
+            problems = [sentence(text) for text in verdict.problems + more]
+            notes = [sentence(text) for text in verdict.notes + noted]
         notes += open_overlay(nodes, hostvars, given["wanted"])
         asked = asked_roles(variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or [])
         # Which roles were looked at before something else failed is not known.

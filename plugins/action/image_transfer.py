@@ -9,8 +9,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.errors import AnsibleActionFail
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.transfer import Meter
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate import image
 
 MODULE = "swarmspeed.cluster.image_transfer"
 EVERY = 10
@@ -26,17 +29,25 @@ class ActionModule(FollowingAction):
         result: dict[str, Any] = super().run(tmp, task_vars)
         args = dict(self._task.args)
         if args.get("step") != "wait" or not sys.stdout.isatty():
-            return {**result, **self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)}
+            return {**result, **self._ask(args, task_vars)}
         node = str((task_vars or {}).get("inventory_hostname", ""))
         until = self._clock() + int(args.get("seconds") or PATIENCE)
         meter = Meter()
         while True:
             left = max(1, int(until - self._clock()))
             short = {**args, "seconds": min(EVERY, left)}
-            reply = self._execute_module(module_name=MODULE, module_args=short, task_vars=task_vars)
+            reply = self._ask(short, task_vars)
             if reply.get("failed") or reply.get("over", True) or self._clock() >= until:
                 return {**result, **reply}
             found = reply.get("progress")
             line = meter.line(found, self._clock()) if isinstance(found, Mapping) else ""
             if line:
                 say(f"{node}: {line}")
+
+    def _ask(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
+        reported = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+        reported.pop("ansible_facts", None)
+        try:
+            return image.reply(str((task_vars or {}).get("inventory_hostname", "this host")), reported)
+        except ReportedError as error:
+            raise AnsibleActionFail(str(error)) from None

@@ -17,8 +17,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs impor
     unpack,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import Copy
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.logs import reply as checked
 
 MODULE = "swarmspeed.cluster.job_logs"
+MOST_FILES = 10_000
+MOST_BYTES = 16 << 30
+"""Of one node's logs: a node that always has more would fill the controller's disk."""
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -44,8 +49,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             return result
         try:
             reply = self._gather({**args, "node": node}, task_vars, copy, result)
-        except LogsError as error:
-            raise AnsibleError(f"job_logs: {error}") from error
+        except (LogsError, ReportedError) as error:
+            raise AnsibleError(f"job_logs: {error}") from None
         except OSError as error:
             raise AnsibleError(
                 f"job_logs: {copy.path} on the controller can not be written: {error}. Give another dest."
@@ -62,6 +67,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         here = copy.state()
         args.update(have=copy.have(), have_run={key: here.get(key) for key in IDENTITY})
         sent: list[str] = []
+        size = 0
         while True:
             reply: dict[str, Any] = self._execute_module(
                 module_name=MODULE, module_args={**args, "skip": sent}, task_vars=task_vars
@@ -69,12 +75,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             if reply.get("failed") or reply.get("unreachable") or "files" not in reply:
                 reply.pop("files", None)
                 return reply
+            reply = checked(str(args["node"]), reply)
             if not sent:
                 copy.turn(reply.get("run") or {})
             result["problems"] = list(reply.get("problems") or [])
             for packed in reply["files"]:
                 piece = unpack(packed, int(args.get("max_mib", 8)) << 20)
                 sent.append(piece.path)
+                size += len(piece.data)
+                if len(sent) > MOST_FILES or size > MOST_BYTES:
+                    raise LogsError(f"the node sent more than {MOST_FILES} files or {MOST_BYTES >> 30} GiB.")
                 if copy.write(piece):
                     result["gathered"].append(piece.path)
                     if piece.shortened:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -23,8 +26,18 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             )
         )
         after = time.time()
-        facts = result.get("ansible_facts", {}).get("swarmspeed")
+        reported = result.pop("ansible_facts", None)
+        if result.get("failed") or result.get("unreachable"):
+            return result
+        facts = reported.get("swarmspeed") if isinstance(reported, dict) else reported
         if facts:
+            host = str((task_vars or {}).get("inventory_hostname", "this host"))
+            try:
+                facts = node_facts(host, facts)
+            except ReportedError as error:
+                raise AnsibleActionFail(str(error)) from None
+            # Nothing else: a fact of another name would be a variable of this host for every later task.
+            result["ansible_facts"] = {"swarmspeed": facts}
             # As with setup: hundreds of lines for -v, among them a ds_config.json with what may be secret in it.
             result["_ansible_verbose_override"] = True
             facts["clock"] = {

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import VARIABLE as BUNDLE_VARIABLE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
     PreflightError,
     Problem,
@@ -36,13 +36,27 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.settings import Settings, image_troubles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 ROLES = Path(__file__).parents[2] / "roles"
 CONTROLLER = Controller(ansible_version, platform.python_version())
 # ansible-core before 2.19 has no such error.
 OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
+
+
+@one_line("hosts_facts", "what node_facts returned", AnsibleActionFail)
+def check_facts(facts: Facts, skip: Sequence[str] = ()) -> Report:
+    """Run the checks of the second stage. What a node said of itself stands in them on one line."""
+    report = collect(FACT_CHECKS, facts, skip)
+    problems, warnings = (
+        tuple(replace(one, text=sentence(one.text), remedy=sentence(one.remedy)) for one in found)
+        for found in (report.problems, report.warnings)
+    )
+    return replace(report, problems=problems, warnings=warnings)
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -80,7 +94,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                     wanted=parse_wanted(arguments["wanted"]),
                     unreachable=arguments["unreachable"],
                 )
-                report = collect(FACT_CHECKS, facts, arguments["skip"])
+                report = check_facts(facts, arguments["skip"])
         except (PreflightError, RoleSpecError) as error:
             raise AnsibleActionFail(str(error)) from error
         return {**result, **outcome(report)}

@@ -13,7 +13,10 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, explain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import RETRIES, FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import reply as checked
 
 MODULE = "swarmspeed.cluster.training_job"
 POLL_FIRST, POLL_LAST = 1.0, 2.0
@@ -27,6 +30,7 @@ BEHIND_BYTES = 1 << 20
 class ActionModule(FollowingAction):
     """The job is detached, so this may be interrupted, or lose its connection, at any time."""
 
+    @one_line_action("what training_job returned")
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         args = dict(self._task.args)
@@ -123,6 +127,11 @@ class ActionModule(FollowingAction):
 
     def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
         reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+        reply.pop("ansible_facts", None)
+        try:
+            reply = checked(self._host(task_vars), reply)
+        except ReportedError as error:
+            raise AnsibleError(str(error)) from None
         shown = reply.get("invocation", {}).get("module_args", {})
         if isinstance(shown.get("environment"), dict):
             # The module hides the values itself, but not when it refuses its arguments.

@@ -11,9 +11,11 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver import make_plan, plan_dict
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request import exclusion, parse_request
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 
 
+@one_line("swarmspeed.cluster.driver_plan", "what node_facts returned")
 def driver_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be done for the driver of the host whose facts these are."""
     for name, value in (("facts", facts), ("request", request)):
@@ -30,6 +32,7 @@ def driver_request(hostvars: Any, defaults: Any) -> dict[str, Any]:
     return {**own, "offers": offers()}
 
 
+@one_line("swarmspeed.cluster.driver_exclusion", "a list of packages")
 def driver_exclusion(held: Iterable[str]) -> str:
     """Return apt's configuration that keeps unattended-upgrades from the driver."""
     return exclusion(sorted(str(name) for name in held))

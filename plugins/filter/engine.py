@@ -15,23 +15,28 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _toolkit_cuda,
     _toolkit_plan,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 
+@one_line("swarmspeed.cluster.docker_plan", "what node_facts returned")
 def docker_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be done for the engine of the host whose facts these are."""
     return _docker_plan.docker_plan(_mapping("docker_plan", facts), _mapping("docker_plan", request))
 
 
+@one_line("swarmspeed.cluster.toolkit_plan", "what node_facts returned")
 def toolkit_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be done for the container toolkit of the host whose facts these are."""
     return _toolkit_plan.toolkit_plan(_mapping("toolkit_plan", facts), _mapping("toolkit_plan", request))
 
 
+@one_line("swarmspeed.cluster.firewall_plan", "what node_facts returned")
 def firewall_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be opened in the firewall of the host whose facts these are."""
     return _firewall_plan.firewall_plan(_mapping("firewall_plan", facts), _mapping("firewall_plan", request))
 
 
+@one_line("swarmspeed.cluster.cuda_verdict", "what an image and a driver say of CUDA")
 def cuda_verdict(environment: Any, driver_cuda: Any, image: str, driver: Any) -> dict[str, str]:
     """Return whether the CUDA of an image runs on a driver, in words."""
     if not isinstance(environment, (list, tuple)):

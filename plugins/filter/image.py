@@ -10,6 +10,13 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    ReportedError,
+    accept,
+    address,
+    port,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.image import looks as checked
 
 
 def image_chain(
@@ -19,7 +26,13 @@ def image_chain(
     if not isinstance(looks, Mapping) or holder not in looks:
         raise AnsibleFilterError(f"image_chain: expected what every node said of itself, {holder} among them.")
     try:
-        return plan(looks, holder, image, addresses, {name: int(port) for name, port in ports.items()})
+        if not isinstance(addresses, Mapping) or not isinstance(ports, Mapping):
+            raise AnsibleFilterError("image_chain: addresses and ports must be mappings by node.")
+        where = {name: accept(name, "address", value, address) for name, value in addresses.items()}
+        numbers = {name: accept(name, "ansible_port", int(value), port) for name, value in ports.items()}
+        return plan(checked(looks), holder, image, where, numbers)
+    except ReportedError as error:
+        raise AnsibleFilterError(f"image_chain: {error}") from None
     except KeyError as error:
         raise AnsibleFilterError(f"image_chain: {error} is missing in what a node said of itself.") from None
 

@@ -10,6 +10,11 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_table
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import infos
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.logs import gathered
+
+_OF_NODES = "what training_job_info returned by node"
 
 
 def _by_node(name: str, results: Any) -> dict[str, dict[str, Any]]:
@@ -18,16 +23,19 @@ def _by_node(name: str, results: Any) -> dict[str, dict[str, Any]]:
     return {str(node): dict(result) for node, result in results.items()}
 
 
+@one_line("swarmspeed.cluster.job_table", _OF_NODES)
 def job_table(results: Any) -> list[str]:
     """Return lines: a table of all jobs, and what needs attention."""
-    return _job_table.table(_by_node("job_table", results))
+    return _job_table.table(infos(_by_node("job_table", results)))
 
 
+@one_line("swarmspeed.cluster.jobs_to_stop", _OF_NODES)
 def jobs_to_stop(results: Any, name: str | None = None) -> dict[str, Any]:
     """Return what has to be stopped, and where."""
-    return _job_table.to_stop(_by_node("jobs_to_stop", results), name)
+    return _job_table.to_stop(infos(_by_node("jobs_to_stop", results)), name)
 
 
+@one_line("swarmspeed.cluster.stop_report", _OF_NODES)
 def stop_report(stops: Any, results: Any, previewed: bool = False) -> dict[str, list[str]]:
     """Return lines: what was stopped, and what was not."""
     if not isinstance(stops, Mapping) or not isinstance(results, Mapping):
@@ -38,9 +46,10 @@ def stop_report(stops: Any, results: Any, previewed: bool = False) -> dict[str, 
     return _job_table.stopped(dict(stops), answers, bool(previewed))
 
 
+@one_line("swarmspeed.cluster.gathered_logs", "what job_logs returned by node")
 def gathered_logs(results: Any) -> list[str]:
     """Return lines: where the logs are, and which are missing."""
-    return _job_table.gathered(_by_node("gathered_logs", results))
+    return _job_table.gathered(gathered(_by_node("gathered_logs", results)))
 
 
 class FilterModule:

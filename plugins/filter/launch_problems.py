@@ -6,24 +6,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_check import judge
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.probe import probes
 
 
+@one_line("swarmspeed.cluster.launch_problems", "what launch_probe returned")
 def launch_problems(results: Any, preview: bool = False) -> dict[str, Any]:
     """Return the problems and notes, and one message for all of them."""
     if not isinstance(results, Mapping):
         raise AnsibleFilterError(
             f"swarmspeed.cluster.launch_problems: expected a mapping of node to probe, got {type(results).__name__}"
         )
-    try:
-        verdict = judge(results)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise AnsibleFilterError(
-            f"swarmspeed.cluster.launch_problems: this is not what launch_probe returned: {error!r}"
-        ) from None
+    verdict = judge(probes(results))
+    # One line each, whatever a program on a node has printed.
+    problems, notes = [sentence(text) for text in verdict.problems], [sentence(text) for text in verdict.notes]
+    verdict = replace(verdict, problems=problems, notes=notes, agreed=sentence(verdict.agreed))
     return {"problems": verdict.problems, "notes": verdict.notes, "message": verdict.message(preview)}
 
 

@@ -13,10 +13,12 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _nccl, _nccl_ranges
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 WORDS = ("host", "network_mode", "interface", "subnet", "rdma", "settings")
 
 
+@one_line("swarmspeed.cluster.nccl_plan", "what node_facts returned")
 def nccl_plan(facts: Any, asked: Any) -> dict[str, Any]:
     """Return the settings of the host whose facts these are; ``release`` in ``asked`` is text, empty where unknown."""
     for value in (facts, asked):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _overlay, _services
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 
 def url_hosts(values: Any) -> list[str]:
@@ -17,6 +18,7 @@ def url_hosts(values: Any) -> list[str]:
     return _services.url_hosts(values)
 
 
+@one_line("swarmspeed.cluster.network_differences", "what node_facts says of a network")
 def network_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """Return in words how a network differs from what is wanted."""
     if not isinstance(found, Mapping) or not isinstance(wanted, Mapping):

@@ -14,6 +14,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
     _network_bench_plan,
     _network_bench_table,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped, sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
 
 
 def _checked(name: str, value: Any, what: str) -> Mapping[str, Any]:
@@ -35,6 +38,7 @@ def network_bench_plan(slots: Any, accelerator: str, settings: Any) -> dict[str,
         raise AnsibleFilterError(f"swarmspeed.cluster.{name}: these are no slots by node: {error!r}") from None
 
 
+@one_line("swarmspeed.cluster.network_bench_subnets", "facts of nodes")
 def network_bench_subnets(facts: Any, pool: str, count: int) -> list[str]:
     """Return free subnets for the benchmark's own networks."""
     name = "network_bench_subnets"
@@ -42,8 +46,6 @@ def network_bench_subnets(facts: Any, pool: str, count: int) -> list[str]:
         return _network_bench_plan.subnets(_checked(name, facts, "the input"), str(pool), int(count))
     except _network_bench_plan.BenchError as error:
         raise AnsibleFilterError(str(error)) from None
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise AnsibleFilterError(f"swarmspeed.cluster.{name}: these are no facts of nodes: {error!r}") from None
 
 
 def network_bench_part(plan: Any, node: str, network: Any) -> dict[str, Any]:
@@ -57,6 +59,7 @@ def network_bench_part(plan: Any, node: str, network: Any) -> dict[str, Any]:
         ) from None
 
 
+@one_line("swarmspeed.cluster.network_bench_report", "what the nodes of that plan say")
 def network_bench_report(
     plan: Any, said: Any, *, cluster: str, time: str, seconds: float, in_use: str, settings: Any
 ) -> dict[str, Any]:
@@ -64,10 +67,11 @@ def network_bench_report(
     name = "network_bench_report"
     _checked(name, plan, "the input")
     by_node = {
-        str(node): _checked(name, entry, f"what {node} said") for node, entry in _checked(name, said, "said").items()
+        str(node): _checked(name, data(entry), f"what {node} said")
+        for node, entry in _checked(name, said, "said").items()
     }
     try:
-        return _network_bench.report(
+        report = _network_bench.report(
             plan,
             _network_bench.by_kind(by_node),
             cluster=str(cluster),
@@ -78,20 +82,14 @@ def network_bench_report(
         )
     except _network_bench_plan.BenchError as error:
         raise AnsibleFilterError(str(error)) from None
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise AnsibleFilterError(
-            f"swarmspeed.cluster.{name}: this is not what the nodes of that plan say: {error!r}"
-        ) from None
+    return {**report, "failed": [sentence(text) for text in report["failed"]]}
 
 
+@one_line("swarmspeed.cluster.network_bench_table", "a report of a benchmark")
 def network_bench_table(report: Any) -> list[str]:
     """Return lines for a person."""
-    try:
-        return _network_bench_table.table(_checked("network_bench_table", report, "the input"))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise AnsibleFilterError(
-            f"swarmspeed.cluster.network_bench_table: this is no report of a benchmark: {error!r}"
-        ) from None
+    lines = _network_bench_table.table(_checked("network_bench_table", report, "the input"))
+    return [escaped(line, 4000) for line in lines]
 
 
 class FilterModule:

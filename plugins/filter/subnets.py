@@ -15,8 +15,10 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import SubnetError, collisions, pick_subnet
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError, common_underlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 
+@one_line("swarmspeed.cluster.underlay", "what fabric_info returned by host")
 def underlay(
     hosts: Mapping[str, Mapping[str, Any]],
     wanted: str | None = None,
@@ -42,6 +44,7 @@ def free_subnet(pool: str | Iterable[str], prefix: int | str = 24, taken: Any = 
         raise AnsibleFilterError(f"free_subnet: {error}") from None
 
 
+@one_line("subnet_collisions", "subnets by what they are of")
 def subnet_collisions(subnet: str, taken: Mapping[str, str]) -> list[dict[str, str]]:
     """Return what a subnet collides with."""
     _mapping("subnet_collisions", taken)

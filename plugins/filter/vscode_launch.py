@@ -14,6 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._hjson import HjsonError, loads
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 PLACEHOLDER = re.compile("@[a-z_]+@")
 """What the filter launch_command leaves open."""
@@ -86,6 +87,7 @@ def merged(current: str, ours: dict[str, Any]) -> str:
     return json.dumps({**EMPTY, **found, "configurations": kept}, indent=4, ensure_ascii=False) + "\n"
 
 
+@one_line("vscode_launch", "a command and the text of .vscode/launch.json")
 def vscode_launch(
     current: str | None,
     command: Sequence[str],

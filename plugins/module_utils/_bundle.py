@@ -12,8 +12,16 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import PurePosixPath
 from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    UnfitError,
+    escaped,
+    file_name,
+    relative_path,
+    short_text,
+    shown,
+)
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -26,6 +34,8 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's names for what ``uname`` says."""
 KINDS = ("deb", "index", "image", "wheel")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}")
+"""The name of an image, as far as it must be no option and no line."""
 
 
 class BundleError(ValueError):
@@ -63,7 +73,15 @@ class Manifest:
 def system_name(facts: Mapping[str, Any]) -> str:
     """Return how a bundle calls the system of a host, such as ``debian-12-amd64``."""
     machine = str(facts.get("architecture") or "unknown")
-    return f"{facts.get('distribution')}-{facts.get('release')}-{ARCHITECTURES.get(machine, machine)}"
+    name = f"{facts.get('distribution')}-{facts.get('release')}-{ARCHITECTURES.get(machine, machine)}"
+    try:
+        file_name(name)
+    except UnfitError as error:
+        # It is a folder of the bundle.
+        raise BundleError(
+            f"{shown(name)} cannot be what a system is called. Remedy: look at /etc/os-release"
+        ) from error
+    return name
 
 
 def render(manifest: Manifest) -> str:
@@ -88,8 +106,8 @@ def parse(text: str) -> Manifest:
     """Read a manifest."""
     try:
         document = json.loads(text)
-    except ValueError as error:
-        raise BundleError(f"it is no JSON ({error})") from error
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"it is no JSON ({escaped(str(error))})") from error
     if not isinstance(document, Mapping):
         raise BundleError("it is no mapping")
     if document.get("format") != FORMAT:
@@ -105,14 +123,31 @@ def parse(text: str) -> Manifest:
     if twice:
         raise BundleError(f"{twice} is in it twice")
     return Manifest(
-        str(document.get("made_at") or ""),
-        str(document.get("made_by") or ""),
-        tuple(str(name) for name in systems),
-        str(made_for.get("accelerator") or ""),
+        _line(document.get("made_at"), "made_at"),
+        _line(document.get("made_by"), "made_by"),
+        tuple(_line(name, "made_for.systems") for name in systems),
+        _line(made_for.get("accelerator"), "made_for.accelerator"),
         variables,
         entries,
-        {str(name): str(value) for name, value in image.items()},
+        _image(image, entries),
     )
+
+
+def _line(value: Any, name: str) -> str:
+    try:
+        return str(short_text(value or ""))
+    except UnfitError as error:
+        raise BundleError(f"{name} is {shown(value)}, not {error.expected}") from None
+
+
+def _image(image: Mapping[Any, Any], entries: Iterable[Entry]) -> dict[str, str]:
+    """Its path goes to the engine, its name into commands."""
+    found = {str(name): _line(value, f"image.{name}") for name, value in image.items()}
+    if found and found.get("path") not in [entry.path for entry in entries if entry.kind == "image"]:
+        raise BundleError(f"image.path is {shown(found.get('path'))}, which is no image in its list of files")
+    if found and not _IMAGE.fullmatch(found.get("name", "")):
+        raise BundleError(f"image.name is {shown(found.get('name'))}, which is no name of an image")
+    return found
 
 
 def _entry(value: Any) -> Entry:
@@ -120,23 +155,25 @@ def _entry(value: Any) -> Entry:
         raise BundleError("an entry of files is no mapping")
     path, size, digest, kind = (value.get(name) for name in ("path", "size", "sha256", "kind"))
     if not isinstance(path, str) or not inside(path):
-        raise BundleError(f"{path!r} is no path below the bundle")
+        raise BundleError(f"{shown(path)} is no path below the bundle")
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
         raise BundleError(f"{path} has no size")
     if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
         raise BundleError(f"{path} has no SHA-256")
     if kind not in KINDS:
-        raise BundleError(f"{path} is of no known kind ({kind!r})")
+        raise BundleError(f"{path} is of no known kind ({shown(kind)})")
     texts = {name: str(value.get(name) or "") for name in ("package", "version", "source", "system")}
     licence = value.get("licence")
     return Entry(path, size, digest, kind, licence=str(licence) if licence else None, **texts)
 
 
 def inside(path: str) -> bool:
-    """Tell whether a path stays below the bundle, and is written as such."""
-    parts = PurePosixPath(path).parts
-    plain = bool(parts) and "\0" not in path and "\\" not in path and str(PurePosixPath(path)) == path
-    return plain and not PurePosixPath(path).is_absolute() and ".." not in parts and path != MANIFEST
+    """Tell whether a path stays below the bundle, and is written as such; none of its parts looks like an option."""
+    try:
+        relative_path(path)
+    except UnfitError:
+        return False
+    return path != MANIFEST and not any(part.startswith("-") for part in path.split("/"))
 
 
 def _twice(names: Iterable[str]) -> str | None:

@@ -19,8 +19,15 @@ _PARTS = re.compile(r"([^0-9]*)([0-9]*)")
 _URI = re.compile(r"^'[^']*' (\S+) ([0-9]+)(?: \S*)?$")
 _FIELD = re.compile(r"^([A-Za-z0-9-]+):[ \t]*(.*)$")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~_%:-]*\.deb")
+_SIZE = re.compile(r"[0-9]{1,15}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SOURCE = re.compile(r"^(\S+)(?: \((\S+)\))?$")
+_WORDS = {
+    "package": re.compile(r"[a-z0-9][a-z0-9+.-]{0,200}"),
+    "version": re.compile(r"[0-9A-Za-z][0-9A-Za-z.+:~-]{0,200}"),
+    "architecture": re.compile(r"[a-z0-9][a-z0-9-]{0,30}"),
+}
+"""As deb-control(5) and deb-version(7) have them."""
 
 
 class DebError(ValueError):
@@ -105,6 +112,8 @@ def parse_deb(stanza: str) -> Deb:
         if match is None:
             lines.append(line)
             continue
+        if match[1].lower() in fields:
+            raise DebError(f"{fields.get('package', 'a package')}: its repository says its {match[1]} twice")
         fields[match[1].lower()] = match[2].strip()
         lines.append(line if match[1].lower() != "filename" else f"Filename: ./{line.rpartition('/')[2].strip()}")
     name, version = fields.get("package", ""), fields.get("version", "")
@@ -113,9 +122,12 @@ def parse_deb(stanza: str) -> Deb:
     ]
     if lacking:
         raise DebError(f"{name or 'a package'}: its repository does not say its {', '.join(lacking)}")
+    odd = [key for key, words in _WORDS.items() if not words.fullmatch(fields[key])]
+    if odd:
+        raise DebError(f"a package: its repository says an odd {odd[0]} ({fields[odd[0]][:60]!a})")
     file = fields["filename"].rpartition("/")[2]
-    if not _FILE.fullmatch(file) or not _SHA256.fullmatch(fields["sha256"]) or not fields["size"].isdecimal():
-        raise DebError(f"{name}: its repository has an odd file name, size or digest of it ({file})")
+    if not _FILE.fullmatch(file) or not _SHA256.fullmatch(fields["sha256"]) or not _SIZE.fullmatch(fields["size"]):
+        raise DebError(f"{name}: its repository has an odd file name, size or digest of it ({file[:60]!a})")
     source = _SOURCE.match(fields.get("source") or name)
     if source is None:
         raise DebError(f"{name}: its repository names an odd source package")

@@ -87,5 +87,5 @@ def ssh_command(source: Mapping[str, Any], key: str, hosts: str) -> list[str]:
         "LogLevel": "ERROR",
     }
     words = [word for key_, value in options.items() for word in ("-o", f"{key_}={value}")]
-    where = f"{source['account']}@{source['address']}"
-    return ["ssh", "-T", "-F", "/dev/null", "-i", key, "-p", str(source["port"]), *words, where, "read"]
+    where = ["-l", source["account"], "-p", str(source["port"])]
+    return ["ssh", "-T", "-F", "/dev/null", "-i", key, *where, *words, "--", source["address"], "read"]

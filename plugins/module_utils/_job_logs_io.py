@@ -153,7 +153,9 @@ class Copy:
         here = self.state()
         if not here or not run or same_run(here, run):
             return False
-        aside = self.path / "runs" / f"{int(here.get('run') or 0):04d}"
+        number = here.get("run")  # of a file that the node sent
+        number = number if isinstance(number, int) and 0 < number < 1 << 31 else 0
+        aside = self.path / "runs" / f"{number:04d}"
         # state.json last: until it is moved, a turn that was interrupted is done again.
         for name in sorted(self._files(), key=lambda file: file == "state.json"):
             self._make((aside / name).parent)

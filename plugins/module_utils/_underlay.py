@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import Network, SubnetError, parse_network
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import reported
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import Parser, ReportedError, accept
 
 IGNORED_NAMES = ("lo", "docker*", "br-*", "veth*", "virbr*")
 """Interfaces that container engines and libvirt make on every host, often with the same address on each."""
@@ -74,6 +76,7 @@ def common_underlay(hosts: Hosts, wanted: str | None = None, ssh: Mapping[str, s
     """
     if not hosts:
         raise UnderlayError("There is no host to find a common subnet for.")
+    _check(hosts)
     reached_by = ssh or {}
     if wanted is not None:
         try:
@@ -94,6 +97,33 @@ def common_underlay(hosts: Hosts, wanted: str | None = None, ssh: Mapping[str, s
     ways = {host: claims[host][best] for host in hosts}
     _refuse_rivals(best, ways)
     return _underlay(best, ways, _reason([(subnet, ranks[subnet]) for subnet in ordered], len(hosts)))
+
+
+def _check(hosts: Hosts) -> None:
+    """Refuse what cannot stand in ssh_config, /etc/hosts or an environment, where the result is written."""
+    try:
+        for host, fabric in hosts.items():
+            for field, value, parser in _written(fabric):
+                accept(host, field, value, parser)
+    except ReportedError as error:
+        raise UnderlayError(str(error)) from None
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UnderlayError(
+            f"{host}: fabric_info returned another form than its own ({type(error).__name__})."
+        ) from None
+
+
+def _written(fabric: Mapping[str, Any]) -> Iterator[tuple[str, Any, Parser]]:
+    for number, item in enumerate(fabric.get("interfaces") or []):
+        where = f"interfaces[{number}]"
+        yield f"{where}.name", item["name"], reported.interface
+        yield f"{where}.state", item["state"], reported.short_text
+        yield f"{where}.kind", item["kind"], reported.short_text
+        yield f"{where}.mtu", item["mtu"], reported.whole()
+        yield f"{where}.speed_mbps", item.get("speed_mbps") or 0, reported.whole()
+        for place, entry in enumerate(item["addresses"]):
+            yield f"{where}.addresses[{place}].address", entry["address"], reported.address
+            yield f"{where}.addresses[{place}].subnet", entry["subnet"], reported.network
 
 
 def _rank(ways: list[_Claim]) -> tuple[bool, int, int, int]:

@@ -189,6 +189,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_probe_i
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._handed_source import command_for
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._pair_rounds import rounds
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    ReportedError,
+    UnfitError,
+    accept,
+    address,
+    whole,
+)
 
 INNER = "inner"
 OUTER = "outer"
@@ -267,11 +274,28 @@ def ends(params: dict[str, Any]) -> list[str]:
     return [INNER, OUTER] if params["outer"] else [INNER]
 
 
+def peer_of(name: str, said: Any, end: str) -> dict[str, Any]:
+    """Return where another node answers, as it said itself; empty where it does not."""
+    found = said.get(end) if isinstance(said, dict) else said
+    if not found:
+        return {}
+    if not isinstance(found, dict):
+        accept(name, f"fabric_probe.ready.{end}", found, not_a_mapping)
+    accept(name, f"fabric_probe.ready.{end}.address", found.get("address"), address)
+    for key in ("port", "store_port", "mtu"):
+        accept(name, f"fabric_probe.ready.{end}.{key}", found.get(key) or 0, whole(0, 1 << 32))
+    return dict(found)
+
+
+def not_a_mapping(value: Any) -> Any:
+    raise UnfitError(value, "a mapping")
+
+
 def try_pairs(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     """Have both ends try those that answer."""
     others = order(params["hosts"], params["node"])
     for end in ends(params):
-        found = {name: (params["peers"].get(name) or {}).get(end) for name in params["hosts"]}
+        found = {name: peer_of(name, params["peers"].get(name), end) for name in params["hosts"]}
         peers = {name: peer for name, peer in found.items() if peer}
         system.tell(end, {"do": "pairs", "peers": peers, "order": [name for name in others if name in peers]})
     return {}
@@ -285,7 +309,7 @@ def paired(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
 
 
 def reduce(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
-    first = params["peers"][params["hosts"][0]][INNER]
+    first = peer_of(params["hosts"][0], params["peers"].get(params["hosts"][0]), INNER)
     place = {"master": first["address"], "port": first["store_port"], "backend": params["backend"]}
     rank = params["hosts"].index(params["node"])
     system.tell(INNER, {"do": "collective", "rank": rank, "world": len(params["hosts"]), "seconds": 2, **place})
@@ -366,6 +390,8 @@ def main() -> None:
         module.fail_json(msg=f"fabric_probe: run: {module.params['run']!r}. Use letters and digits only.")
     try:
         module.exit_json(**step(module.params, SystemPeerIO(module.params["run"]), sys.executable))
+    except ReportedError as error:
+        module.fail_json(msg=str(error))
     except (AskedWrongly, KeyError) as error:
         module.fail_json(msg=f"fabric_probe: {error}")
     except OSError as error:

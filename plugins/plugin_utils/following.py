@@ -14,6 +14,7 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import visible
 
 RETRIES = 5
 """How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
@@ -22,14 +23,14 @@ display = Display()
 
 
 def say(words: str) -> None:
-    """Print a line, and put a Ctrl-C off until it is printed.
+    """Print a line without control codes, and put a Ctrl-C off until it is printed.
 
     A signal ends Ansible's worker at once: in the middle of a line the lock of its queue stays taken, and
     ansible-playbook waits for it for ever.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
-        display.display(words)
+        display.display(visible(words))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

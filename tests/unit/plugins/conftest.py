@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,3 +19,10 @@ def invocation_asked() -> dict[str, Any]:
     ansible-core 2.21 does so only where its configuration says so; older releases always do, and know no such argument.
     """
     return {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
+
+
+@pytest.fixture(autouse=True)
+def _cache_of_the_test(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered of bundles goes to no cache of the user's."""
+    folder: Path = tmp_path_factory.getbasetemp() / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))

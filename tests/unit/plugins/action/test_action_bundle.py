@@ -21,6 +21,7 @@ from ansible_collections.swarmspeed.cluster.plugins.action import (
     bundle_manifest,
     bundle_send,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import MANIFEST, Entry, Manifest, render
 
 SYSTEM = {"distribution": "debian", "release": "12", "architecture": "x86_64"}
 NAME = "debian-12-amd64"
@@ -134,9 +135,19 @@ def made(tmp_path: Path) -> Path:
     return bundle
 
 
+def listed(tmp_path: Path) -> Path:
+    """A bundle with its manifest."""
+    bundle = made(tmp_path)
+    packages = (bundle / "apt" / NAME / "Packages").read_bytes()
+    one = Entry(f"apt/{NAME}/Packages", len(packages), sha256(packages), "index")
+    text = render(Manifest("now", "swarmspeed.cluster", (NAME,), "cpu", {}, (one,)))
+    (bundle / MANIFEST).write_text(text, encoding="utf-8")
+    return bundle
+
+
 def test_a_node_gets_what_it_lacks_and_a_list_of_that(tmp_path: Path, node: Node) -> None:
     node.answers = [{"installed": {"one:amd64": "3"}}, {"changed": True}]
-    result = node.action(bundle_send, bundle=str(made(tmp_path)), system=SYSTEM, packages=["two"])
+    result = node.action(bundle_send, bundle=str(listed(tmp_path)), system=SYSTEM, packages=["two"])
     assert (result["changed"], result["sent"], result["bytes"]) == (True, ["two.deb"], 3)
     with tarfile.open(node.folder / "packages.tar") as tar:
         found = {member.name: tar.extractfile(member) for member in tar}
@@ -149,14 +160,14 @@ def test_a_node_gets_what_it_lacks_and_a_list_of_that(tmp_path: Path, node: Node
 
 def test_check_mode_sends_nothing(tmp_path: Path, node: Node) -> None:
     node.answers = [{"installed": {}}]
-    result = node.action(bundle_send, check=True, bundle=str(made(tmp_path)), system=SYSTEM)
+    result = node.action(bundle_send, check=True, bundle=str(listed(tmp_path)), system=SYSTEM)
     assert (result["changed"], result["sent"]) == (True, ["one.deb", "two.deb"])
     assert list(node.folder.iterdir()) == []
 
 
 def test_what_does_not_fit_is_passed_on(tmp_path: Path, node: Node) -> None:
     node.answers = [{"installed": {}}, {"failed": True, "msg": "apt cannot install two from the bundle: no."}]
-    result = node.action(bundle_send, bundle=str(made(tmp_path)), system=SYSTEM)
+    result = node.action(bundle_send, bundle=str(listed(tmp_path)), system=SYSTEM)
     assert (result["failed"], result["msg"]) == (True, "apt cannot install two from the bundle: no.")
 
 
@@ -167,7 +178,7 @@ def test_an_image_is_saved_once(tmp_path: Path, node: Node) -> None:
     node.answers = [found, {}, {}, {"stdout": f"{sha256(b'image')}  image.tar\n"}]
     result = node.action(bundle_image, bundle=str(bundle), name="team:1")
     assert (result["changed"], result["path"]) == (True, f"image/{'ab' * 12}.tar")
-    assert node.asked[1]["argv"] == ["docker", "save", "--output", str(image), "team:1"]
+    assert node.asked[1]["argv"] == ["docker", "save", "--output", str(image), "--", "team:1"]
     node.answers = [found]
     assert node.action(bundle_image, bundle=str(bundle), name="team:1")["changed"] is False
     # The same image by another name is another archive: the name is in it.
@@ -206,7 +217,7 @@ def test_the_manifest_is_written_last_and_only_when_something_is_new(tmp_path: P
     assert document["made_for"] == {"systems": [NAME], "accelerator": "cpu", "variables": {"a": ["b"]}}
     assert {entry["path"] for entry in document["files"]} == {
         path.relative_to(bundle).as_posix() for path in bundle.rglob("*") if path.is_file()
-    } - {"manifest.json", ".verified"}
+    } - {"manifest.json"}
 
     before = (bundle / "manifest.json").read_bytes()
     assert finish(node, bundle, names=["one", "two"], **more)["changed"] is False

@@ -14,6 +14,9 @@ from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.action import cluster_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules import cluster_facts as documented
 
+from tests.adversary.hostile import KEY, file
+from tests.adversary.hostile import facts as honest_facts
+
 KEY_FILE = "/srv/x/etc/ssh/ssh_host_ed25519_key.pub"
 
 
@@ -38,18 +41,23 @@ def host(number: int, slots: int = 0, key: str | None = None, **variables: Any) 
         }
         for name, net, mtu, speed in (("eth0", "192.168.7", 1500, 1000), ("eth1", "10.7.0", 9000, 100000))
     ]
-    files = {KEY_FILE: {"exists": key is not None, **({"content": key} if key else {})}}
+    absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    files = {KEY_FILE: file(key) if key else absent}
+    honest = honest_facts(number)
+    network = {"driver": "overlay", "options": {}, "subnets": ["10.20.0.0/24"]}
     facts = {
-        "system": {"memory_bytes": 256 << 30},
+        **honest,
+        "system": {**honest["system"], "memory_bytes": 256 << 30},
         "gpu": {
+            "present": slots > 0,
             "slots": slots,
             "problems": [],
-            "gpus": [{"memory_bytes": 80 << 30, "compute_capability": "9.0"}] * slots,
+            "gpus": [{"index": 0, "memory_bytes": 80 << 30, "compute_capability": "9.0"}] * slots,
             "pci_devices": [{"address": "0000:3b:00.0", "device_id": "0x2330", "driver": "nvidia"}] * slots,
             "driver": {"loaded": True, "version": "580.95.05", "flavour": "open", "library_version": "580.95.05"},
         },
-        "fabric": {"interfaces": interfaces, "routes": [], "default_interface": "eth0"},
-        "docker": {"networks": {"lab": {"subnets": ["10.20.0.0/24"]}}},
+        "fabric": {"interfaces": interfaces, "routes": [], "default_interface": "eth0", "problems": []},
+        "docker": {**honest["docker"], "networks": {"lab": network}, "containers": {}},
         "files": files,
     }
     return {"ansible_facts": {"swarmspeed": facts}, **variables}
@@ -76,7 +84,7 @@ def failure(args: dict[str, Any], hostvars: dict[str, Any]) -> str:
 
 def test_the_view_of_a_cluster() -> None:
     hostvars = {
-        "a": host(1, 8, key="ssh-ed25519 AAAA a", training_container_address="auto"),
+        "a": host(1, 8, key=KEY, training_container_address="auto"),
         "b": host(2, 8, gpu_slots="4"),
         "stranger": {"ansible_facts": {}},
     }
@@ -105,7 +113,7 @@ def test_the_view_of_a_cluster() -> None:
         },
         "rdma": {"link_layer": None, "reason": "no node has an active RDMA port"},
         "overlay": {"subnet": "10.20.0.0/24", "mtu": 1500, "addresses": {"a": "10.20.0.254"}},
-        "host_keys": {"b": None, "a": "ssh-ed25519 AAAA a"},
+        "host_keys": {"b": None, "a": KEY},
     }
     for name in (*result["ansible_facts"]["swarmspeed_cluster"], "versions", *versions):
         assert f"C({name})" in documented.RETURN

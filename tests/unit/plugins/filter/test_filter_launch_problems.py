@@ -36,14 +36,14 @@ def test_a_preview_kept_nothing_from_starting() -> None:
         ([], "swarmspeed.cluster.launch_problems: expected a mapping of node to probe, got list"),
         (
             {"gpu1": {"answer": {"python": "3"}}},
-            "swarmspeed.cluster.launch_problems: this is not what launch_probe returned: KeyError('asked')",
+            "swarmspeed.cluster.launch_problems: this is not what launch_probe returned (KeyError 'asked').",
         ),
     ],
 )
 def test_what_it_cannot_read(value: Any, message: str) -> None:
     with pytest.raises(AnsibleFilterError) as caught:
         FILTER(value)
-    assert str(caught.value) == message
+    assert str(caught.value).partition(" Remedy:")[0] == message
 
 
 def test_the_role_asks_for_what_the_module_knows() -> None:

@@ -64,7 +64,7 @@ def test_from_plan_to_table() -> None:
         ("network_bench_part", (planned(), "gpu9", {"kind": "host"}), "the plan has no such node"),
         ("network_bench_part", (planned(), "gpu1", {}), "the network is not whole"),
         ("network_bench_part", ("x", "gpu1", {}), "the input must be a mapping, not str"),
-        ("network_bench_table", ({},), "this is no report of a benchmark"),
+        ("network_bench_table", ({},), "this is not a report of a benchmark"),
         ("network_bench_table", ([],), "the input must be a mapping, not list"),
     ],
 )

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _bundle_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import (
     AGAIN,
     MANIFEST,
@@ -33,6 +32,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bund
     check_variables,
     damage,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle import files as bundle_files
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle import verified
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ def manifest(*files: Entry, **others: Any) -> Manifest:
         "accelerator": "cpu",
         "variables": {"docker_source": "distribution"},
         "files": files or (ONE,),
-        "image": {"name": "team:1", "id": "sha256:00", "path": "image/00.tar"},
+        "image": {},
     }
     return Manifest(**{**values, **others})
 
@@ -189,20 +190,21 @@ def put(folder: Path, name: str, data: bytes, kind: str = "deb") -> Entry:
 
 
 def made(folder: Path) -> Manifest:
-    one = manifest(put(folder, "apt/x/one.deb", b"one"), put(folder, "image/00.tar", b"image", "image"))
-    _bundle_io.write_text(folder / MANIFEST, render(one))
+    files = (put(folder, "apt/x/one.deb", b"one"), put(folder, "image/00.tar", b"image", "image"))
+    one = manifest(*files, image={"name": "team:1", "id": "sha256:00", "path": "image/00.tar"})
+    bundle_files.write_text(folder / MANIFEST, render(one))
     return one
 
 
 def problems(folder: Path, **variables: Any) -> list[str]:
     wanted = {"docker_source": "distribution", **variables}
-    return [problem.text for problem in _bundle_io.problems(str(folder), wanted)]
+    return [problem.text for problem in bundle_files.problems(str(folder), wanted)]
 
 
 def test_a_bundle_that_is_whole_has_no_problem(tmp_path: Path) -> None:
     made(tmp_path)
     assert problems(tmp_path) == []
-    assert _bundle_io.read_manifest(tmp_path).systems == ("debian-12-amd64",)
+    assert bundle_files.read_manifest(tmp_path).systems == ("debian-12-amd64",)
 
 
 def test_damaged_missing_cut_and_outdated_are_told_apart(tmp_path: Path) -> None:
@@ -232,7 +234,7 @@ def test_what_was_read_and_not_touched_is_not_read_again(tmp_path: Path, monkeyp
     made(tmp_path)
     assert problems(tmp_path) == []
     with monkeypatch.context() as patched:
-        patched.setattr(_bundle_io, "digest", lambda path: pytest.fail(f"{path} was read again"))
+        patched.setattr(bundle_files, "_digest", lambda file: pytest.fail(f"{file.name} was read again"))
         assert problems(tmp_path) == []
     # Another content of the same size, with the old time of writing: the time of change tells.
     path = tmp_path / "apt/x/one.deb"
@@ -241,7 +243,8 @@ def test_what_was_read_and_not_touched_is_not_read_again(tmp_path: Path, monkeyp
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 is another)"]
     assert problems(tmp_path) == ["apt/x/one.deb is damaged (its SHA-256 is another)"]
-    (tmp_path / _bundle_io.SEEN).write_text("{", encoding="utf-8")
+    for memory in verified.place().iterdir():
+        memory.write_text("{", encoding="utf-8")
     path.write_bytes(b"one")
     assert problems(tmp_path) == []
 
@@ -249,12 +252,12 @@ def test_what_was_read_and_not_touched_is_not_read_again(tmp_path: Path, monkeyp
 def test_what_does_not_arrive_whole_gets_no_name(tmp_path: Path) -> None:
     good = (3, hashlib.sha256(b"one").hexdigest())
     with pytest.raises(BundleError, match=r"one\.deb did not arrive as it was sent \(2 of 3 bytes\)"):
-        _bundle_io.take(io.BytesIO(b"on"), tmp_path / "one.deb", good)
+        bundle_files.take(io.BytesIO(b"on"), tmp_path / "one.deb", good)
     assert list(tmp_path.iterdir()) == []
-    _bundle_io.take(io.BytesIO(b"one"), tmp_path / "one.deb", good)
-    assert _bundle_io.whole(tmp_path, {"one.deb": good, "two.deb": good}) == {"one.deb"}
+    bundle_files.take(io.BytesIO(b"one"), tmp_path / "one.deb", good)
+    assert bundle_files.whole(tmp_path, {"one.deb": good, "two.deb": good}) == {"one.deb"}
     (tmp_path / "one.deb").write_bytes(b"0ne")
-    assert _bundle_io.whole(tmp_path, {"one.deb": good}) == set()
+    assert bundle_files.whole(tmp_path, {"one.deb": good}) == set()
 
 
 def test_only_what_is_wanted_is_taken_out_of_an_archive(tmp_path: Path) -> None:
@@ -262,7 +265,7 @@ def test_only_what_is_wanted_is_taken_out_of_an_archive(tmp_path: Path) -> None:
     entries = {name: put(source, name, name.encode()) for name in ("one.deb", "two.deb")}
     wanted = {name: (found.size, found.sha256) for name, found in entries.items()}
     with (tmp_path / "sent.tar").open("wb") as archive:
-        _bundle_io.pack(archive, source, ["one.deb", "two.deb"], {"Packages": "list\n"})
+        bundle_files.pack(archive, source, wanted, {"Packages": "list\n"})
     with tarfile.open(tmp_path / "sent.tar") as tar:
         assert [(member.name, member.mode, member.uid) for member in tar] == [
             ("Packages", 0o644, 0),
@@ -270,36 +273,36 @@ def test_only_what_is_wanted_is_taken_out_of_an_archive(tmp_path: Path) -> None:
             ("two.deb", 0o644, 0),
         ]
     del wanted["two.deb"]
-    assert _bundle_io.unpack(tmp_path / "sent.tar", target, {**wanted, "three.deb": (0, "")}) == ["three.deb"]
+    assert bundle_files.unpack(tmp_path / "sent.tar", target, {**wanted, "three.deb": (0, "")}) == ["three.deb"]
     assert [path.name for path in target.iterdir()] == ["one.deb"]
 
 
 def test_an_image_is_whole_only_with_its_record(tmp_path: Path) -> None:
     path = tmp_path / "00.tar"
-    assert _bundle_io.read_record(path) is None
+    assert bundle_files.read_record(path) is None
     path.write_bytes(b"image")
-    assert _bundle_io.read_record(path) is None
-    _bundle_io.write_record(path, {"name": "team:1"})
-    assert _bundle_io.read_record(path) == {"name": "team:1"}
+    assert bundle_files.read_record(path) is None
+    bundle_files.write_record(path, {"name": "team:1"})
+    assert bundle_files.read_record(path) == {"name": "team:1"}
     path.write_bytes(b"imago")
-    assert _bundle_io.read_record(path) is None
+    assert bundle_files.read_record(path) is None
 
 
 def test_what_no_manifest_names_goes_and_the_users_files_stay(tmp_path: Path) -> None:
     for name in ("apt/x/old.deb", "apt/x/one.deb", "wheels/a.whl.part", "notes.txt"):
         put(tmp_path, name, b"x")
-    assert _bundle_io.prune(tmp_path, ["apt/x/one.deb"]) == ["apt/x/old.deb", "wheels/a.whl.part"]
+    assert bundle_files.prune(tmp_path, ["apt/x/one.deb"]) == ["apt/x/old.deb", "wheels/a.whl.part"]
     assert (tmp_path / "apt/x/one.deb").exists()
     assert (tmp_path / "notes.txt").exists()
 
 
 def test_a_text_that_is_right_is_not_written_again(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "Packages"
-    assert _bundle_io.write_text(path, "one\n").sha256 == hashlib.sha256(b"one\n").hexdigest()
+    assert bundle_files.write_text(path, "one\n").sha256 == hashlib.sha256(b"one\n").hexdigest()
     before = path.stat().st_ino
-    _bundle_io.write_text(path, "one\n")
+    bundle_files.write_text(path, "one\n")
     assert path.stat().st_ino == before
-    _bundle_io.write_text(path, "two\n")
+    bundle_files.write_text(path, "two\n")
     assert path.read_text(encoding="utf-8") == "two\n"
     assert [entry.name for entry in path.parent.iterdir()] == ["Packages"]
 
@@ -317,12 +320,12 @@ def test_a_wheel_says_its_licence(tmp_path: Path, said: str, licence: str | None
     path = tmp_path / "py_cpuinfo-9.0.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr("py_cpuinfo-9.0.0.dist-info/METADATA", f"Name: py-cpuinfo\nVersion: 9.0.0\n{said}\nText")
-    found = _bundle_io.wheel_entry(path, f"wheels/{path.name}")
+    found = bundle_files.wheel_entry(path, f"wheels/{path.name}")
     assert (found.package, found.version, found.licence, found.kind) == ("py-cpuinfo", "9.0.0", licence, "wheel")
 
 
 def test_a_source_archive_is_known_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "deepspeed-0.19.8.tar.gz"
     path.write_bytes(b"no zip")
-    found = _bundle_io.wheel_entry(path, f"wheels/{path.name}")
+    found = bundle_files.wheel_entry(path, f"wheels/{path.name}")
     assert (found.package, found.version) == ("deepspeed", "0.19.8")

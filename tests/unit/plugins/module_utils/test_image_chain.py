@@ -14,6 +14,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain im
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.adversary.hostile import KEY
+
 GIB = 1 << 30
 LAYERS = [f"sha256:{letter * 64}" for letter in "abc"]
 OTHER = f"sha256:{'d' * 64}"
@@ -195,10 +197,10 @@ def test_what_came_before_needs_no_room_again() -> None:
 
 def test_the_filter() -> None:
     chain = FilterModule().filters()["image_chain"]
-    assert chain({"h": look(image=IMAGE), "n": look()}, "h", "t/i:1", {"h": "1", "n": "2"}, {"n": "22"})["order"] == [
-        "n"
-    ]
+    real = {"host_key": KEY, "public_key": KEY}
+    looks = {"h": look(image={**IMAGE, "content": OTHER}, **real), "n": look(**real)}
+    assert chain(looks, "h", "t/i:1", {"h": "10.0.0.1", "n": "10.0.0.2"}, {"n": "22"})["order"] == ["n"]
     with pytest.raises(AnsibleFilterError, match="expected what every node said of itself, h among them"):
         chain([], "h", "t/i:1", {}, {})
-    with pytest.raises(AnsibleFilterError, match="'store' is missing"):
+    with pytest.raises(AnsibleFilterError, match=r"h: image_transfer\.look\.store is null, not left out"):
         chain({"h": {"image": IMAGE, "architecture": "x86_64"}}, "h", "t/i:1", {}, {})

@@ -72,11 +72,11 @@ def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts()
     assert known_hosts([source]) == "lab1 ssh-ed25519 H\n"
     words = shlex.join(ssh_command(source, "/s/key", "/s/hosts"))
     for part in (
-        "-F /dev/null -i /s/key -p 2222",
+        "-F /dev/null -i /s/key -l root -p 2222",
         "HostKeyAlias=lab1",
         "StrictHostKeyChecking=yes",
         "UserKnownHostsFile=/s/hosts",
         "BatchMode=yes",
     ):
         assert part in words
-    assert words.endswith(" root@10.0.0.1 read")
+    assert words.endswith(" -- 10.0.0.1 read")

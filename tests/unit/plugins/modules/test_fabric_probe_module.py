@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_probe_io import Gone
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_probe
 from ansible_collections.swarmspeed.cluster.plugins.modules.fabric_probe import AskedWrongly, order, step
 from hypothesis import given
@@ -100,9 +101,18 @@ def test_each_tries_all_others_once_and_partners_meet_in_the_same_round(hosts: l
 
 def test_only_those_that_answer_are_tried() -> None:
     ends = FakeEnds()
-    peers = {"gpu1": {"inner": READY, "outer": {}}, "gpu2": {}, "gpu3": {"inner": READY, "outer": {"address": "x"}}}
+    peers = {"gpu1": {"inner": READY, "outer": {}}, "gpu2": {}, "gpu3": {"inner": READY, "outer": READY}}
     step(params(step="pairs", peers=peers), ends, "python3")
     assert [(name, command["order"]) for name, command in ends.told] == [("inner", ["gpu3"]), ("outer", ["gpu3"])]
+
+
+@pytest.mark.parametrize("said", [{"address": "x\n"}, {"address": "10.0.0.1", "port": "22"}, "x", [1]])
+@pytest.mark.parametrize("work", ["pairs", "collective"])
+def test_an_answer_of_another_node_that_is_none_is_not_handed_on(said: Any, work: str) -> None:
+    ends = FakeEnds()
+    with pytest.raises(ReportedError, match=r"^gpu1: fabric_probe\.ready\.inner"):
+        step(params(step=work, peers={"gpu1": {"inner": said}}), ends, "python3")
+    assert ends.told == []
 
 
 @pytest.mark.parametrize(

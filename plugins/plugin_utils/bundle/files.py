@@ -10,8 +10,8 @@ import hashlib
 import io
 import json
 import os
-import shutil
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from email.parser import HeaderParser
@@ -27,25 +27,33 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import 
     Manifest,
     parse,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, listing
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import check_files, check_variables
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import opened, strangers
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.verified import Memory
 
 _CHUNK = 1 << 20
+_LONGEST_LIST = 256 << 20
 PART = ".part"
 """What a file is called until it is whole."""
-SEEN = ".verified"
-"""What this controller has read of a bundle, and what it was."""
+FORMER = ".verified"
+"""What earlier versions left in a bundle. It is never read."""
 RECORD = ".json"
 """The name of a record is that of its file with this behind it."""
 
 
 def digest(path: Path) -> tuple[int, str]:
-    """Return size and SHA-256 of a file."""
+    """Return size and SHA-256 of a regular file, not of one behind a link."""
+    with opened(path.parent, path.name) as file:
+        return _digest(file)
+
+
+def _digest(file: IO[bytes]) -> tuple[int, str]:
     worked, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            worked.update(chunk)
-            size += len(chunk)
+    while chunk := file.read(_CHUNK):
+        worked.update(chunk)
+        size += len(chunk)
     return size, worked.hexdigest()
 
 
@@ -55,44 +63,37 @@ def measure(folder: Path, entries: Iterable[Entry]) -> dict[str, tuple[int, str]
     One of another size is not read to its end: it is told by that. One that was read before and has not been touched
     since (inode, times of writing and of change to the nanosecond) is not read again: an image has many gigabytes.
     """
+    listed = list(entries)
+    memory = Memory(folder, listed)
     found: dict[str, tuple[int, str] | str | None] = {}
-    known, seen = _known(folder), {}
-    for entry in entries:
-        path = folder / entry.path
+    known, seen = memory.read(), {}
+    for entry in listed:
         try:
-            status = path.stat()
-            mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
-            if status.st_size != entry.size:
-                found[entry.path] = (status.st_size, "")
-            elif known.get(entry.path) == [*mark, entry.sha256]:
-                found[entry.path] = (entry.size, entry.sha256)
-                seen[entry.path] = [*mark, entry.sha256]
-            else:
-                found[entry.path] = measured = digest(path)
-                seen[entry.path] = [*mark, measured[1]]
+            with opened(folder, entry.path) as file:
+                status = os.fstat(file.fileno())
+                mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev]
+                if status.st_size != entry.size:
+                    found[entry.path] = (status.st_size, "")
+                elif known.get(entry.path) == [*mark, entry.sha256]:
+                    found[entry.path] = (entry.size, entry.sha256)
+                    seen[entry.path] = [*mark, entry.sha256]
+                else:
+                    found[entry.path] = measured = _digest(file)
+                    seen[entry.path] = [*mark, measured[1]]
         except FileNotFoundError:
             found[entry.path] = None
         except OSError as error:
             found[entry.path] = error.strerror or "unknown error"
     if seen != known:
-        # Only a saving: where it cannot be written, all is read again.
-        with contextlib.suppress(OSError):
-            write_text(folder / SEEN, json.dumps(seen))
+        memory.write(seen)
     return found
-
-
-def _known(folder: Path) -> dict[str, Any]:
-    try:
-        known = json.loads((folder / SEEN).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return known if isinstance(known, dict) else {}
 
 
 def read_manifest(folder: Path) -> Manifest:
     """Read the manifest; raises ``BundleError`` in words."""
     try:
-        return parse((folder / MANIFEST).read_text(encoding="utf-8"))
+        with opened(folder, MANIFEST) as file:
+            return parse(file.read(_LONGEST_LIST).decode())
     except FileNotFoundError as error:
         raise BundleError(
             f"{folder} has no {MANIFEST}, which is written last: it is no bundle, or not finished"
@@ -101,6 +102,18 @@ def read_manifest(folder: Path) -> Manifest:
         raise BundleError(f"{folder / MANIFEST} cannot be read ({error})") from error
     except BundleError as error:
         raise BundleError(f"{folder / MANIFEST} is no manifest: {error}") from error
+
+
+def listed_text(folder: Path, name: str) -> str:
+    """Return a text file of the bundle, of which the bytes that are returned have the digest in its manifest."""
+    entry = next((entry for entry in read_manifest(folder).files if entry.path == name), None)
+    if entry is None:
+        raise BundleError(f"{name} is not in {MANIFEST}")
+    with opened(folder, name) as file:
+        data = file.read(entry.size + 1)
+    if (len(data), hashlib.sha256(data).hexdigest()) != (entry.size, entry.sha256):
+        raise BundleError(f"{name} is not what it was when it was verified")
+    return data.decode()
 
 
 def problems(folder: str, wanted: Mapping[str, Any]) -> Iterator[Problem]:
@@ -113,6 +126,14 @@ def problems(folder: str, wanted: Mapping[str, Any]) -> Iterator[Problem]:
     except BundleError as error:
         yield Problem(VARIABLE, str(error), AGAIN)
         return
+    extra = strangers(path, {MANIFEST, FORMER, *(entry.path for entry in manifest.files)})
+    if extra:
+        yield Problem(
+            VARIABLE,
+            f"{path} holds what {MANIFEST} does not list: {listing(extra)}",
+            f"remove it where it should not be there, or {AGAIN}",
+        )
+        return  # pip and apt would take what lies there
     yield from check_files(manifest, measure(path, manifest.files))
     yield from check_variables(manifest, wanted)
 
@@ -122,59 +143,97 @@ def write_text(path: Path, text: str) -> Entry:
     data = text.encode()
     entry = Entry(path.name, len(data), hashlib.sha256(data).hexdigest(), "index")
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_file() and path.read_bytes() == data:
-        return entry
-    part = path.with_name(path.name + PART)
-    with part.open("wb") as file:
+    with contextlib.suppress(OSError), opened(path.parent, path.name) as there:
+        if there.read(len(data) + 1) == data:
+            return entry
+    with _part(path) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
     return entry
 
 
+@contextlib.contextmanager
+def _part(path: Path) -> Iterator[IO[bytes]]:
+    """A new file beside ``path``, by a name that nobody can foresee; it gets its own when it is whole."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=PART, delete=False) as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), 0o644)
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+
+
 def take(source: IO[bytes], path: Path, expected: tuple[int, str]) -> None:
-    """Write what ``source`` holds, and give it its name only where size and digest are as expected."""
+    """Write what ``source`` holds, and give it its name only where size and digest are as expected.
+
+    No more is read than one piece beyond the expected size.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + PART)
-    try:
-        with part.open("wb") as file:
-            shutil.copyfileobj(source, file, _CHUNK)
-        found = digest(part)
-        if found != expected:
-            raise BundleError(f"{path.name} did not arrive as it was sent ({found[0]} of {expected[0]} bytes)")
-        part.replace(path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            part.unlink()
+    worked, size = hashlib.sha256(), 0
+    with _part(path) as file:
+        while size <= expected[0] and (chunk := source.read(_CHUNK)):
+            worked.update(chunk)
+            size += len(chunk)
+            file.write(chunk)
+        if (size, worked.hexdigest()) != expected:
+            raise BundleError(f"{path.name} did not arrive as it was sent ({size} of {expected[0]} bytes)")
 
 
 def unpack(archive: Path, folder: Path, wanted: Mapping[str, tuple[int, str]]) -> list[str]:
     """Take the wanted files out of an archive into a folder; returns the names of those that were not in it."""
     missing = dict(wanted)
-    with tarfile.open(archive) as tar:
-        for member in tar:
-            expected = missing.pop(member.name, None)
-            content = tar.extractfile(member) if expected and member.isfile() else None
-            if expected and content:
-                take(content, folder / member.name, expected)
+    try:
+        # Not compressed: a few bytes of a compressed one could unpack to terabytes.
+        with tarfile.open(archive, "r:") as tar:
+            for member in tar:
+                expected = missing.pop(member.name, None)
+                content = tar.extractfile(member) if expected and member.isfile() else None
+                if expected and content:
+                    take(content, folder / member.name, expected)
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        if isinstance(error, BundleError):
+            raise
+        raise BundleError(f"the archive of packages did not arrive whole ({escaped(str(error))})") from None
     return sorted(missing)
 
 
-def pack(archive: IO[bytes], folder: Path, files: Iterable[str], texts: Mapping[str, str]) -> None:
-    """Write files of a folder, and texts, into one archive, flat. Packages are compressed already."""
+class _Hashed(io.RawIOBase):
+    """What is read passes through a digest, so that it is of the very bytes that are sent."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file, self.worked = file, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = self._file.read(size)
+        self.worked.update(chunk)
+        return chunk
+
+
+def pack(archive: IO[bytes], folder: Path, files: Mapping[str, tuple[int, str]], texts: Mapping[str, str]) -> None:
+    """Write files of a folder, by size and digest, and texts into one archive, flat. Packages are compressed already.
+
+    Raises ``BundleError`` where a file is not what it was when it was verified.
+    """
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for name, text in texts.items():
             info, data = tarfile.TarInfo(name), text.encode()
             info.size, info.mode = len(data), 0o644
             tar.addfile(info, io.BytesIO(data))
-        for name in files:
-            info = tar.gettarinfo(str(folder / name), arcname=name)
-            info.uid = info.gid = 0
+        for name, (size, sha256) in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = size, 0o644
             info.uname = info.gname = "root"
-            info.mode = 0o644
-            with (folder / name).open("rb") as file:
-                tar.addfile(info, file)
+            with opened(folder, name) as file:
+                hashed = _Hashed(file)
+                if os.fstat(file.fileno()).st_size == size:
+                    info.mtime = int(os.fstat(file.fileno()).st_mtime)
+                    tar.addfile(info, hashed)
+            if hashed.worked.hexdigest() != sha256:
+                raise BundleError(f"{name} is not what it was when it was verified")
 
 
 def whole(folder: Path, wanted: Mapping[str, tuple[int, str]]) -> set[str]:
@@ -183,7 +242,7 @@ def whole(folder: Path, wanted: Mapping[str, tuple[int, str]]) -> set[str]:
     for name, expected in wanted.items():
         path = folder / name
         with contextlib.suppress(OSError):
-            if path.stat().st_size == expected[0] and digest(path) == expected:
+            if path.lstat().st_size == expected[0] and digest(path) == expected:
                 found.add(name)
     return found
 
@@ -191,10 +250,11 @@ def whole(folder: Path, wanted: Mapping[str, tuple[int, str]]) -> set[str]:
 def prune(folder: Path, kept: Iterable[str]) -> list[str]:
     """Remove what an earlier run has left and the manifest does not name, in the folders that are ours alone."""
     names, removed = set(kept), []
+    (folder / FORMER).unlink(missing_ok=True)
     for part in ("apt", "image", "wheels"):
         for path in sorted((folder / part).rglob("*")):
             name = path.relative_to(folder).as_posix()
-            if (path.is_file() or path.is_symlink()) and name not in names:
+            if (path.is_symlink() or not path.is_dir()) and name not in names:
                 path.unlink()
                 removed.append(name)
     return removed

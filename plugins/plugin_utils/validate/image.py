@@ -1,0 +1,118 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What image_transfer returned on a node, before other nodes connect to that node as it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    UnfitError,
+    absolute_path,
+    accept,
+    account,
+    digest,
+    file_name,
+    flag,
+    identity,
+    number,
+    sentence,
+    ssh_public_key,
+    whole,
+    word,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
+    by_name,
+    data,
+    listing,
+    mapping,
+    one_of,
+)
+
+_COUNT = whole()
+_LAYERS = listing(digest, 10_000)
+
+
+def _said(value: Any) -> Any:
+    """Who runs another transfer: numbers and words of a file, for a message."""
+    return sentence(str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value)
+
+
+def _image(value: Any) -> Any:
+    """The image, an empty mapping where the node does not have it."""
+    return value if isinstance(value, Mapping) and not value else _IMAGE(value)
+
+
+_IMAGE = mapping(
+    {
+        "content": digest,
+        "layers": _LAYERS,
+        "os": word,
+        "architecture": word,
+        "history": listing(_COUNT, 10_000),
+    }
+)
+
+_RUNNING = by_name(word, _said, 100)
+
+_WHOLE = mapping(
+    {
+        "architecture": word,
+        "store": one_of("graph", "containerd"),
+        "image": _image,
+        "images": listing(mapping({"id": identity, "layers": listing(word, 10_000)}), 100_000),
+        "free": mapping({"engine": _COUNT, "spool": _COUNT, "same": flag}),
+        "places": mapping({"engine": absolute_path, "spool": absolute_path}),
+        "spooled": by_name(file_name, _COUNT, 100_000),
+        "account": account,
+        "host_key": ssh_public_key,
+        "public_key": ssh_public_key,
+    }
+)
+
+
+def _look(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise UnfitError(value, "a mapping")
+    if value.get("running"):
+        return {"running": _RUNNING(value["running"])}
+    if value.get("trouble"):
+        return {"trouble": sentence(value["trouble"])}
+    return _WHOLE(value)
+
+
+def looks(reported: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what every node said of itself; raises ``ReportedError`` that names node and field."""
+    return {
+        name: accept(name, "image_transfer.look", accept(name, "image_transfer.look", value, data), _look)
+        for name, value in reported.items()
+    }
+
+
+_REPLY = mapping(
+    {},
+    {
+        "look": _look,
+        "over": flag,
+        "state": word,
+        "trouble": sentence,
+        "received": by_name(file_name, _COUNT, 10_000),
+        "resumed": _COUNT,
+        "notes": listing(sentence, 100),
+        "seconds": number,
+        "progress": mapping({}, {"bytes": _COUNT, "spooled": _COUNT, "state": sentence}),
+    },
+)
+
+
+def reply(host: str, reported: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reply of image_transfer, one that failed as it is; raises ``ReportedError``."""
+    if reported.get("failed") or reported.get("unreachable") or reported.get("skipped"):
+        return dict(reported)
+    own = {key: value for key, value in reported.items() if key in FIELDS}
+    return {**reported, **accept(host, "image_transfer", own, _REPLY)}
+
+
+FIELDS = ("look", "over", "state", "trouble", "received", "resumed", "notes", "seconds", "progress")

@@ -1,0 +1,266 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What training_job and training_job_info returned: files that whoever is root in a container can write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    Parser,
+    ReportedError,
+    UnfitError,
+    absolute_path,
+    accept,
+    escaped,
+    flag,
+    hex_digest,
+    host_name,
+    lines,
+    number,
+    sentence,
+    short_text,
+    shown,
+    whole,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
+    by_name,
+    data,
+    listing,
+    mapping,
+    one_of,
+    optional,
+)
+
+STATES = ("absent", "starting", "running", "succeeded", "failed", "stopped", "lost", "unreadable")
+_COUNT = whole()
+_CODE = whole(-(1 << 31), 1 << 31)
+_LINES = listing(lines(1 << 16), 100_000)
+_NUMBER = whole(0, 1 << 24)
+
+
+def job_name(value: Any) -> Any:
+    """The name of a job, as the module takes it."""
+    if not isinstance(value, str) or not _fits(value):
+        raise UnfitError(value, "the name of a job")
+    return value
+
+
+def _fits(name: str) -> bool:
+    allowed = "abcdefghijklmnopqrstuvwxyz0123456789._-"
+    return 0 < len(name) <= 63 and name[0] not in "._-" and all(letter in allowed for letter in name)
+
+
+def words(value: Any) -> Any:
+    """Words for people of several lines: without control characters other than line breaks."""
+    if not isinstance(value, str):
+        raise UnfitError(value, "text")
+    return "\n".join(escaped(line, 4000) for line in value[:100_000].split("\n"))
+
+
+def _number_or_words(value: Any) -> Any:
+    # A loss that is no number is text.
+    return sentence(value)[:40] if isinstance(value, str) else number(value)
+
+
+_FAILURE = mapping(
+    {},
+    {
+        "node": optional(sentence),
+        "rank": optional(_NUMBER),
+        "exit_code": optional(_CODE),
+        "cause": optional(words),
+        "remedy": optional(words),
+        "setting": optional(words),
+        "kind": optional(sentence),
+        "line": optional(words),
+        "at": optional(short_text),
+    },
+)
+
+_FIGURES = mapping(
+    {},
+    {
+        "step": optional(_COUNT),
+        "total": optional(_COUNT),
+        "unit": optional(short_text),
+        "loss": optional(_number_or_words),
+        "bad_loss": optional(sentence),
+        "samples_per_second": optional(number),
+        "tokens_per_second": optional(number),
+        "seconds_left": optional(number),
+        "slowest_rank": optional(_NUMBER),
+    },
+)
+
+_MEMBERS = listing(
+    mapping({"name": host_name}, {"slots": listing(data, 1024), "first_rank": _NUMBER}),
+    10_000,
+)
+_WORLD = mapping({}, {"expected": optional(_COUNT), "seen": optional(_COUNT)})
+_LEFT_OUT = mapping({}, {"world_size": _COUNT, "nodes": _COUNT, "left_out": listing(host_name, 10_000)})
+_RANKS = by_name(short_text, mapping({}, {"node": optional(sentence), "exit_code": optional(_CODE)}))
+
+_SUMMARY: dict[str, Parser] = {
+    "run": optional(_COUNT),
+    "attempt": optional(_COUNT),
+    "state": optional(short_text),
+    "reason": optional(words),
+    "exit_code": optional(_CODE),
+    "launcher": optional(short_text),
+    "transport": optional(short_text),
+    "runtime": optional(short_text),
+    "spec": optional(by_name(short_text, data)),
+    "versions": optional(by_name(short_text, optional(sentence))),
+    "world_size": optional(_WORLD),
+    "nodes": optional(_WORLD),
+    "shrunk_from": optional(_LEFT_OUT),
+    "members": optional(_MEMBERS),
+    "ranks": optional(_RANKS),
+    "figures": optional(_FIGURES),
+    "history": optional(
+        listing(
+            mapping(
+                {},
+                {
+                    "t": optional(number),
+                    "step": optional(_COUNT),
+                    "loss": optional(_number_or_words),
+                    "rate": optional(number),
+                },
+            )
+        )
+    ),
+    "first_failure": optional(_FAILURE),
+    "started_at": optional(short_text),
+    "finished_at": optional(short_text),
+    "seconds": optional(number),
+    "restarts": optional(
+        listing(
+            mapping(
+                {},
+                {
+                    "attempt": optional(_COUNT),
+                    "reason": optional(words),
+                    "at": optional(short_text),
+                    "resumed_from": optional(sentence),
+                },
+            ),
+            10_000,
+        )
+    ),
+}
+
+JOB: dict[str, Parser] = {
+    "reason": optional(words),
+    "run": optional(_COUNT),
+    "run_id": optional(short_text),
+    "attempt": optional(_COUNT),
+    "leader": optional(flag),
+    "since": optional(short_text),
+    "seconds": optional(number),
+    "log": optional(_LINES),
+    "log_path": absolute_path,
+    "launcher": optional(short_text),
+    "transport": optional(short_text),
+    "runtime": optional(short_text),
+    "members": optional(_MEMBERS),
+    "shrunk_from": optional(_LEFT_OUT),
+    "channel_port": optional(whole(0, 65535)),
+    "master_port": optional(whole(0, 65535)),
+    "ranks": optional(_RANKS),
+    "figures": optional(_FIGURES),
+    "first_failure": optional(_FAILURE),
+    "spec_hash": optional(hex_digest),
+    "container": optional(short_text),
+    "started_at": optional(short_text),
+    "finished_at": optional(short_text),
+    "exit_code": optional(_CODE),
+    "world_size_expected": optional(_COUNT),
+    "world_size_seen": optional(_COUNT),
+    "nodes_expected": optional(_COUNT),
+    "nodes_seen": optional(_COUNT),
+    "hosts": listing(short_text, 10_000),
+    "deepspeed_version": optional(sentence),
+    "failed_node": optional(sentence),
+    "failed_rank": optional(_NUMBER),
+    "traceback": optional(_LINES),
+    "tail": optional(_LINES),
+}
+
+
+def infos(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what training_job_info said on every node. A field that is none is left out, and said in ``reason``.
+
+    One forged job must not hide the others: stop.yml ends what it can.
+    """
+    return {str(node): _info(str(node), result) for node, result in results.items()}
+
+
+def _info(node: str, result: Any) -> dict[str, Any]:
+    if not isinstance(result, Mapping) or "jobs" not in result:
+        said = result if isinstance(result, Mapping) else {}
+        return {**said, "msg": said.get("msg") if isinstance(said.get("msg"), str) else shown(said.get("msg"))}
+    try:
+        jobs = accept(node, "training_job_info.jobs", result["jobs"], listing(mapping({}), 10_000))
+    except ReportedError as error:
+        return {"msg": str(error)}
+    return {**result, "jobs": [_job(value) for value in jobs]}
+
+
+def _job(value: Mapping[str, Any]) -> dict[str, Any]:
+    odd: list[str] = []
+    name, state = value.get("name"), value.get("state")
+    own = {key: item for key, item in value.items() if key not in ("name", "state", "summary")}
+    found: dict[str, Any] = {"log_path": "", "reason": "", **_fields(own, JOB, "", odd)}
+    summary = value.get("summary")
+    if isinstance(summary, Mapping):
+        found["summary"] = _fields(summary, _SUMMARY, "summary.", odd)
+    else:
+        found["summary"] = {}
+        odd += [] if summary is None else [f"summary is {shown(summary)}"]
+    if not isinstance(name, str) or not _fits(name):
+        odd.append(f"its name is {shown(name)}")
+        name = escaped(str(name), 60) if isinstance(name, str) else shown(name)
+        state = "unreadable"
+    if state not in STATES:
+        odd.append(f"its state is {shown(state)}")
+        state = "unreadable"
+    if odd:
+        said = f"what is recorded of it is not what a job writes: {'; '.join(odd[:3])}"
+        found["reason"] = f"{found['reason'] or ''} {said}".strip()
+    return {**found, "name": name, "state": state}
+
+
+def _fields(value: Mapping[str, Any], parsers: Mapping[str, Parser], where: str, odd: list[str]) -> dict[str, Any]:
+    found = {}
+    for field, given in value.items():
+        try:
+            found[str(field)] = parsers.get(field, data)(given)
+        except UnfitError as error:
+            odd.append(f"{where}{escaped(str(field), 60)}{error.path} is {shown(error.value)}")
+    return found
+
+
+_REPLY = mapping(
+    {
+        "job": mapping({"name": job_name, "state": one_of(*STATES)}, JOB),
+        "log": lines(64 << 20),
+        "log_offset": _COUNT,
+        "log_size": _COUNT,
+        "log_path": absolute_path,
+    },
+    {"todo": optional(short_text), "changed": flag},
+)
+
+_KEPT = ("job", "log", "log_offset", "log_size", "log_path", "todo", "changed")
+
+
+def reply(host: str, reported: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reply of training_job, one without a job as it is; raises ``ReportedError``."""
+    if "job" not in reported:
+        return dict(reported)
+    own = {key: value for key, value in reported.items() if key in _KEPT}
+    return {**reported, **accept(host, "training_job", own, _REPLY)}

@@ -1,0 +1,145 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What node_facts may return: the shape of ``ansible_facts.swarmspeed``, checked on the controller as it arrives.
+
+Everything that concerns more than one node is made of these facts, so a role need not ask again whether an address is
+one. Keys that are named nowhere stay, within bounds of size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    accept,
+    address,
+    flag,
+    hex_digest,
+    lines,
+    number,
+    sentence,
+    text,
+    whole,
+    word,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.docker import DOCKER
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.fabric import FABRIC_INFO
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import GPU_INFO
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
+    NAME,
+    by_name,
+    count,
+    data,
+    listing,
+    mapping,
+    matching,
+    names,
+    optional,
+    or_empty,
+    own_name,
+    version,
+)
+
+_JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_MODE = re.compile("[0-7]{3,5}")
+_PATH = text(4096)
+"""A path that the node was asked about: looked up by the one who asked, never opened here."""
+
+
+def _jobs(value: Any) -> Any:
+    """State by job. Folders of other names are none of ours: whoever is root in a container can make one."""
+    found = by_name(lines(4096), sentence)(value)
+    return {name: state for name, state in found.items() if _JOB.fullmatch(name)}
+
+
+_SYSTEM = mapping(
+    {
+        "distribution": word,
+        "release": or_empty(word),
+        "architecture": word,
+        "kernel": word,
+        "memory_bytes": count,
+        "time": number,
+    },
+    {
+        "codename": or_empty(word),
+        "python": word,
+        "cpus": count,
+        "hostname": own_name,
+        "systemd": flag,
+        "esp": optional(flag),
+    },
+)
+
+FILE = mapping(
+    {
+        "exists": flag,
+        "sha256": optional(hex_digest),
+        "mode": optional(matching(_MODE, "a file's mode")),
+        "owner": optional(count),
+        "group": optional(count),
+    },
+    {"content": lines(), "marked": flag, "plain": flag},
+)
+
+FACTS = mapping(
+    {
+        "system": _SYSTEM,
+        "packages": by_name(NAME, optional(version)),
+        "files": by_name(_PATH, FILE),
+        "listening": mapping({"tcp": listing(whole(0, 65535)), "udp": listing(whole(0, 65535))}),
+        "gpu": GPU_INFO,
+        "fabric": FABRIC_INFO,
+        "docker": DOCKER,
+    },
+    {
+        "disk": by_name(_PATH, mapping({"free_bytes": count, "total_bytes": count})),
+        "trees": by_name(_PATH, listing(lines(4096))),
+        "groups": by_name(NAME, optional(names)),
+        "sysctls": by_name(NAME, optional(lines(4096))),
+        "jobs": _jobs,
+        "held": names,
+        "clock_synchronized": optional(flag),
+        "services": mapping(
+            {},
+            {
+                "nameservers": names,
+                "addresses": by_name(text(4096), text(4096)),
+                "resolved": by_name(text(4096), listing(address, 10_000)),
+            },
+        ),
+        "proxies": by_name(NAME, mapping({})),
+        "engine": mapping(
+            {},
+            {
+                "config_exists": flag,
+                "config": optional(by_name(lines(4096), data)),
+                "problem": optional(sentence),
+                "unit": optional(mapping({})),
+            },
+        ),
+        "firewall": mapping(
+            {},
+            {
+                "active": names,
+                "ufw": listing(mapping({})),
+                "iptables": optional(mapping({})),
+                "nftables": listing(mapping({})),
+                "ephemeral_ports": optional(listing(whole(0, 65535), 2)),
+            },
+        ),
+        "driver": optional(mapping({})),
+    },
+)
+
+
+def node_facts(host: str, reported: Any) -> dict[str, Any]:
+    """Return the facts of a host; raises ``ReportedError`` that names the field."""
+    bounded = accept(host, "node_facts", reported, data)
+    if not isinstance(bounded, Mapping):
+        accept(host, "node_facts", reported, mapping({}))
+    found: dict[str, Any] = accept(host, "node_facts", bounded, FACTS)
+    return found
