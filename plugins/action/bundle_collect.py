@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, inside, system_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import PART, unpack, whole, write_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 MODULE = "swarmspeed.cluster.bundle_collect"
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """List, compare, download, fetch."""
 
     TRANSFERS_FILES = True

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import system_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import (
     Deb,
@@ -23,11 +22,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs im
     stanzas,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_io import pack
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 MODULE = "swarmspeed.cluster.bundle_send"
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """Only what the node lacks is packed, and only that is in its list: apt never asks for a file that is not there."""
 
     TRANSFERS_FILES = True

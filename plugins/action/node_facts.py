@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """Time the module from both sides, as SNTP does: the node's clock was read between ``before`` and ``after``."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:

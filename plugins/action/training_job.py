@@ -13,7 +13,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, explain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import RETRIES, FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
 
 MODULE = "swarmspeed.cluster.training_job"
 POLL_FIRST, POLL_LAST = 1.0, 2.0
@@ -118,7 +118,7 @@ class ActionModule(FollowingAction):
             lambda: self._module(args, task_vars),
             "job",
             f"Job {name}",
-            lambda problem: f"Job {name}: lost sight of it after {RETRIES} more tries ({problem}). {stays}",
+            lambda tries, problem: f"Job {name}: lost sight of it after {tries} more tries ({problem}). {stays}",
         )
 
     def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
