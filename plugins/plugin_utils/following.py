@@ -19,7 +19,7 @@ RETRIES = 5
 """How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
 
 GIVE_UP = 35.0
-"""Seconds after which no further try begins. A host that has died takes 25 s to notice, and its next connection
+"""Seconds after which no further try begins. A host that has died takes 20 s to notice, and its next connection
 ``timeout`` seconds (Ansible's is 10) to fail: so a playbook ends within a minute.
 """
 ASK_LIMIT = 120.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -80,7 +81,7 @@ def hanging_engine(name: str) -> Iterator[None]:
 def dies(run: subprocess.Popen[str], sign: str, name: str = DEAD, after: float = 0.0) -> tuple[Run, float]:
     """Cut a node off some seconds after the run has printed this; return its end and how long that took."""
     began, lines = 0.0, []
-    watchdog = threading.Timer(600, run.kill)
+    watchdog = threading.Timer(600, lambda: os.killpg(run.pid, signal.SIGKILL))
     watchdog.start()
     assert run.stdout is not None
     for line in run.stdout:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 
-INTERVAL, COUNT = 5, 4
-"""sshd must answer one of four requests, five seconds apart: a dead host is noticed within 25 s.
+INTERVAL, COUNT = 5, 3
+"""sshd must answer one of three requests, five seconds apart: a dead host is noticed within 20 s.
+
+Ansible may open three more connections before it gives a task up, of ``timeout`` (10) seconds each: a minute in all.
 
 sshd answers them itself, so that a host that is merely busy passes.
 """

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
-OURS = ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=4", "-o", "TCPKeepAlive=yes"]
+OURS = ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "TCPKeepAlive=yes"]
 PROXY = "-o ProxyCommand='nc -X 5 %h %p'"
 SSH = """\
 #!{python}

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -143,9 +144,16 @@ def test_a_host_that_dies_in_the_middle_of_a_task_is_named_within_the_minute(
     command = [ANSIBLE, "-i", "hosts.json", "play.yml"]
     output, began = "", 0.0
     with subprocess.Popen(
-        command, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as run:
-        watchdog = threading.Timer(150, run.kill)
+        # All of them: a worker that waits keeps the output open.
+        watchdog = threading.Timer(150, lambda: os.killpg(run.pid, signal.SIGKILL))
         watchdog.start()
         assert run.stdout is not None
         for line in run.stdout:
@@ -158,7 +166,7 @@ def test_a_host_that_dies_in_the_middle_of_a_task_is_named_within_the_minute(
     took = time.monotonic() - began
     assert run.returncode == 4, output
     assert "gpu1: stopped responding during 'Take long'" in output
-    assert took < 40, f"{took:.0f} s"
+    assert took < 60, f"{took:.0f} s"
 
 
 def test_a_host_that_is_dead_from_the_beginning(place: tuple[Path, Proxy]) -> None:

@@ -74,8 +74,8 @@ def test_a_module_that_was_cut_off() -> None:
     assert cut("gpu2", "the module node_facts", NO_JSON) == (
         "gpu2: the module node_facts was cut off before it returned a result (exit status 137): its connection was "
         "lost, or the process was killed there. Remedy: check that the host is up and answers ssh, then run the "
-        'playbook again: it resumes from what is there. If the host is up, "journalctl -k" there names what the kernel has '
-        "killed."
+        'playbook again: it resumes from what is there. If the host is up, "journalctl -k" there names what the '
+        "kernel has killed."
     )
 
 
