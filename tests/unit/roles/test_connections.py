@@ -58,7 +58,7 @@ class Bench:
         self.inventory = {"cluster": {"children": {"managers": {"hosts": hosts}}}}
         self.group_vars: dict[str, Any] = {}
 
-    def run(self, *arguments: str, **environment: str) -> str:
+    def run(self, *arguments: str, ends: int = 4, **environment: str) -> str:
         (self.place / "given").unlink(missing_ok=True)
         (self.place / "hosts.json").write_text(json.dumps(self.inventory))
         (self.place / "group_vars").mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ class Bench:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 4, done.stdout + done.stderr  # unreachable
+        assert done.returncode == ends, done.stdout + done.stderr  # 4: unreachable
         return " ".join(done.stdout.split())
 
     def given(self, host: str, *, closing: bool = False) -> list[list[str]]:
@@ -156,3 +156,26 @@ def test_an_extra_variable_of_the_users_replaces_ours(bench: Bench) -> None:
 def test_a_host_that_refuses_is_not_called_dead(tmp_path: Path) -> None:
     text = Bench(tmp_path, "Permission denied (publickey)").run()
     assert "gpu1: refused the connection during 'Say hello'" in text
+
+
+def test_a_task_that_hangs_is_named_with_its_limit(bench: Bench) -> None:
+    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]  # type: ignore[index]
+    for one in hosts.values():
+        one.update(ansible_connection="local", ansible_python_interpreter=sys.executable)
+    hangs = PLAYBOOK.replace("ansible.builtin.ping:", "ansible.builtin.command: sleep 30\n      timeout: 1")
+    (bench.place / "play.yml").write_text(hangs)
+    text = bench.run(ends=2)
+    assert not (bench.place / "given").exists()  # other connections have no use for ssh
+    assert (
+        "gpu1: 'Say hello' did not finish within 1 s, although the host is reachable. Remedy: look on the host" in text
+    )
+
+
+def test_an_ordinary_failure_gets_no_word_more(bench: Bench) -> None:
+    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]  # type: ignore[index]
+    for one in hosts.values():
+        one.update(ansible_connection="local", ansible_python_interpreter=sys.executable)
+    (bench.place / "play.yml").write_text(PLAYBOOK.replace("ping:", "command: 'false'"))
+    text = bench.run(ends=2)
+    assert "Remedy" not in text
+    assert text.endswith("ignored=0")
