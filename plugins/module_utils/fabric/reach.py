@@ -28,9 +28,9 @@ def attempt(host: str, port: int, seconds: float) -> dict[str, str]:
         found = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         return {"stage": "name", "error": getattr(error, "strerror", None) or str(error)}
-    address = found[0][4]
+    address = str(found[0][4][0])
     try:
-        with socket.create_connection(address[:2], timeout=max(0.5, until - time.monotonic())):
+        with socket.create_connection((address, port), timeout=max(0.5, until - time.monotonic())):
             return {"stage": "done", "error": ""}
     except OSError as error:
         words = error.strerror or str(error)

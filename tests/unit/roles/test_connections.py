@@ -58,7 +58,7 @@ class Bench:
         self.inventory = {"cluster": {"children": {"managers": {"hosts": hosts}}}}
         self.group_vars: dict[str, Any] = {}
 
-    def run(self, *arguments: str, ends: int = 4, **environment: str) -> str:
+    def run(self, *arguments: str, ends: int = 4, environment: dict[str, str] | None = None) -> str:
         (self.place / "given").unlink(missing_ok=True)
         (self.place / "hosts.json").write_text(json.dumps(self.inventory))
         (self.place / "group_vars").mkdir(exist_ok=True)
@@ -73,7 +73,7 @@ class Bench:
                 "ANSIBLE_CONFIG": str(self.place / "ansible.cfg"),
                 "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
                 "ANSIBLE_NOCOLOR": "1",
-                **environment,
+                **(environment or {}),
             },
             capture_output=True,
             text=True,
@@ -122,14 +122,14 @@ def test_the_users_own_options_stay_and_come_first(
     bench: Bench, group_vars: dict[str, Any], arguments: tuple[str, ...], environment: dict[str, str]
 ) -> None:
     bench.group_vars = group_vars
-    bench.run(*arguments, **environment)
+    bench.run(*arguments, environment=environment)
     (command, *_more) = bench.given("gpu1")
     proxy = command.index("ProxyCommand=nc -X 5 %h %p")
     assert command[proxy + 1 : proxy + 1 + len(OURS)] == OURS
 
 
 def test_one_hosts_own_options_are_not_anothers(bench: Bench) -> None:
-    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]  # type: ignore[index]
+    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]
     hosts["gpu2"]["ansible_ssh_extra_args"] = "-J bastion"
     bench.run()
     assert "-J" not in bench.given("gpu1")[0]
@@ -159,7 +159,7 @@ def test_a_host_that_refuses_is_not_called_dead(tmp_path: Path) -> None:
 
 
 def test_a_task_that_hangs_is_named_with_its_limit(bench: Bench) -> None:
-    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]  # type: ignore[index]
+    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]
     for one in hosts.values():
         one.update(ansible_connection="local", ansible_python_interpreter=sys.executable)
     hangs = PLAYBOOK.replace("ansible.builtin.ping:", "ansible.builtin.command: sleep 30\n      timeout: 1")
@@ -172,7 +172,7 @@ def test_a_task_that_hangs_is_named_with_its_limit(bench: Bench) -> None:
 
 
 def test_an_ordinary_failure_gets_no_word_more(bench: Bench) -> None:
-    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]  # type: ignore[index]
+    hosts = bench.inventory["cluster"]["children"]["managers"]["hosts"]
     for one in hosts.values():
         one.update(ansible_connection="local", ansible_python_interpreter=sys.executable)
     (bench.place / "play.yml").write_text(PLAYBOOK.replace("ping:", "command: 'false'"))

@@ -94,9 +94,10 @@ def place(tmp_path: Path) -> Iterator[tuple[Path, Proxy]]:
         "PermitRootLogin": "prohibit-password",
         "ListenAddress": f"127.0.0.1:{port}",
     }
-    settings = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    subprocess.run([str(SSHD), "-t", "-f", "/dev/null", *settings], check=True, timeout=30)
-    with subprocess.Popen([str(SSHD), "-D", "-f", "/dev/null", *settings]) as sshd:
+    settings: list[str] = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    server = [str(SSHD), "-f", "/dev/null", *settings]
+    subprocess.run([*server, "-t"], check=True, timeout=30)
+    with subprocess.Popen([*server, "-D"]) as sshd:
         proxy = Proxy(port)
         known = (tmp_path / "host.pub").read_text().split()
         (tmp_path / "known").write_text(f"[127.0.0.1]:{proxy.port} {known[0]} {known[1]}\n")
@@ -139,9 +140,9 @@ def test_a_host_that_dies_in_the_middle_of_a_task_is_named_within_the_minute(
 ) -> None:
     folder, proxy = place
     if earlier:  # its connection is kept, without our options
-        ping = [ANSIBLE.with_name("ansible"), "cluster", "-i", "hosts.json", "-m", "ansible.builtin.ping"]
+        ping = [str(ANSIBLE.with_name("ansible")), "cluster", "-i", "hosts.json", "-m", "ansible.builtin.ping"]
         subprocess.run(ping, cwd=folder, env=environment(folder), check=True, timeout=60, stdout=subprocess.DEVNULL)
-    command = [ANSIBLE, "-i", "hosts.json", "play.yml"]
+    command = [str(ANSIBLE), "-i", "hosts.json", "play.yml"]
     output, began = "", 0.0
     with subprocess.Popen(
         command,
