@@ -16,6 +16,7 @@ HANGS = (
     "look on the host for what hangs (systemctl status docker; apt or dpkg; a network file system: "
     "ps -eo pid,stat,args | grep ' D'), end it, and run the playbook again"
 )
+_COMPLAINT = re.compile(r"not found|No such file|denied|password is required|[Ee]rror")
 _NOISE = re.compile(r"^(Shared connection to .* closed\.|Connection to .* closed\.|mux_client_.*|Warning: .*|\**)\s*$")
 
 
@@ -61,6 +62,28 @@ def was_cut(result: Mapping[str, Any]) -> bool:
     printed = [line for line in str(result["module_stdout"]).splitlines() if not _NOISE.match(line.strip())]
     errors = str(result.get("module_stderr", ""))
     return not printed and not re.search(r"Traceback|not found|No such file|sudo:|[Pp]assword", errors)
+
+
+def complaint(result: Mapping[str, Any]) -> str:
+    """Return the line that says why a module's process has no result: of a shell, of sudo; not of Python."""
+    text = f"{result.get('module_stdout', '')}\n{result.get('module_stderr', '')}"
+    lines = [" ".join(line.split()) for line in text.splitlines() if not _NOISE.match(line.strip())]
+    lines = [line for line in lines if line]
+    if not lines or "Traceback" in text:
+        return ""
+    # A shim of Python, for one, goes on with advice.
+    return next(filter(_COMPLAINT.search, lines), lines[-1]).rstrip(".")[:300]
+
+
+def explained(node: str, what: str, result: Mapping[str, Any]) -> str:
+    """Return the sentence for a result that is none; empty where there is one, or Python's own error says enough."""
+    if was_cut(result):
+        return cut(node, what, result)
+    words = complaint(result) if result.get("failed") and "module_stdout" in result else ""
+    return words and (
+        f"{node}: {what} could not run (exit status {result.get('rc')}): {words}. Remedy: make "
+        f'"ansible {node} --become -m ping" succeed: python3 there, sudo and its password.'
+    )
 
 
 def sentence(node: str, task: str, result: Mapping[str, Any], unreachable: bool) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import cut, was_cut
+from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import explained
 
 
 class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -21,13 +22,19 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
 
     def _execute_module(self, *given: Any, **named: Any) -> dict[str, Any]:
         reply: dict[str, Any] = super()._execute_module(*given, **named)
-        if was_cut(reply):
+        if reply.get("failed") and "module_stdout" in reply:
             module = named.get("module_name") or (given[0] if given else None) or self._task.action
             task_vars = named.get("task_vars") or {}
             node = str(task_vars.get("inventory_hostname", self._play_context.remote_addr))
-            reply["msg"] = cut(node, f"the module {str(module).rpartition('.')[2]}", reply)
-            reply.pop("exception", None)
+            words = explained(node, f"the module {str(module).rpartition('.')[2]}", reply)
+            if words:
+                reply["msg"] = words
+                reply.pop("exception", None)
         return reply
+
+
+class PlainNodeAction(NodeAction, NormalAction):
+    """For modules that need nothing of the controller but that."""
 
 
 class _Late(BaseException):

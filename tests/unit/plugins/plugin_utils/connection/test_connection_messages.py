@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import (
     cut,
+    explained,
     hung,
     lost,
     reason,
@@ -109,3 +110,39 @@ def test_what_counts_as_cut_off(change: dict[str, Any], expected: bool) -> None:
 def test_which_sentence(result: dict[str, Any], unreachable: bool, begins: str) -> None:
     found = sentence("gpu2", "T", result, unreachable)
     assert found.startswith(begins) and bool(found) is bool(begins)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"module_stdout": "/bin/sh: 1: sudo: not found\r\n", "rc": 127}, "/bin/sh: 1: sudo: not found"),
+        ({"module_stderr": "sudo: a password is required\n", "rc": 1}, "sudo: a password is required"),
+        (
+            {"module_stdout": "pyenv: python3.13: command not found\n\nNote: see also\n"},
+            "pyenv: python3.13: command not found",
+        ),
+        ({"module_stdout": "Your account has expired.\n"}, "Your account has expired"),
+    ],
+)
+def test_a_module_that_could_not_run(change: dict[str, Any], words: str) -> None:
+    result = {**NO_JSON, **change}
+    assert explained("gpu2", "the module x", result) == (
+        f"gpu2: the module x could not run (exit status {result['rc']}): {words}. Remedy: make "
+        '"ansible gpu2 --become -m ping" succeed: python3 there, sudo and its password.'
+    )
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"failed": True, "msg": "no"},
+        {**NO_JSON, "module_stderr": "Traceback (most recent call last):\nKeyError: 'x'\n"},
+        {"changed": True, "module_stdout": "x"},
+    ],
+)
+def test_what_says_enough_itself(result: dict[str, Any]) -> None:
+    assert explained("gpu2", "the module x", result) == ""
+
+
+def test_a_module_that_was_cut_off_is_explained_as_that() -> None:
+    assert explained("gpu2", "the module x", NO_JSON) == cut("gpu2", "the module x", NO_JSON)
