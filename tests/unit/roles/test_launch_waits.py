@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Names of the overlay are waited for before a job only where all containers of the job are known to run."""
+"""How long is waited for names before a job, and after it for the logs of a node that it has lost."""
 
 from __future__ import annotations
 
@@ -46,3 +46,23 @@ RUN = dict.fromkeys(NODES, "running")
 )
 def test_how_long_names_are_waited_for(states: dict[str, str], changed: dict[str, Any], seconds: int) -> None:
     assert names_timeout(states, **changed) == seconds
+
+
+@pytest.mark.parametrize(
+    ("ended", "seconds"),
+    [
+        ({"job": {"reason": "gpu2 has gone: nothing was heard of it for 11 s."}}, 25),
+        ({"job": {"reason": "gpu3 has gone: nothing was heard of it for 11 s."}}, 600),
+        # The node whose rank has failed is up, and its logs are those that count.
+        ({"job": {"reason": "rank 1 on gpu2 ended with exit code 1.", "failed_node": "gpu2"}}, 600),
+        ({"job": {"reason": None}}, 600),
+        ({"unreachable": True, "msg": "lost sight of it"}, 600),
+        (None, 600),
+    ],
+)
+def test_how_long_logs_are_waited_for(ended: dict[str, Any] | None, seconds: int) -> None:
+    (task,) = (task for task in load("deepspeed_launch/tasks/gather.yml") if "swarmspeed.cluster.job_logs" in task)
+    hosts: dict[str, Any] = {"gpu1": {} if ended is None else {"_deepspeed_launch_ended": ended}}
+    given = variables(hostvars=hosts)
+    given.update({**task["vars"], "_deepspeed_launch_rank0": "gpu1"})
+    assert int(templar(given).template(task["swarmspeed.cluster.job_logs"]["patience"])) == seconds
