@@ -33,7 +33,7 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
         return reply
 
 
-class PlainNodeAction(NodeAction, NormalAction):
+class PlainNodeAction(NodeAction, NormalAction):  # type: ignore[misc]  # ansible-core has no types
     """For modules that need nothing of the controller but that."""
 
 
