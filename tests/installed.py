@@ -37,18 +37,22 @@ class Installed:
         where = ("--offline", "--collections-path", str(self.collections))
         self.run("ansible-galaxy", "collection", "install", *where, str(tarball)).done(nodes=())
 
-    def run(self, *command: str) -> Run:
-        """Run a command of Ansible's with the installed collection alone."""
+    def environment(self) -> dict[str, str]:
+        """Return an environment in which there is the installed collection alone."""
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LAB_NAME", "LANG") if name in os.environ}
         environment.update(
             ANSIBLE_CONFIG=str(self.empty / "ansible.cfg"),
             ANSIBLE_COLLECTIONS_PATH=str(self.collections),
             ANSIBLE_NOCOLOR="1",
         )
+        return environment
+
+    def run(self, *command: str) -> Run:
+        """Run a command of Ansible's with the installed collection alone."""
         answer = subprocess.run(
             [str(_BIN / command[0]), *command[1:]],
             cwd=self.empty,
-            env=environment,
+            env=self.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -61,6 +65,20 @@ class Installed:
     def play(self, name: str, *arguments: str) -> Run:
         """Run a playbook of the collection by its full name on the lab."""
         return self.run("ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(INVENTORY), *arguments)
+
+    def start(self, name: str, *arguments: str) -> subprocess.Popen[str]:
+        """Start a playbook of the collection by its full name on the lab, for tests that watch it."""
+        words = ["ansible-playbook", f"swarmspeed.cluster.{name}", "-i", str(INVENTORY), *arguments]
+        return subprocess.Popen(
+            [str(_BIN / words[0]), *words[1:]],
+            cwd=self.empty,
+            env={**self.environment(), "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
 
 
 if __name__ == "__main__":

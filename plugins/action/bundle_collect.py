@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, system_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import packages_text
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import PART, unpack, whole, write_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.bundle import reported
 
 MODULE = "swarmspeed.cluster.bundle_collect"
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """List, compare, download, fetch."""
 
     TRANSFERS_FILES = True

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError, accept
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import digest as digest_of_image
@@ -22,11 +21,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files im
     write_record,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 FOLDER = "image"
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """The archive is called by the image's id, and what it is by a record beside it, written after it."""
 
     TRANSFERS_FILES = True

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, system_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import (
     Deb,
@@ -28,6 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     text,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import listed_text, pack
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name
 
 MODULE = "swarmspeed.cluster.bundle_send"
@@ -35,7 +35,7 @@ INSTALLED = by_name(text(300), text(300))
 """Versions by package and architecture; they are compared with those of the bundle, and go nowhere."""
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """Only what the node lacks is packed, and only that is in its list: apt never asks for a file that is not there."""
 
     TRANSFERS_FILES = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import RETRIES, FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.progress import BuildLog, summary
 
 MODULE = "swarmspeed.cluster.image_build"
@@ -61,9 +61,9 @@ class ActionModule(FollowingAction):
             reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
             return reply
 
-        def lost(problem: str) -> str:
+        def lost(tries: int, problem: str) -> str:
             return (
-                f"The build was lost sight of after {RETRIES} more tries ({problem}). "
+                f"The build was lost sight of after {tries} more tries ({problem}). "
                 "It goes on there: run again, and it is followed."
             )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import JobError, check_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs import (
     IDENTITY,
@@ -18,6 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs impor
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import Copy
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction, at_most
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.logs import reply as checked
 
 MODULE = "swarmspeed.cluster.job_logs"
@@ -26,7 +26,7 @@ MOST_BYTES = 16 << 30
 """Of one node's logs: a node that always has more would fill the controller's disk."""
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """The node only reads; what is written is written here, as the user who runs Ansible."""
 
     TRANSFERS_FILES = False
@@ -41,6 +41,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             check_node(node)
         except (JobError, LogsError) as error:
             raise AnsibleError(f"job_logs: {error}") from error
+        patience = self._patience(args.pop("patience", 0))
         if not dest:
             raise AnsibleError("job_logs: dest is missing. Give a folder on the controller.")
         copy = Copy(dest, name, node)
@@ -48,7 +49,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         if self._task.check_mode:
             return result
         try:
-            reply = self._gather({**args, "node": node}, task_vars, copy, result)
+            with at_most(patience, f"{node}: its logs did not arrive within {patience} s"):
+                reply = self._gather({**args, "node": node}, task_vars, copy, result)
         except (LogsError, ReportedError) as error:
             raise AnsibleError(f"job_logs: {error}") from None
         except OSError as error:
@@ -59,6 +61,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             return {**reply, "changed": result["changed"]}
         result["changed"] = bool(result["gathered"])
         return result
+
+    @staticmethod
+    def _patience(value: Any) -> int:
+        text = str(value)
+        if not text.isdecimal():
+            raise AnsibleError(f"job_logs: patience: {value!r} is not a whole number of seconds, 0 or more.")
+        return int(text)
 
     def _gather(
         self, args: dict[str, Any], task_vars: dict[str, Any] | None, copy: Copy, result: dict[str, Any]

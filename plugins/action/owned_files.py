@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import (
     OwnedFile,
     OwnedFileError,
     file_diff,
     file_is_right,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 FILE_SPEC: dict[str, Any] = {
     "path": {"type": "path", "required": True},
@@ -29,7 +29,7 @@ FILE_SPEC: dict[str, Any] = {
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class ActionModule(NodeAction):
     """Each differing file is handed to the well-kept module for it: copy, file or blockinfile."""
 
     # True would make a temporary directory on the node before anything is compared.

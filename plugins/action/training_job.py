@@ -14,7 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACT
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import RETRIES, FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import reply as checked
 
@@ -122,7 +122,7 @@ class ActionModule(FollowingAction):
             lambda: self._module(args, task_vars),
             "job",
             f"Job {name}",
-            lambda problem: f"Job {name}: lost sight of it after {RETRIES} more tries ({problem}). {stays}",
+            lambda tries, problem: f"Job {name}: lost sight of it after {tries} more tries ({problem}). {stays}",
         )
 
     def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:

@@ -39,6 +39,12 @@ options:
     description: Of a file longer than this many MiB only the end is copied, below a line that says so. 1 to 64.
     type: int
     default: 8
+  patience:
+    description:
+      - Seconds after which the node counts as unreachable where its logs have not arrived; what has arrived stays. 0
+        waits as long as the connection lasts. Known to the action plugin only.
+    type: int
+    default: 0
   have:
     description: Size and time of each file that the controller has. Given by the action plugin.
     type: dict
@@ -131,6 +137,7 @@ def main() -> None:
             "dest": {"type": "str", "required": True},
             "node": {"type": "str"},
             "max_mib": {"type": "int", "default": 8},
+            "patience": {"type": "int", "default": 0},
             "have": {"type": "dict", "default": {}},
             "have_run": {"type": "dict", "default": {}},
             "skip": {"type": "list", "elements": "str", "default": []},

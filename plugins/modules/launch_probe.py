@@ -51,6 +51,13 @@ options:
         description: Its name in the training network, which must lead to its address. Not looked up when empty.
         type: str
         default: ''
+  names_timeout:
+    description:
+      - Seconds to wait, with a message, for names that lead nowhere yet. The DNS of an overlay network needs up to a
+        minute after a change of containers. 0 where a container is known to be missing. Known to the action plugin
+        only.
+    type: int
+    default: 0
   subnet:
     description: The training network. With it only addresses of that network count.
     type: str
@@ -304,6 +311,7 @@ def main() -> None:
                 "required": True,
                 "options": {"name": {"type": "str", "required": True}, "host": text},
             },
+            "names_timeout": {"type": "int", "default": 0},
             "subnet": text,
             "transport": {"type": "str", "choices": ["direct", "pdsh"], "default": "direct"},
             "ssh_config": text,

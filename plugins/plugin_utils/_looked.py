@@ -18,6 +18,7 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action.normal import ActionModule as NormalAction
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file import Found
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 
 class NodeNeededError(Exception):
@@ -111,7 +112,7 @@ def _plain_file(fact: Any) -> dict[str, Any] | None:
     return fact if hashlib.sha256(fact["content"].encode()).hexdigest() == fact["sha256"] else None
 
 
-class LookedAction(NormalAction):  # type: ignore[misc]  # ansible-core has no types
+class LookedAction(NodeAction, NormalAction):  # type: ignore[misc]  # ansible-core has no types
     """Runs the module as without an action, unless the task says looked: true and the look has found all as wanted."""
 
     MODULE: ModuleType

@@ -12,12 +12,19 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import visible
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction, at_most
 
 RETRIES = 5
 """How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
+
+GIVE_UP = 35.0
+"""Seconds after which no further try begins. A host that has died takes 20 s to notice, and its next connection
+``timeout`` seconds (Ansible's is 10) to fail: so a playbook ends within a minute.
+"""
+ASK_LIMIT = 120.0
+"""Seconds for one look, which takes one or two: for a host that answers pings and hangs."""
 
 display = Display()
 
@@ -35,7 +42,7 @@ def say(words: str) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class FollowingAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+class FollowingAction(NodeAction):
     """What it follows is detached, so a lost connection may come back."""
 
     def _sleep(self, seconds: float) -> None:
@@ -45,19 +52,23 @@ class FollowingAction(ActionBase):  # type: ignore[misc]  # ansible-core has no 
         return time.monotonic()
 
     def _patiently(
-        self, ask: Callable[[], dict[str, Any]], key: str, title: str, lost: Callable[[str], str]
+        self, ask: Callable[[], dict[str, Any]], key: str, title: str, lost: Callable[[int, str], str]
     ) -> dict[str, Any]:
         """Return a reply that has ``key``, asked again when the connection or the host does not answer.
 
-        Raises ``AnsibleConnectionFailure`` with what ``lost`` makes of the last problem.
+        Raises ``AnsibleConnectionFailure`` with what ``lost`` makes of the number of tries and the last problem.
         """
-        problem = ""
+        problem, began, tries = "", self._clock(), 0
         for attempt in range(RETRIES + 1):
             if attempt:
+                if self._clock() - began + 2.0 * attempt > GIVE_UP:
+                    break
                 say(f"{title}: no answer ({problem}); looking again in {2 * attempt} s.")
                 self._sleep(2.0 * attempt)
+                tries = attempt
             try:
-                reply = ask()
+                with at_most(ASK_LIMIT, f"no answer within {ASK_LIMIT:g} s"):
+                    reply = ask()
             except AnsibleConnectionFailure as error:
                 problem = str(error)
                 with contextlib.suppress(Exception):  # a dead ssh master would answer for the next try, too
@@ -66,4 +77,4 @@ class FollowingAction(ActionBase):  # type: ignore[misc]  # ansible-core has no 
             if key in reply and not reply.get("failed"):
                 return reply
             problem = str(reply.get("msg", "the module gave no answer"))
-        raise AnsibleConnectionFailure(lost(problem))
+        raise AnsibleConnectionFailure(lost(tries, problem))

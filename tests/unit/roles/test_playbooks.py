@@ -173,12 +173,14 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
 
 
 def test_the_cluster_is_looked_for_on_no_host_and_with_any_tag() -> None:
-    (play,) = load(PLAYBOOKS / f"{FIRST}.yml")
+    play, watched = load(PLAYBOOKS / f"{FIRST}.yml")
     assert play["hosts"] == "localhost" and play["gather_facts"] is False
     (check,) = play["tasks"]
     assert check["tags"] == ["always"]
     assert "-i" in check["ansible.builtin.assert"]["fail_msg"]
     assert "swarmspeed.cluster." in check["name"]  # what loads the filters before the fork
+    assert watched["gather_facts"] is False
+    assert all(task["tags"] == ["always"] for task in watched["tasks"])
 
 
 @pytest.mark.parametrize("name", JOURNEYS)

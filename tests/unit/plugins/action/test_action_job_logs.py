@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.job_logs import ActionModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_logs_io
@@ -122,3 +123,17 @@ def test_a_controller_that_can_not_write_says_where(args: dict[str, Any]) -> Non
         AnsibleError, match=r"here/digits/gpu1 on the controller can not be written: .*Give another dest"
     ):
         run(Gatherer(**args))
+
+
+@pytest.mark.parametrize("value", ["soon", -1, 1.5])
+def test_a_patience_that_is_no_number_of_seconds(args: dict[str, Any], value: Any) -> None:
+    with pytest.raises(AnsibleError, match=r"patience: .* is not a whole number of seconds, 0 or more"):
+        run(Gatherer(**args, patience=value))
+
+
+def test_a_node_that_hangs_counts_as_unreachable(args: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Gatherer, "_execute_module", lambda *_args, **_named: time.sleep(30))
+    began = time.monotonic()
+    with pytest.raises(AnsibleConnectionFailure, match="gpu1: its logs did not arrive within 1 s"):
+        run(Gatherer(**args, patience=1))
+    assert time.monotonic() - began < 10

@@ -88,7 +88,7 @@ class Case:
             assert "ansible_facts" in task_vars
             return dict(NODE)
 
-        action._execute_module = execute
+        action._execute_module = execute  # type: ignore[method-assign]
         files = {str(self.path): self.look() if fact is None else fact}
         answer: dict[str, Any] = action.run(
             task_vars={"ansible_facts": {"swarmspeed": {"files": files}}, **self.task_vars}

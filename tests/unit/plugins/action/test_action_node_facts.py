@@ -38,7 +38,7 @@ def run(
         calls.append(asked)
         return answer
 
-    action._execute_module = execute
+    action._execute_module = execute  # type: ignore[method-assign]
     return action.run(task_vars={"a": 1}), calls
 
 

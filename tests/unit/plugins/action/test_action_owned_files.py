@@ -97,7 +97,7 @@ def run(
         assert "ansible_facts" in task_vars
         return node.take(module, args, task.no_log)
 
-    action._execute_module = execute
+    action._execute_module = execute  # type: ignore[method-assign]
     action._shared_loader_obj = SimpleNamespace(action_loader=node)
     if task_vars is None:
         task_vars = {"ansible_facts": {"swarmspeed": {"files": KNOWN}}}

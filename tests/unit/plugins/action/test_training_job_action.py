@@ -239,3 +239,50 @@ def test_ctrl_c_waits_until_a_line_is_printed(monkeypatch: pytest.MonkeyPatch) -
         signal.signal(signal.SIGINT, before)
     assert printed == ["whole"]
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+class Dead(Follower):
+    """A host that is dead: each answer that is no reply takes as long as ssh takes to give up."""
+
+    def __init__(self, script: list[Any], seconds: list[float]) -> None:
+        super().__init__(script)
+        self.seconds, self.spent = list(seconds), 0.0
+
+    def _clock(self) -> float:
+        return super()._clock() + self.spent
+
+    def _execute_module(self, module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+        self.spent += self.seconds.pop(0)
+        return super()._execute_module(module_name, module_args, task_vars)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "tries"),
+    [
+        # Noticed; then new connections end after Ansible's 10 s, or 20, or at once with no route.
+        ([30, 10, 10, 10, 10, 10], 1),
+        ([20, 20, 20, 20, 20, 20], 1),
+        ([20, 3, 3, 3, 3, 3], 2),
+    ],
+)
+def test_a_host_that_died_is_given_up_within_the_minute(shown: list[str], seconds: list[float], tries: int) -> None:
+    action = Dead([reply("running", changed=True), *[AnsibleConnectionFailure("timed out")] * 6], [0.1, *seconds])
+    with pytest.raises(AnsibleConnectionFailure, match=f"lost sight of it after {tries} more tries"):
+        action.run(task_vars=VARS)
+    assert action._clock() < 50
+    assert len(shown) == 1 + tries
+
+
+def test_a_look_that_hangs_is_one_that_gave_no_answer(shown: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "ASK_LIMIT", 0.2)
+
+    class Hanging(Follower):
+        def _execute_module(self, module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+            if len(self.asked) == 1:
+                self.asked.append(module_args)
+                threading.Event().wait(30)
+            return super()._execute_module(module_name, module_args, task_vars)
+
+    action = Hanging([reply("running", changed=True), reply("succeeded")])
+    assert action.run(task_vars=VARS)["job"]["state"] == "succeeded"
+    assert "Job digits: no answer (no answer within 0.2 s); looking again in 2 s." in shown

@@ -1,0 +1,42 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Controller side of overlay_reach: waits, with a message, while the overlay network converges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import listing
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
+
+MODULE = "swarmspeed.cluster.overlay_reach"
+PAUSE = 2.0
+
+
+class ActionModule(FollowingAction):
+    """Where all is reached, as mostly, this is one round trip."""
+
+    TRANSFERS_FILES = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        args = dict(self._task.args)
+        patience, began, told = float(args.get("patience") or 0), self._clock(), False
+        while True:
+            reply = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+            reached = reply.get("reached")
+            if reply.get("failed") or not isinstance(reached, Mapping):
+                return {**result, **reply}
+            missing = [name for name, how in reached.items() if how.get("stage") != "done"]
+            if not missing or self._clock() - began >= patience:
+                return {**result, **reply}
+            if not told:
+                told = True
+                node = str((task_vars or {}).get("inventory_hostname", ""))
+                say(
+                    f"{node}: its container does not reach {listing(missing)} over the overlay network yet; "
+                    f"waiting up to {patience:g} s, as the network may still converge."
+                )
+            self._sleep(PAUSE)

@@ -1,0 +1,153 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Whether a container reaches the others over their overlay network."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: overlay_reach
+short_description: Try whether a container reaches the others over the overlay network
+version_added: 0.1.0
+description:
+  - From inside the container, looks each of O(hosts) up by name and connects to O(port) there, all at once, within
+    seconds. A connection that is refused counts as reached, as the network carried it.
+  - An overlay network converges after a change of containers, which takes up to a minute; for as long as
+    O(patience) says, what is not reached is tried again, with a message.
+  - Judges nothing and fails only where it cannot try. The filter P(swarmspeed.cluster.overlay_faults#filter) says which
+    nodes are at fault.
+options:
+  container:
+    description: The container to try from.
+    type: str
+    required: true
+  hosts:
+    description: Where to, by a name for the answer. Names of the containers in the overlay network's DNS.
+    type: dict
+    required: true
+  port:
+    description: The TCP port to connect to, such as that of the containers' sshd.
+    type: int
+    required: true
+  seconds:
+    description: Seconds that one try may take, 1 to 30.
+    type: int
+    default: 3
+  patience:
+    description: Seconds to wait for what is not reached at first. Known to the action plugin only.
+    type: int
+    default: 0
+  python:
+    description: Python in the container, 3.8 or later.
+    type: str
+    default: python3
+attributes:
+  check_mode:
+    support: full
+    description: Does the same in check mode, as it changes nothing.
+  diff_mode:
+    support: none
+    description: There is nothing to compare.
+  idempotent:
+    support: full
+    description: Never reports a change.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+seealso:
+  - plugin: swarmspeed.cluster.overlay_faults
+    plugin_type: filter
+"""
+
+EXAMPLES = r"""
+- name: Try the overlay network from each container
+  swarmspeed.cluster.overlay_reach:
+    container: "swarmspeed-{{ inventory_hostname }}"
+    hosts: {node2: swarmspeed-node2}
+    port: 2222
+    patience: 90
+  register: reached
+"""
+
+RETURN = r"""
+reached:
+  description:
+    - By the names of O(hosts), C(stage) and C(error). The stage is V(done) where the host was reached, V(name) where
+      its name leads nowhere, V(connect) where nothing answers at its address.
+  returned: success
+  type: dict
+"""
+
+import json
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils import _handed_source
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe_io import SystemProbeIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
+
+SLACK = 15.0
+"""Seconds that the engine may take to start a process in the container."""
+
+
+class ReachError(Exception):
+    """It cannot be tried. The text says why and what to do."""
+
+
+def read_answer(text: str) -> dict[str, Any] | None:
+    """Return the answer in what was printed; None where there is none."""
+    for line in reversed(text.splitlines()):
+        if line.startswith(reach.MARK):
+            try:
+                found = json.loads(line[len(reach.MARK) :])
+            except ValueError:
+                return None
+            return found if isinstance(found, dict) else None
+    return None
+
+
+def answer(params: dict[str, Any], system: Any) -> dict[str, Any]:
+    """Try, and return how far each got."""
+    if not 1 <= params["seconds"] <= 30:
+        raise ReachError(f"seconds: {params['seconds']} is not within 1 and 30.")
+    asked = {
+        "hosts": {str(name): str(host) for name, host in params["hosts"].items()},
+        "port": params["port"],
+        "seconds": params["seconds"],
+    }
+    command = _handed_source.command_for(params["container"], [], params["python"])
+    done = system.run(command, _handed_source.request_for((reach,), asked))
+    found = read_answer(done.stdout)
+    if done.rc or found is None:
+        words = (done.text.splitlines() or [f"exit status {done.rc}"])[-1][:300]
+        raise ReachError(
+            f"the container {params['container']} cannot try its network: {words}. Remedy: "
+            f"docker logs {params['container']}; then ansible-playbook site.yml --tags training_container."
+        )
+    untold = {"stage": "name", "error": "no answer"}
+    return {"changed": False, "reached": {name: found.get(name, untold) for name in asked["hosts"]}}
+
+
+def main() -> None:
+    """Try and return."""
+    module = AnsibleModule(
+        argument_spec={
+            "container": {"type": "str", "required": True},
+            "hosts": {"type": "dict", "required": True},
+            "port": {"type": "int", "required": True},
+            "seconds": {"type": "int", "default": 3},
+            "patience": {"type": "int", "default": 0},
+            "python": {"type": "str", "default": "python3"},
+        },
+        supports_check_mode=True,
+    )
+    try:
+        result = answer(module.params, SystemProbeIO(SocketEngine(), module.params["seconds"] + SLACK))
+    except ReachError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

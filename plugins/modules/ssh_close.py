@@ -1,0 +1,49 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of the action plugin ssh_close."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: ssh_close
+short_description: Close connections that ssh keeps from before
+version_added: 0.1.0
+description:
+  - Ansible has ssh keep a connection for the commands that follow (C(ControlPersist)). One that was opened without
+    C(ServerAliveInterval), by an earlier command, never notices that its host has died, and options given later do not
+    change it. This tells its master process to accept no more; the next task opens a new connection. What others still
+    do over the old one goes on.
+  - Nothing is done where C(ServerAliveInterval) is part of C(ssh_args) or C(ansible_ssh_common_args), as then all
+    connections have it, nor for connections other than ssh.
+  - Implemented as an action plugin; nothing is sent to the host.
+attributes:
+  check_mode:
+    support: full
+    description: Does the same in check mode, as nothing on the host changes.
+  diff_mode:
+    support: none
+    description: There is nothing to compare.
+  idempotent:
+    support: full
+    description: Never reports a change.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Notice a host that dies from here on
+  ansible.builtin.set_fact:
+    ansible_ssh_extra_args: "{{ ansible_ssh_extra_args | default('') | swarmspeed.cluster.ssh_keepalive }}"
+
+- name: Close connections from before
+  swarmspeed.cluster.ssh_close:
+"""
+
+RETURN = r"""
+closed:
+  description: Whether a connection that was kept would be closed.
+  returned: always
+  type: bool
+"""

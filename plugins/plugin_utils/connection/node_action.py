@@ -1,0 +1,66 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What all actions share that run a module on a node: an error in words where the module was cut off, and a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import explained
+
+
+class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """Where a connection breaks between a module's start and its result, Ansible says that JSON could not be parsed."""
+
+    def _execute_module(self, *given: Any, **named: Any) -> dict[str, Any]:
+        reply: dict[str, Any] = super()._execute_module(*given, **named)
+        if reply.get("failed") and "module_stdout" in reply:
+            module = named.get("module_name") or (given[0] if given else None) or self._task.action
+            task_vars = named.get("task_vars") or {}
+            node = str(task_vars.get("inventory_hostname", self._play_context.remote_addr))
+            words = explained(node, f"the module {str(module).rpartition('.')[2]}", reply)
+            if words:
+                reply["msg"] = words
+                reply.pop("exception", None)
+        return reply
+
+
+class PlainNodeAction(NodeAction, NormalAction):  # type: ignore[misc]  # ansible-core has no types
+    """For modules that need nothing of the controller but that."""
+
+
+class _Late(BaseException):
+    """Not an Exception: the ssh connection tries again after those."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: float, late: str) -> Iterator[None]:
+    """Raise ``AnsibleConnectionFailure`` with these words where something takes longer; 0 sets no limit.
+
+    The task keyword timeout does this, too, but what it raises passes by failed_when and ignore_unreachable. A limit
+    of the task holds again afterwards.
+    """
+
+    def expired(dummy_number: int, dummy_frame: FrameType | None) -> None:
+        raise _Late
+
+    if not seconds:
+        yield
+        return
+    handler = signal.signal(signal.SIGALRM, expired)
+    left, dummy = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _Late:
+        raise AnsibleConnectionFailure(late) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, handler)
