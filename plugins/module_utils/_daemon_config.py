@@ -101,7 +101,12 @@ def same(one: object, other: object) -> bool:
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
-    return type(one) is type(other) and one == other
+    return _scalar(one) is _scalar(other) and one == other
+
+
+def _scalar(value: object) -> type | None:
+    # Not its type: Ansible gives numbers and texts of variables types of its own, which derive from these.
+    return next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
 
 
 def changed_keys(before: dict[str, Any], after: dict[str, Any], path: str = "") -> list[str]:

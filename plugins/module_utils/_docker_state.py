@@ -18,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config 
     DaemonConfigError,
     decode,
     parse,
+    same,
     too_deep,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import mask, printable
@@ -47,7 +48,7 @@ def sealed(value: Any, key: str = "", path: tuple[str, ...] = ()) -> Any:
     if isinstance(value, list):
         return [sealed(inner, key, path) for inner in value]
     shown = mask(value, path)
-    if type(shown) is type(value) and shown == (printable(value) if isinstance(value, str) else value):
+    if same(shown, printable(value) if isinstance(value, str) else value):
         return shown
     return f"{shown}{_SEAL}{keyed_digest(json.dumps(value).encode(), key)[:16]})"
 

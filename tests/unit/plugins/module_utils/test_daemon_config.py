@@ -187,3 +187,16 @@ def test_what_json_cannot_hold() -> None:
 @pytest.mark.parametrize(("depth", "refused"), [(1, False), (MAX_DEPTH, False), (MAX_DEPTH + 1, False), (40, True)])
 def test_depth(depth: int, refused: bool) -> None:
     assert too_deep(nested(depth)) is refused
+
+
+def test_numbers_and_texts_of_variables_are_those_of_the_file() -> None:
+    """Since ansible-core 2.19 those of an inventory have types of their own."""
+
+    class Number(int):
+        pass
+
+    class Text(str):
+        pass
+
+    assert same({"mtu": 4, "data-root": "/d"}, {"mtu": Number(4), "data-root": Text("/d")})
+    assert not same(Number(1), True) and not same(Number(1), 1.0) and not same(Text("1"), 1)
