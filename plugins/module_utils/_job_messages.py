@@ -55,7 +55,7 @@ def _encodes(text: str) -> bool:
 
 def _whole(least: int, most: int) -> Check:
     def check(value: Any, name: str) -> None:
-        if type(value) is not int or not least <= value <= most:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise MessageError(f"{name} is not a whole number from {least} to {most}")
 
     return check
@@ -63,20 +63,25 @@ def _whole(least: int, most: int) -> Check:
 
 def _finite(least: float, most: float) -> Check:
     def check(value: Any, name: str) -> None:
-        if type(value) not in {int, float} or not math.isfinite(value) or not least <= value <= most:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not math.isfinite(value)
+            or not least <= value <= most
+        ):
             raise MessageError(f"{name} is not a number from {least:g} to {most:g}")
 
     return check
 
 
 def _truth(value: Any, name: str) -> None:
-    if type(value) is not bool:
+    if not isinstance(value, bool):
         raise MessageError(f"{name} is not true or false")
 
 
 def _text(most: int, *, line: bool = False) -> Check:
     def check(value: Any, name: str) -> None:
-        if type(value) is not str:
+        if not isinstance(value, str):
             raise MessageError(f"{name} is not a text")
         if len(value) > most:
             raise MessageError(f"{name} has {len(value)} characters, where {most} are the most")
@@ -88,7 +93,7 @@ def _text(most: int, *, line: bool = False) -> Check:
 
 def _list(item: Check) -> Check:
     def check(value: Any, name: str) -> None:
-        if type(value) is not list:
+        if not isinstance(value, list):
             raise MessageError(f"{name} is not a list")
         for number, one in enumerate(value):
             item(one, f"{name}[{number}]")
@@ -105,13 +110,13 @@ def _or_none(inner: Check) -> Check:
 
 
 def _mapping(value: Any, name: str) -> None:
-    if type(value) is not dict:
+    if not isinstance(value, dict):
         raise MessageError(f"{name} is not a mapping")
 
 
 def _one_of(*values: str) -> Check:
     def check(value: Any, name: str) -> None:
-        if type(value) is not str or value not in values:
+        if not isinstance(value, str) or value not in values:
             raise MessageError(f"{name} is none of {', '.join(values)}")
 
     return check
@@ -119,7 +124,7 @@ def _one_of(*values: str) -> Check:
 
 def _pair(first: Check, second: Check) -> Check:
     def check(value: Any, name: str) -> None:
-        if type(value) is not list or len(value) != 2:
+        if not isinstance(value, list) or len(value) != 2:
             raise MessageError(f"{name} is not a pair")
         first(value[0], name)
         second(value[1], name)
@@ -140,7 +145,7 @@ def _codes_by_rank(value: Any, name: str) -> None:
 
 
 def _path(value: Any, name: str) -> None:
-    if type(value) is not str or not usable_path(value):
+    if not isinstance(value, str) or not usable_path(value):
         raise MessageError(f"{name} is not a plain relative path")
 
 
@@ -224,7 +229,7 @@ def decode(payload: bytes) -> dict[str, Any]:
         raise MessageError("it is nested too deep") from None
     except ValueError:
         raise MessageError("it is not JSON") from None
-    if type(message) is not dict or type(message.get("t")) is not str:
+    if not isinstance(message, dict) or not isinstance(message.get("t"), str):
         raise MessageError("it does not say what it is")
     return message
 

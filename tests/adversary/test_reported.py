@@ -65,14 +65,16 @@ def deb(file: str, data: bytes) -> dict[str, Any]:
     return {**known, "file": file, "stanza": stanza}
 
 
-def collected(tmp_path: Path, *debs: dict[str, Any], name: str, data: bytes, system: Any = SYSTEM) -> Any:
+def collected(tmp_path: Path, *debs: dict[str, Any], name: str, data: bytes, system: Any = None) -> Any:
     node = tmp_path / "node"
     node.mkdir()
     (node / "data").write_bytes(data)
     with tarfile.open(node / "packages.tar", "w") as tar:
         tar.add(node / "data", arcname=name)
     answers: list[Any] = [{"debs": list(debs)}, {"archive": str(node / "packages.tar")}, {}]
-    made = action(bundle_collect, answers, node, bundle=str(tmp_path / "home/bundle"), system=system, groups=[])
+    made = action(
+        bundle_collect, answers, node, bundle=str(tmp_path / "home/bundle"), system=system or SYSTEM, groups=[]
+    )
     return lambda: made.run(task_vars={"inventory_hostname": "maker"})
 
 
