@@ -129,7 +129,7 @@ def refusal(
         remedies.append(f"make fresh-lab{'' if lab == 'swarmspeed' else f' LAB_NAME={lab}'}")
     disk = min((seen["disk_gib"] for seen in looks.values() if "disk_gib" in seen), default=None)
     if disk is not None and disk < needs.disk_gib:
-        found.append(f"it needs {needs.disk_gib} GiB of free disk, and there are {disk:.0f}")
+        found.append(f"it needs {needs.disk_gib} GiB of free disk, and there are {disk:.1f}")
         remedies.append("make room where Docker keeps its data")
     if memory_gib < needs.memory_gib:
         found.append(f"it needs {needs.memory_gib} GiB of free memory, and there are {memory_gib:.1f}")
