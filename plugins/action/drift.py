@@ -55,6 +55,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                     if selected(entry["role"], asked, tags)
                 ],
                 known,
+                str(variables.get("_preflight_digest_key") or ""),
             )
         except OwnedFileError as error:
             raise AnsibleActionFail(str(error)) from error

@@ -51,15 +51,15 @@ def selected(role: str, roles: Iterable[str], run_tags: Sequence[str]) -> bool:
     return role in roles or any(SUB_TAGS.get(tag) == role for tag in run_tags)
 
 
-def drift(states: Iterable[RoleState], known: Mapping[str, Any]) -> list[RoleDrift]:
-    """Return what differs, by role in the order given. ``known``: files as node_facts found them."""
+def drift(states: Iterable[RoleState], known: Mapping[str, Any], key: str = "") -> list[RoleDrift]:
+    """Return what differs, by role in the order given. ``known``: files as node_facts found them, secrets by ``key``."""
     collected: dict[str, list[str]] = {}
     for state in states:
         what = [
             f"{item.path} is {_shown(item.before)}, wanted is {_shown(item.after)}"
             for item in differences(state.found, state.wanted)
         ]
-        what += [words for item in state.files for words in _file_words(item, known.get(item.path))]
+        what += [words for item in state.files for words in _file_words(item, known.get(item.path), key)]
         if what:
             collected.setdefault(state.role, []).extend(what)
     return [RoleDrift(role, tuple(what)) for role, what in collected.items()]
@@ -72,10 +72,10 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
-def _file_words(item: OwnedFile, found: Mapping[str, Any] | None) -> list[str]:
+def _file_words(item: OwnedFile, found: Mapping[str, Any] | None, key: str) -> list[str]:
     """Return how one file differs. Raises ``OwnedFileError`` where node_facts was not asked about it."""
     try:
-        right = file_is_right(item, dict(found) if found is not None else None)
+        right = file_is_right(item, dict(found) if found is not None else None, key)
     except OwnedFileError as error:
         # A file of somebody else's, in the place of ours: the role refuses to write it.
         return [str(error).rstrip(".")]
@@ -90,7 +90,7 @@ def _file_words(item: OwnedFile, found: Mapping[str, Any] | None) -> list[str]:
         return [f"{part} is there and should not be"]
     if not found.get("exists"):
         return [f"{part} is missing"]
-    if found.get("sha256") != item.sha256:
+    if not item.same_text(dict(found), key):
         kind = "is no folder" if item.text is None else "has other content"
         return [f"{part} {kind}"]
     return [

@@ -53,7 +53,11 @@ def test_of_the_lab_without_a_name_none_is_told() -> None:
 
 def test_what_the_machine_lacks_is_told_together() -> None:
     text = said(Needs(3, disk_gib=60, memory_gib=9, root=True), {}, {}, {}, root=False)
-    for part in ("60 GiB of free disk, and there are 50.0;", "9 GiB of free memory, and there are 8.0;", "needs root on"):
+    for part in (
+        "60 GiB of free disk, and there are 50.0;",
+        "9 GiB of free memory, and there are 8.0;",
+        "needs root on",
+    ):
         assert part in text
     assert "fresh-lab" not in text and text.endswith("run it as root.")
 

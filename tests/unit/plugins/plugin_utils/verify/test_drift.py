@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile, OwnedFileError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import (
     RoleDrift,
     RoleState,
@@ -130,3 +131,13 @@ def test_no_content_is_shown_and_equal_files_do_not_differ(wanted: str, there: s
     words = of_file(item, found(other, mode=mode))
     assert (words == ()) is (item.content == other.content and mode == item.mode)
     assert set(words) <= {"/etc/env has other content", "/etc/env has mode 0600, wanted is 0644"}
+
+
+def test_a_secret_file_is_compared_by_the_key_of_the_run() -> None:
+    item = OwnedFile("/etc/env", "HF_TOKEN=abc\n", mode="0600", secret=True)
+    fact = {"exists": True, "mode": "0600", "owner": 0, "group": 0, "keyed": True}
+    known = {"/etc/env": {**fact, "sha256": keyed_digest(b"HF_TOKEN=abc\n", "key")}}
+    states = [RoleState("nccl_env", {}, {}, [item])]
+    assert drift(states, known, "key") == []
+    edited = {"/etc/env": {**fact, "sha256": keyed_digest(b"HF_TOKEN=abd\n", "key")}}
+    assert drift(states, edited, "key") == [RoleDrift("nccl_env", ("/etc/env has other content",))]
