@@ -52,7 +52,10 @@ def selected(role: str, roles: Iterable[str], run_tags: Sequence[str]) -> bool:
 
 
 def drift(states: Iterable[RoleState], known: Mapping[str, Any], key: str = "") -> list[RoleDrift]:
-    """Return what differs, by role in the order given. ``known``: files as node_facts found them, secrets by ``key``."""
+    """Return what differs, by role in the order given.
+
+    ``known``: files as node_facts found them, those that hold a secret by ``key``.
+    """
     collected: dict[str, list[str]] = {}
     for state in states:
         what = [
