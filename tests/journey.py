@@ -310,7 +310,7 @@ def variables(**values: Any) -> tuple[str, str]:
     return ("--extra-vars", json.dumps(values))
 
 
-def job(name: str = "digits") -> dict[str, Any]:
-    """Return a job's state file."""
-    state: dict[str, Any] = json.loads(on("lab1", f"cat {JOBS}/{name}/state.json"))
+def job(name: str = "digits", folder: str = JOBS) -> dict[str, Any]:
+    """Return a job's state file. One that runs on the hosts themselves lies in another folder."""
+    state: dict[str, Any] = json.loads(on("lab1", f"cat {folder}/{name}/state.json"))
     return state

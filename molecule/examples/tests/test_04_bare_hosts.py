@@ -22,7 +22,7 @@ def first() -> Run:
 def test_two_servers_train_without_docker(first: Run) -> None:
     assert "Job bare-hosts succeeded: 2 rank(s) on 2 node(s)." in first.text
     assert re.search(r"accuracy on held-out digits \S+, target 0.9 reached", first.text)
-    state = job("bare-hosts")
+    state = job("bare-hosts", f"{CLUSTER_ROOT}/host_jobs")
     assert (state["state"], state["world_size_seen"], state["hosts"]) == ("succeeded", 2, ["lab1", "lab3"])
 
 
