@@ -37,8 +37,6 @@ from tests.adversary.hostile import HOSTILE, KEY, KEY_FILE, MARK, leaves, one_li
 from tests.role_values import load, templar, variables
 
 GPU1, GPU2 = hostile.facts(1), hostile.facts(2)
-CALM = ("null", "true", "less than nothing")
-"""Values that are honest somewhere; where they are taken nothing may follow but another number."""
 
 
 class Task:
@@ -116,11 +114,6 @@ def written(view: dict[str, Any], facts: dict[str, Any]) -> str:
     )["lines"]
     found.append(_hostfile.render(_hostfile.check(view["slots"]).hosts))
     return "\n".join(str(text) for text in found)
-
-
-def skeleton(text: str) -> str:
-    """What stays of a file when numbers and names of interfaces may differ: its lines and first words."""
-    return "\n".join(line.split(" ")[0] for line in text.splitlines())
 
 
 HONEST = written(view_of(gathered(GPU1)), gathered(GPU1))
