@@ -101,6 +101,21 @@ def package_facts(names: list[str]) -> dict[str, str | None]:
     return parse_dpkg(answer.stdout, names)
 
 
+_ABSENT: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+"""Facts of a file that is not there."""
+
+
+def _facts_of(status: os.stat_result) -> dict[str, Any]:
+    """Facts of one that is, without its content."""
+    return {
+        **_ABSENT,
+        "exists": True,
+        "mode": f"{stat.S_IMODE(status.st_mode):04o}",
+        "owner": status.st_uid,
+        "group": status.st_gid,
+    }
+
+
 def file_facts(
     path: str, *, content: bool, block: str | None, mark: str | None = None, key: str | None = None
 ) -> dict[str, Any]:
@@ -110,18 +125,11 @@ def file_facts(
     whole file: whether a module would find nothing else to tell of it, no link and no SELinux context. With ``key`` the
     file holds a secret: its digest is an HMAC with that key (``keyed``), and its content is never returned.
     """
-    absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     try:
         status = Path(path).stat()
     except (FileNotFoundError, NotADirectoryError):
-        return absent
-    facts = {
-        "exists": True,
-        "sha256": None,
-        "mode": f"{stat.S_IMODE(status.st_mode):04o}",
-        "owner": status.st_uid,
-        "group": status.st_gid,
-    }
+        return dict(_ABSENT)
+    facts = _facts_of(status)
     if not stat.S_ISREG(status.st_mode):
         return facts
     if mark is not None:
@@ -136,7 +144,7 @@ def file_facts(
     if block is not None:
         inside = managed_block(data.decode("utf-8", "replace"), block)
         if inside is None:
-            return absent
+            return dict(_ABSENT)
         data = inside.encode()
     facts["sha256"] = sha256(data)
     if content:
@@ -182,28 +190,21 @@ def untrusted_file_facts(root: str, path: str, *, content: bool) -> dict[str, An
 
     What is neither a plain file nor a folder counts as absent: neither it nor what lies behind it is ours.
     """
-    absent = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     folder, relative = UntrustedFolder(root), os.path.relpath(path, root)
     try:
         status = folder.status(relative)
         if status is None or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            return absent
-        facts = {
-            "exists": True,
-            "sha256": None,
-            "mode": f"{stat.S_IMODE(status.st_mode):04o}",
-            "owner": status.st_uid,
-            "group": status.st_gid,
-        }
+            return dict(_ABSENT)
+        facts = _facts_of(status)
         if stat.S_ISDIR(status.st_mode):
             return facts
         if not content:
             return {**facts, "sha256": folder.digest(relative)}
         data = folder.read(relative)
     except (OSError, FolderError):
-        return absent
+        return dict(_ABSENT)
     if data is None:
-        return absent
+        return dict(_ABSENT)
     text = data.decode("utf-8", "replace")
     return {**facts, "sha256": sha256(data), "content": text, "plain": status.st_nlink == 1 and not _selinux(path)}
 
