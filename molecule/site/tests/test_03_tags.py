@@ -6,19 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.journey import (
-    CLUSTER_ROOT,
-    ETC,
-    NODES,
-    Run,
-    container,
-    inside,
-    inspect,
-    leave_swarm,
-    on,
-    site,
-    whole,
-)
+from tests.damages import DAMAGES
+from tests.journey import Run, container, inside, leave_swarm, on, site, whole
 
 ROLES = (
     *("preflight", "host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network"),
