@@ -60,14 +60,13 @@ def summary(plan: Plan) -> str:
 
 
 def change_lines(change: Change) -> list[str]:
-    """Return the line of a change, and those that say why and what consent it needs."""
+    """Return the line of a change, with why it is made, and another one where it needs consent."""
     first, second = shown_pair(change.before, change.after)
     values = {ADD: second, REMOVE: first}.get(change.action, f"{first} → {second}")
     # Of a thing that is there or not, such as a hold, there is no more to tell.
     bare = change.action != CHANGE and (change.after is True or change.before is True)
-    lines = [f"{change.action} {change.what}" if bare else f"{change.action} {change.what}: {values}"]
-    if change.why:
-        lines.append(f"    because of {change.why}")
+    line = f"{change.action} {change.what}" if bare else f"{change.action} {change.what}: {values}"
+    lines = [f"{line}  # {change.why}" if change.why else line]
     if change.consent:
         state = "allowed by" if change.consent.given else "not allowed without"
         lines.append(f"    {change.consent.effect}: {state} {change.consent.variable}: true")
