@@ -114,7 +114,12 @@ class Hosts:
         role = {"role": "swarmspeed.cluster.docker", "tags": ["engine"]}
         included = {"name": role["role"], "tasks_from": entry}
         play: dict[str, Any] = {"hosts": "all", "gather_facts": False, "vars": given}
-        play |= {"tasks": [{"include_role": included}]} if entry else {"roles": [role]}
+        last = {"name": "Afterwards", "debug": {"msg": "{{ inventory_hostname }} goes on"}}
+        play |= (
+            {"tasks": [{"include_role": included}]}
+            if entry
+            else {"roles": [role], "tasks": [{**last, "tags": ["engine"]}]}
+        )
         (self.folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
         program = Path(sys.executable).with_name("ansible-playbook")
         answer = subprocess.run(
@@ -148,6 +153,12 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: Hosts) -
     assert changed(output) == {"empty": 3, "ready": 0}, output
     assert hosts.modules("empty") == ["node_facts", *CHANGING, "node_facts"]
     assert hosts.modules("ready") == ["node_facts"]
+    # A host that has ended the role waits for the others, and goes on with what follows it.
+    acted, went_on = (
+        output.index("TASK [swarmspeed.cluster.docker : Start the engine]"),
+        output.index("TASK [Afterwards]"),
+    )
+    assert acted < went_on < min(output.index("empty goes on"), output.index("ready goes on"))
     # A second run gathers and plans, and not one task follows.
     output = hosts.play("--tags", "engine")
     assert changed(output) == {"empty": 0, "ready": 0}, output
@@ -158,6 +169,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: Hosts) -
         "preflight : Generate the run's id, and the key for digests of secrets",
         "preflight : Gather facts",
         "preflight : Plan what the role would change",
+        "Afterwards",
     ]
 
 
@@ -173,7 +185,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Hos
 
 
 def test_without_consent_nothing_is_sent_to_the_host(hosts: Hosts) -> None:
-    asked = {"docker_daemon_config": {"data-root": "/data"}}
+    asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
     output = hosts.play(**asked)
     assert "ready: the engine must be restarted for data-root" in " ".join(output.split())
     assert hosts.modules("ready") == ["node_facts"]

@@ -14,6 +14,7 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import plan
+from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.modules import plan as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, unplanned
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import SECRET
@@ -253,6 +254,13 @@ def test_a_host_that_was_not_planned_is_no_success() -> None:
     for made in ({}, make({"gpu2": gathered()})):
         with pytest.raises(AnsibleActionFail, match=r"^gpu1: nothing was planned for it in this run\.$"):
             report(made, check=False)
+
+
+def test_what_is_planned_is_gathered() -> None:
+    assert tuple(GATHERED) == PLANNED
+    for file in ("gather", "plan"):
+        tasks = str(DataLoader().load_from_file(str(plan.ROLES / f"preflight/tasks/{file}.yml")))
+        assert str(list(PLANNED)) in tasks, file
 
 
 def test_the_module_is_documentation() -> None:
