@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tests.journey import ETC, NODES, container, inside, on, playbook, site, start, whole
+from tests.journey import ETC, NODES, container, inside, on, playbook, site, start
 
 MOMENTS = (
     "swarm : Join the swarm",
@@ -16,9 +16,9 @@ MOMENTS = (
 )
 
 
-def kill_at(words: str) -> str:
+def kill_at(words: str, given: tuple[str, ...]) -> str:
     """Start site.yml, kill the controller with all its workers as soon as it names a task; return its output."""
-    process = start("site")
+    process = start("site", *given)
     printed: list[str] = []
     assert process.stdout
     try:
@@ -33,12 +33,12 @@ def kill_at(words: str) -> str:
     return "".join(printed)
 
 
-def test_a_run_that_was_killed_again_and_again_is_finished_by_the_next() -> None:
-    playbook("teardown").done(change=True)
+def test_a_run_that_was_killed_again_and_again_is_finished_by_the_next(given: tuple[str, ...]) -> None:
+    playbook("teardown", *given).done(change=True)
     for moment in MOMENTS:
-        assert moment in kill_at(moment)
-    site().done(change=True)
-    whole()
+        assert moment in kill_at(moment, given)
+    site(*given).done(change=True)
+    site("--check", "--diff", *given).done(change=False)
 
 
 @pytest.mark.parametrize("name", NODES)
