@@ -26,10 +26,13 @@ from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, PYTHON, WISHES, act, 
 
 
 def compared(facts: dict[str, Any], asked: dict[str, Any]) -> bool:
-    """Whether ``compare`` or ``owned_files`` finds a difference in what ``docker_plan`` returns."""
+    """Whether ``compare`` or ``owned_files`` finds a difference in what ``docker_plan`` returns.
+
+    A key that is null in daemon.json, and is to go, counts as well: ``compare`` takes null and absent for the same.
+    """
     made = docker_plan(facts, asked)
     files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in made["files"]]
-    return bool(differences(made["found"], made["wanted"])) or not all(
+    return bool(made["differing_keys"] or differences(made["found"], made["wanted"])) or not all(
         file_is_right(item, found_file(facts["files"], item.path), asked["digest_key"]) for item in files
     )
 
