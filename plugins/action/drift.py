@@ -40,6 +40,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                     "options": {
                         "role": {"type": "str", "required": True},
                         "state": {"type": "dict", "default": {}},
+                        "planned": {"type": "list", "elements": "str", "default": []},
                     },
                 },
             }
@@ -50,7 +51,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         try:
             found = drift(
                 [
-                    _state(entry["role"], entry["state"])
+                    _state(entry["role"], entry["state"], entry["planned"])
                     for entry in arguments["roles"]
                     if selected(entry["role"], asked, tags)
                 ],
@@ -68,10 +69,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return result
 
 
-def _state(role: str, given: dict[str, Any]) -> RoleState:
+def _state(role: str, given: dict[str, Any], planned: list[str]) -> RoleState:
     """Read what a role compares; its files are described as for owned_files."""
     checked = ArgumentSpecValidator(STATE_SPEC).validate(given)
     if checked.error_messages:
         raise AnsibleActionFail(f"state of role {role}: {'; '.join(checked.error_messages)}")
     state = checked.validated_parameters
-    return RoleState(role, state["found"], state["wanted"], [OwnedFile(**entry) for entry in state["files"]])
+    return RoleState(role, state["found"], state["wanted"], [OwnedFile(**entry) for entry in state["files"]], planned)

@@ -1,17 +1,23 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Controller side of node_facts: runs the module and adds the offset of the node's clock."""
+"""Controller side of node_facts: asks what plans need, and adds the host's wishes and the offset of its clock."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
+
+GATHERED: dict[str, Gathered] = {docker.ROLE: docker.GATHERED}
+"""By role that is planned."""
 
 
 class ActionModule(NodeAction):
@@ -19,10 +25,14 @@ class ActionModule(NodeAction):
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
+        arguments = dict(self._task.args)
+        roles, run = self._roles(arguments.pop("plan", None)), arguments.pop("run", "")
+        needed = [GATHERED[role] for role in roles]
+        wishes = self._wishes(needed, task_vars or {})
         before = time.time()
         result.update(
             self._execute_module(
-                module_name="swarmspeed.cluster.node_facts", module_args=dict(self._task.args), task_vars=task_vars
+                module_name="swarmspeed.cluster.node_facts", module_args=asked(arguments, needed), task_vars=task_vars
             )
         )
         after = time.time()
@@ -44,4 +54,31 @@ class ActionModule(NodeAction):
                 "offset": round(facts["system"]["time"] - (before + after) / 2, 3),
                 "uncertainty": round((after - before) / 2, 3),
             }
+            if run:
+                facts["run"] = str(run)
+            if roles:
+                result["wishes"] = wishes
+                # Among the wishes are proxies with passwords.
+                result["_ansible_no_log"] = True
         return result
+
+    def _roles(self, given: Any) -> list[str]:
+        """Return the roles that are planned from what is gathered."""
+        roles = [str(role) for role in given or []]
+        for role in roles:
+            if role not in GATHERED:
+                raise AnsibleActionFail(f"plan: the role {role} is not planned. Planned are: {', '.join(GATHERED)}.")
+        return roles
+
+    def _wishes(self, needed: list[Gathered], variables: dict[str, Any]) -> dict[str, Any]:
+        """Render what the roles' variables are for this host, here, where its roles' defaults are known."""
+        wishes: dict[str, Any] = {}
+        for part in needed:
+            try:
+                wishes.update(
+                    rendered(part.variables, part.optional, variables, self._templar.template, (AnsibleError,))
+                )
+            except WishError as error:
+                host = str(variables.get("inventory_hostname", "this host"))
+                raise AnsibleActionFail(f"{host}: {error}. Remedy: correct this variable") from error
+        return wishes

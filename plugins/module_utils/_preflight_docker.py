@@ -8,19 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, mapping
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._toolkit_plan import toolkit_plan
 
 
-def check_docker(hosts: Mapping[str, Mapping[str, Any]], requests: Mapping[str, Any]) -> Iterator[Problem]:
+def check_docker(hosts: Mapping[str, Mapping[str, Any]], refused: Mapping[str, Any]) -> Iterator[Problem]:
     """Every host's engine can be had, and run, as it is asked for.
 
-    ``hosts`` are the facts by host, ``requests`` what is asked of each host's engine. Told here are a daemon.json that
-    is not JSON, keys that the engine refuses, that its unit sets too or that keep it out of a swarm, a version that it
-    cannot get, and a package that is on hold. Whether apt has the packages is asked later, over the host's proxy.
+    ``refused`` is what the plan refuses, by host: a daemon.json that is not JSON, keys that the engine refuses, that
+    its unit sets too or that keep it out of a swarm, a version that it cannot get, and a package that is on hold.
+    Whether apt has the packages is asked later, over the host's proxy.
     """
-    yield from _problems(hosts, requests, docker_plan)
+    for host in hosts:
+        for problem in texts(refused.get(host)):
+            text, dummy, remedy = problem.rpartition(". Remedy: ")
+            yield Problem(host, text, remedy)
 
 
 def check_toolkit(hosts: Mapping[str, Mapping[str, Any]], requests: Mapping[str, Any]) -> Iterator[Problem]:

@@ -163,7 +163,7 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "containers": ("containers", "a mapping of host to container name", _containers),
     "launch": ("launch", "a mapping of hosts, include, exclude, ds_config and shrink", _mapping),
     "socket_interfaces": ("socket_interfaces", "a mapping of setting to a mapping of host to interfaces", _mapping),
-    "docker": ("docker", "a mapping of host to what is asked of its engine", _mapping),
+    "docker": ("docker", "a mapping of host to what the plan refuses of its engine", _mapping),
     "toolkit": ("toolkit", "a mapping of host to what is asked of its container toolkit", _mapping),
     "driver": ("driver", "a mapping of host to what is asked of its driver", _mapping),
     "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),

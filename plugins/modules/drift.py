@@ -35,6 +35,11 @@ options:
             M(swarmspeed.cluster.owned_files). Empty where the role does not apply.
         type: dict
         default: {}
+      planned:
+        description: What is planned for a role that is part of the plan, as the C(drift) of M(swarmspeed.cluster.plan).
+        type: list
+        elements: str
+        default: []
 attributes:
   check_mode:
     support: full

@@ -112,6 +112,19 @@ options:
     description: Where the driver's procfs is. Another directory than V(/proc) is a recorded tree, for tests.
     type: path
     default: /proc
+  plan:
+    description:
+      - Roles whose changes M(swarmspeed.cluster.plan) is to plan from what is returned. What their plans need is
+        gathered beside what the other options name, and the variables that they declare are returned as C(wishes).
+      - On the controller only, in the action plugin. As variables may hold passwords, the result is not shown then.
+    type: list
+    elements: str
+    default: []
+  run:
+    description: Identifies the run in which the facts are gathered. Returned among them as C(run), by which
+      M(swarmspeed.cluster.plan) tells them from those of an earlier run in a fact cache. In the action plugin only.
+    type: str
+    default: ''
 attributes:
   check_mode:
     support: full
@@ -252,6 +265,14 @@ ansible_facts:
           description: Engine, swarm, networks, containers and images. Join tokens are never among them.
           type: dict
           returned: always
+        run:
+          description: O(run).
+          type: str
+          returned: where it is given
+wishes:
+  description: By name the variables of the roles in O(plan), rendered for this host.
+  returned: with O(plan)
+  type: dict
 """
 
 import secrets
@@ -349,6 +370,9 @@ def main() -> None:
             "driver_kernel": {"type": "str", "default": ""},
             "sysfs_root": {"type": "path", "default": "/sys"},
             "proc_root": {"type": "path", "default": "/proc"},
+            # The action plugin keeps these.
+            "plan": {"type": "list", "elements": "str", "default": []},
+            "run": {"type": "str", "default": ""},
         },
         supports_check_mode=True,
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.action.preflight import invalid
 from ansible_collections.swarmspeed.cluster.plugins.filter.vscode_launch import configuration
 from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job, _job_base, _job_summary
@@ -199,7 +200,7 @@ def brute_force(digest: str, form: str) -> bool:
     ("role", "looks", "end"),
     [
         ("nccl_env", "_nccl_env_looks", "/etc/env"),
-        ("docker", "_docker_looks", "/swarmspeed-proxy.env"),
+        ("docker", "", "/swarmspeed-proxy.env"),
         ("host", "_host_looks", "/80swarmspeed-proxy"),
         ("host", "_host_looks", "/pip.conf"),
         ("host", "_host_looks", "{{ _host_git_path }}"),
@@ -209,7 +210,8 @@ def brute_force(digest: str, form: str) -> bool:
 )
 def test_a_password_is_guessed_from_the_digest_of_its_file(role: str, looks: str, end: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("DB_PIN=4711\n")
-    (entry,) = [one for one in load(f"{role}/vars/main.yml")[looks] if str(one["path"]).endswith(end)]
+    files = load(f"{role}/vars/main.yml")[looks] if looks else GATHERED[role].files
+    (entry,) = [one for one in files if str(one["path"]).endswith(end)]
     asked = {"key": "k" * 40} if entry.get("secret") else {}
     facts = file_facts(str(tmp_path / "file"), content=False, block=None, **asked)
     assert not brute_force(facts["sha256"], "DB_PIN={}\n")

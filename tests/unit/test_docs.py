@@ -24,7 +24,7 @@ from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, command
 
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle")
+JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
 PAGES = {"bundle": "offline"}
 """Journeys whose page has another name, as it is about more than the journey."""
 

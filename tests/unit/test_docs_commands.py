@@ -27,6 +27,7 @@ COMMANDS = {
     f"cp -r inventories/example {MINE}": "no test",
     f"ansible all -i {MINE} -m ping": "no test",
     f"ansible-playbook site.yml -i {MINE} --check --diff": "scenario site: ansible-playbook site.yml --check",
+    f"ansible-playbook plan.yml -i {MINE}": "scenario site: ansible-playbook plan.yml --extra-vars …",
     f"ansible-playbook site.yml -i {MINE}": "scenario site",
     f"ansible-playbook launch.yml -i {MINE}": "scenario site: ansible-playbook launch.yml --extra-vars …",
     f"ansible-playbook verify.yml -i {MINE}": "scenario site",

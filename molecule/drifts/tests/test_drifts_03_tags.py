@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.damages import DAMAGES, Damage
-from tests.journey import NODES, container, inside, inspect, on, site
+from tests.journey import NODES, container, inside, inspect, on, playbook, site
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
@@ -22,6 +22,11 @@ def test_an_engine_that_was_stopped_is_started(given: tuple[str, ...]) -> None:
     # First the container: an engine that starts one in an overlay before it has reached a manager sometimes fails, and
     # then does not even leave the swarm until it is restarted ("context deadline exceeded"; seen with 20.10 and 26.1).
     on("lab3", f"docker stop -t 1 {container('lab3')} && systemctl stop docker.socket docker.service")
+    planned = playbook("plan", *given).done(change=False)
+    assert (
+        "lab3 docker ~ service docker.service: stopped → running Plan: 0 to add, 1 to change, 0 to remove."
+        in planned.text
+    )
     run = site("--tags", "docker", *given).done(change=True)
     assert [run.changed["lab1"], run.changed["lab2"]] == [0, 0]
     assert on("lab3", "systemctl is-active docker") == "active"

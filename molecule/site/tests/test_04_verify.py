@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from tests.journey import ETC, NODES, container, inspect, on, playbook, site, whole
+from tests.journey import ETC, NODES, container, inspect, on, playbook, site, variables, whole
 
 
 @contextmanager
@@ -19,6 +21,15 @@ def repaired(tag: str) -> Iterator[None]:
 
 def test_a_whole_cluster_passes_and_stays_as_it_is() -> None:
     playbook("verify").done(change=False)
+
+
+def test_the_plan_of_a_whole_cluster_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    run = playbook("plan", *variables(cluster_plan_file=str(path))).done(change=False)
+    assert "No changes. Not part of the plan yet: host, " in run.text
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert (found["roles"], found["hosts"], found["changes"], found["refusals"]) == (["docker"], list(NODES), [], [])
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_container_that_was_stopped() -> None:

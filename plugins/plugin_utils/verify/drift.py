@@ -27,12 +27,13 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class RoleState:
-    """What one role compares: values found and wanted, and the files it owns."""
+    """What one role compares: values found and wanted, and the files it owns; or what is planned for it, in words."""
 
     role: str
     found: Mapping[str, Any]
     wanted: Mapping[str, Any]
     files: Sequence[OwnedFile] = ()
+    planned: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def drift(states: Iterable[RoleState], known: Mapping[str, Any], key: str = "") 
     """
     collected: dict[str, list[str]] = {}
     for state in states:
-        what = [
+        what = list(state.planned)
+        what += [
             f"{item.path} is {_shown(item.before)}, wanted is {_shown(item.after)}"
             for item in differences(state.found, state.wanted)
         ]

@@ -11,8 +11,8 @@ import pytest
 
 from tests.role_values import acts, load, value, variables
 
+# Whether docker has anything to do is planned: tests/unit/plugins/plugin_utils/docker.
 OF_DOCKER = (
-    "docker",
     "nvidia_container_toolkit",
     "swarm",
     "overlay_network",
@@ -36,6 +36,12 @@ def test_a_role_that_needs_docker_does_nothing(role: str, accelerator: str) -> N
     bare = {"deepspeed_launch_runtime": "host", "swarmspeed_cluster": cluster}
     assert done(f"{role}/tasks/main.yml", **bare) == []
     assert done(f"{role}/tasks/verify.yml", **bare) == []
+
+
+def test_nothing_of_docker_is_verified_there() -> None:
+    planned = {"pending": {"gpu2": {"docker": False}}}
+    assert done("docker/tasks/verify.yml", deepspeed_launch_runtime="host", swarmspeed_plan=planned) == []
+    assert done("docker/tasks/verify.yml", swarmspeed_plan=planned) == ["block"]
 
 
 @pytest.mark.parametrize("role", [role for role in OF_DOCKER if role != "overlay_network"])

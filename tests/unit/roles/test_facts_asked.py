@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import PACKAGES
-
-from tests.role_values import load
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import GATHERED
 
 
 def test_docker() -> None:
-    assert set(load("docker/vars/main.yml")["_docker_packages"]) == set(PACKAGES)
+    assert set(GATHERED.packages) == set(PACKAGES)

@@ -16,7 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 ROOT = Path(__file__).parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle")
+JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
 FIRST = "find_cluster"
 """The first play of each of them."""
 LOOKS = ("status", "stop")
@@ -108,6 +108,11 @@ def test_launch_knows_all_roles_and_walks_those_of_the_job() -> None:
     assert [role for role, dummy, dummy in walked("launch")] == ["preflight", "workspace", "deepspeed_launch"]
 
 
+def test_the_plan_knows_all_roles_and_walks_none() -> None:
+    assert [role for role, dummy, dummy in journey("plan")] == DESIGN
+    assert [role for role, dummy, dummy in walked("plan")] == ["preflight"]
+
+
 @pytest.mark.parametrize("name", LOOKS)
 def test_looking_and_stopping_need_no_role_but_that_of_the_job(name: str) -> None:
     assert [role for role, dummy, dummy in journey(name)] == ["preflight", "deepspeed_launch"]
@@ -159,6 +164,7 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
     assert entries
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
     lenders.update({look: {"preflight"} for look in LOOKS})
+    lenders["plan"] = set(DESIGN) - {"preflight"}
     lenders["report"] = {"preflight", "overlay_network", "deepspeed_launch"}
     lenders["bundle"] = set(DESIGN) - {"host"}
     lenders["bench_network"] = set(DESIGN) - {"preflight", "overlay_network"}

@@ -15,8 +15,14 @@ import pytest
 import yaml
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import trust_as_template
+from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
 from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
 from tests.role_values import NODES, ROLES, load, templar, value, variables
@@ -37,6 +43,7 @@ CHANGED_BY_CONVERGE = {
     "host/tasks/teardown.yml": "undoes",
     "overlay_network/tasks/detach.yml": "a container that is in the way of a network that is replaced",
     "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
+    "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nccl_env/tasks/verify.yml": "a part of _nccl_env_state, for a sentence of its own",
     "ssh_trust/tasks/main.yml": "folders and texts, in _ssh_trust_state",
 }
@@ -65,7 +72,7 @@ def listed() -> dict[str, list[str]]:
     (task,) = yaml.safe_load((ROLES / "preflight/tasks/drift.yml").read_text(encoding="utf-8"))
     found: dict[str, list[str]] = {}
     for entry in task["swarmspeed.cluster.drift"]["roles"]:
-        found.setdefault(entry["role"], []).append(entry["state"])
+        found.setdefault(entry["role"], []).append(entry.get("state") or entry["planned"])
     return found
 
 
@@ -193,10 +200,23 @@ def states(found: dict[str, Any], *roles: str) -> list[RoleState]:
     """Return what verify compares of these roles, in their order."""
     made = []
     for role in roles:
+        if role in PLANNED:
+            made.append(RoleState(role, {}, {}, planned=planned(role, found)))
+            continue
         state = value(f"_{role}_state", found)
         files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in state.get("files", [])]
         made.append(RoleState(role, state.get("found", {}), state.get("wanted", {}), files))
     return made
+
+
+def planned(role: str, found: dict[str, Any]) -> list[str]:
+    """Return what verify says of a role that is part of the plan, with its variables as Ansible evaluates them."""
+    part = GATHERED[role]
+    names = [*part.variables, *(name for name in part.optional if name in found)]
+    wishes = {HERE: {name: value(name, found) for name in names}}
+    inputs = Inputs(found["swarmspeed_cluster"], {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----"})
+    plan = fold(planners([role]), {HERE: found["ansible_facts"]["swarmspeed"]}, wishes, inputs)
+    return [drift_text(change) for change in plan.changes]
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +229,7 @@ def sound() -> dict[str, Any]:
         for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or []
         if isinstance(entry, dict)
     ]
+    asked += [dict(entry) for role in PLANNED for entry in GATHERED[role].files]
     for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
         facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
@@ -292,11 +313,11 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         lambda facts: facts["sysctls"].update({"net.core.somaxconn": "128"}),
         "sysctls.net.core.somaxconn is 128, wanted is 8192",
     ),
-    "a user": ("docker", lambda facts: facts["groups"].update(docker=[]), "users_missing is ['games'], wanted is []"),
+    "a user": ("docker", lambda facts: facts["groups"].update(docker=[]), "user games in group docker is missing"),
     "a library": (
         "docker",
         lambda facts: facts["packages"].update({"python3-docker": None}),
-        "packages_missing is ['python3-docker'], wanted is []",
+        "package python3-docker is missing",
     ),
     "a drop-in of the engine": (
         "docker",

@@ -56,6 +56,14 @@ def test_what_differs_is_listed_by_role_and_nothing_is_changed() -> None:
     assert SECRET not in str(result)
 
 
+def test_what_is_planned_is_listed_as_what_is_compared() -> None:
+    result = run([{"role": "docker", "planned": ["package docker.io is missing", "hold on docker.io is missing"]}])
+    assert result["msg"] == (
+        "gpu1: role docker: package docker.io is missing; hold on docker.io is missing. "
+        "Remedy: ansible-playbook site.yml --tags docker"
+    )
+
+
 @pytest.mark.parametrize(
     ("tags", "roles"),
     [(["verify"], ["host", "nccl_env"]), (["host"], ["host"]), (["swarm"], []), (["nccl_env", "swarm"], ["nccl_env"])],

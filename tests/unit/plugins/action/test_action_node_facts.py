@@ -11,25 +11,37 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible.errors import AnsibleActionFail
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar, trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action import node_facts
 
 from tests.adversary.hostile import facts
 
 
 def run(
-    monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any], before: float = 1000.0, after: float = 1003.0
+    monkeypatch: pytest.MonkeyPatch,
+    answer: dict[str, Any],
+    before: float = 1000.0,
+    after: float = 1003.0,
+    args: dict[str, Any] | None = None,
+    **variables: Any,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Run the action on a controller whose clock shows these two times."""
     clock: Iterator[float] = iter([before, after])
     monkeypatch.setattr(node_facts, "time", SimpleNamespace(time=lambda: next(clock)))
     action = node_facts.ActionModule(
         task=SimpleNamespace(
-            args={"packages": ["rsync"]}, check_mode=True, async_val=0, diff=False, action="node_facts"
+            args={"packages": ["rsync"], **(args or {})},
+            check_mode=True,
+            async_val=0,
+            diff=False,
+            action="node_facts",
         ),
         connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),
         play_context=None,
         loader=None,
-        templar=None,
+        templar=Templar(loader=DataLoader(), variables=variables),
         shared_loader_obj=None,
     )
     calls: list[dict[str, Any]] = []
@@ -39,7 +51,7 @@ def run(
         return answer
 
     action._execute_module = execute  # type: ignore[method-assign]
-    return action.run(task_vars={"a": 1}), calls
+    return action.run(task_vars={"a": 1, **variables}), calls
 
 
 @pytest.mark.parametrize(
@@ -79,3 +91,56 @@ def test_the_clock_is_compared_with_the_middle_of_the_run(
 def test_a_failure_is_passed_on_as_it_is(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> None:
     result, calls = run(monkeypatch, dict(answer))
     assert result == {key: value for key, value in answer.items() if key != "ansible_facts"} and len(calls) == 1
+
+
+DEFAULTS: dict[str, Any] = {**dict.fromkeys(node_facts.GATHERED["docker"].variables, ""), "docker_proxy": {}}
+
+
+def planned(monkeypatch: pytest.MonkeyPatch, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Gather for the plan of docker; return the result, and what the module on the node was asked."""
+    answer = {"changed": False, "ansible_facts": {"swarmspeed": facts()}, "wishes": "of a node", "run": "of a node"}
+    result, (call,) = run(
+        monkeypatch, answer, args={"plan": ["docker"], "run": "abc", "groups": ["games"]}, **{**DEFAULTS, **variables}
+    )
+    return result, call["module_args"]
+
+
+def test_wishes_are_the_hosts_variables_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = {"http": trust_as_template("http://u:{{ password }}@p"), "no_proxy": "{{ a node said this }}"}
+    result, asked = planned(monkeypatch, docker_proxy=proxy, password="hunter2", cluster_network_mode="host")
+    assert result["wishes"] == {
+        **DEFAULTS,
+        "docker_proxy": {"http": "http://u:hunter2@p", "no_proxy": "{{ a node said this }}"},
+        "cluster_network_mode": "host",
+    }
+    assert result["_ansible_no_log"] is True  # there is a password in it
+    assert result["ansible_facts"]["swarmspeed"]["run"] == "abc"
+    assert "hunter2" not in str(asked) and not {"plan", "run"} & set(asked)
+
+
+def test_what_the_plan_compares_is_gathered_beside_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = node_facts.GATHERED["docker"]
+    dummy, asked = planned(monkeypatch)
+    assert asked["packages"] == ["rsync", *part.packages]
+    assert asked["groups"] == ["games", "docker"] and asked["files"] == list(part.files)
+
+
+def test_a_variable_of_another_role_may_be_missing_and_ones_own_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    undefined = trust_as_template("{{ nowhere }}")
+    assert "host_ca_certificate" not in planned(monkeypatch, host_ca_certificate=undefined)[0]["wishes"]
+    with pytest.raises(
+        AnsibleActionFail, match=r"^gpu1: docker_proxy: .*'nowhere' is undefined.* Remedy: correct this"
+    ):
+        planned(monkeypatch, docker_proxy=undefined, inventory_hostname="gpu1")
+    with pytest.raises(AnsibleActionFail, match=r"^this host: docker_source is not defined\. Remedy: "):
+        run(monkeypatch, {}, args={"plan": ["docker"]})
+
+
+def test_a_role_that_is_not_planned_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AnsibleActionFail, match=r"^plan: the role swarn is not planned\. Planned are: docker\.$"):
+        run(monkeypatch, {}, args={"plan": ["swarn"]})
+
+
+def test_a_failure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {"failed": True, "msg": "no python"}
+    assert run(monkeypatch, dict(failed), args={"plan": ["docker"]}, **DEFAULTS)[0] == failed

@@ -1,0 +1,161 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Plans on the controller what the roles would change, from what was gathered, and reports a role's part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import asked_roles
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_io import write_whole
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners, unplanned
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
+
+ROLES = Path(__file__).parents[2] / "roles"
+OF_A_ROLE = "role:"
+"""Begins the name of a file that comes with a role."""
+PLAN = "swarmspeed_plan"
+"""The variable in which tasks keep the plan."""
+
+
+def show(text: str) -> None:
+    """Print a plan as it is; a callback that writes JSON would make one long line of it."""
+    Display().display(f"\n{text}\n")
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
+    """Runs on the controller only."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        dummy, arguments = self.validate_argument_spec(
+            argument_spec={
+                "stage": {"type": "str", "choices": ["make", "print", "report"], "default": "make"},
+                "roles": {"type": "list", "elements": "str", "default": list(PLANNED), "choices": list(PLANNED)},
+                "hosts": {"type": "list", "elements": "str", "default": []},
+                "gathered": {"type": "str", "default": ""},
+                "cluster": {"type": "dict", "default": {}},
+                "whole": {"type": "bool", "default": False},
+                "run": {"type": "str", "default": ""},
+                "file": {"type": "str", "default": ""},
+                "print": {"type": "bool", "default": False},
+            }
+        )
+        if arguments["stage"] == "print":
+            show(str((variables.get(PLAN) or {}).get("text", "")))
+            return {**result, "changed": False}
+        if arguments["stage"] == "report":
+            return {**result, **self._report(arguments["roles"], variables)}
+        return {**result, **self._make(arguments, variables)}
+
+    @one_line_action("what node_facts returned")
+    def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+        roles = arguments["roles"]
+        found = self._gathered(arguments, variables)
+        wishes = {host: self._typed(host, roles, gathered.get("wishes") or {}) for host, gathered in found.items()}
+        asked = planners(roles)
+        files = {name for planner in asked for wished in wishes.values() for name in planner.files(wished)}
+        inputs = Inputs(
+            cluster=plain(arguments["cluster"]),
+            files={name: self._text(name) for name in sorted(files)},
+            # Drawn for this run; node_facts got it, too.
+            digest_key=str(variables.get("_preflight_digest_key") or ""),
+        )
+        facts = {host: gathered["ansible_facts"]["swarmspeed"] for host, gathered in found.items()}
+        plan = fold(asked, facts, wishes, inputs)
+        return self._result(plan, arguments, variables)
+
+    def _result(self, plan: Plan, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+        tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
+        selected, file = asked_roles(tags, skipped), arguments["file"]
+        left = unplanned(selected, plan.roles) if arguments["whole"] else []
+        made = outcome(plan, arguments["run"], selected, left)
+        if file:
+            path = Path(file).expanduser()
+            try:
+                write_whole(path if path.is_absolute() else Path.cwd() / path, written(made["document"]))
+            except OSError as error:
+                raise AnsibleActionFail(
+                    f"cluster_plan_file: {path} cannot be written ({error.strerror}). Remedy: name another file"
+                ) from error
+        if arguments["print"]:
+            show(made["text"])
+        # What the roles' tasks read may hold secrets. The text, which is shown by a task of its own, holds none.
+        return {"changed": False, **made, "_ansible_no_log": True}
+
+    def _gathered(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return what was gathered of each host in this run. One that could not be reached is not planned."""
+        found: dict[str, dict[str, Any]] = {}
+        hostvars = variables["hostvars"]
+        for host in arguments["hosts"]:
+            # Results of tasks: no templates in them, and none that a node sent would be filled.
+            known = hostvars.raw_get(host)
+            gathered = known.get(arguments["gathered"]) if isinstance(known, Mapping) else None
+            facts = gathered.get("ansible_facts", {}).get("swarmspeed") if isinstance(gathered, Mapping) else None
+            # Facts may come from a cache, and then of another run.
+            if isinstance(facts, Mapping) and facts.get("run", "") == arguments["run"]:
+                found[host] = plain(gathered)
+        return found
+
+    def _typed(self, host: str, roles: Iterable[str], wishes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the wishes with the types that the roles' argument specs say."""
+        typed = dict(wishes)
+        for role in roles:
+            document = self._loader.load_from_file(str(ROLES / role / "meta/argument_specs.yml"))
+            options = document["argument_specs"]["main"]["options"]
+            spec = {
+                name: {key: part for key, part in option.items() if key not in ("default", "required")}
+                for name, option in options.items()
+            }
+            checked = ArgumentSpecValidator(spec).validate({name: wishes[name] for name in spec if name in wishes})
+            if checked.error_messages:
+                # Ansible's text quotes the value.
+                raise AnsibleActionFail(f"{host}: {mask_text('; '.join(checked.error_messages))}")
+            typed.update({name: checked.validated_parameters[name] for name in spec if name in wishes})
+        return typed
+
+    def _text(self, name: str) -> str:
+        """Return the text of a file on the controller; one that is in Ansible's vault is decrypted."""
+        path = str(ROLES / name[len(OF_A_ROLE) :]) if name.startswith(OF_A_ROLE) else name
+        try:
+            return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_text(encoding="utf-8")
+        except (AnsibleError, OSError, UnicodeDecodeError) as error:
+            raise AnsibleActionFail(
+                f"{name}: cannot be read. Remedy: name a file that this account can read"
+            ) from error
+
+    def _report(self, roles: Iterable[str], variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Report the changes that are planned for this host: in check mode as changed, as nothing makes them there."""
+        host, plan = str(variables.get("inventory_hostname", "")), variables.get(PLAN) or {}
+        if host not in plan.get("hosts", []):
+            raise AnsibleActionFail(f"{host}: nothing was planned for it in this run.")
+        stops = [sentence for role in roles for sentence in plan["stops"][host].get(role, [])]
+        if stops:
+            raise AnsibleActionFail(f"{host}: {' '.join(sentence.rstrip('.') + '.' for sentence in stops)}")
+        changes = [
+            {key: change[key] for key in ("role", "what", "action", "before", "after", "why")}
+            for change in plan["document"]["changes"]
+            if change["host"] == host and change["role"] in roles
+        ]
+        diffs = [entry for role in roles for entry in plan["diffs"][host].get(role, [])]
+        found: dict[str, Any] = {"changed": bool(diffs) and self._task.check_mode, "changes": changes}
+        if diffs:
+            found["diff"] = diffs
+        return found

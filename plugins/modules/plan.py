@@ -1,0 +1,155 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of the action plugin plan."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: plan
+short_description: Plan what roles would change
+version_added: 0.1.0
+description:
+  - Compares what M(swarmspeed.cluster.node_facts) gathered of all hosts with the variables of the roles, and returns
+    the list of changes that lead from one to the other. C(plan.yml) prints it, the roles act on it, and C(verify.yml)
+    fails where it is not empty.
+  - Does not fail where a role refuses what is wished. O(stage=report) does, on the host that it concerns.
+  - The result holds what the roles' tasks need, which may be secret, so it is not shown. The text, the document and the
+    diffs in it hold no secrets.
+  - Implemented as an action plugin; nothing is sent to a node.
+options:
+  stage:
+    description:
+      - V(make) plans for all hosts; use it with C(run_once).
+      - V(print) prints the text of the plan in the variable C(swarmspeed_plan).
+      - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
+        where a role refuses to begin or a consent is missing, and reports the changes as changed in check mode, with
+        their diff.
+    type: str
+    choices: [make, print, report]
+    default: make
+  roles:
+    description: The roles to plan, or to report.
+    type: list
+    elements: str
+    choices: [docker]
+    default: [docker]
+  hosts:
+    description: The hosts to plan for. One of which nothing was gathered in this run is left out.
+    type: list
+    elements: str
+    default: []
+  gathered:
+    description: Name of the variable in which each host has the registered result of M(swarmspeed.cluster.node_facts).
+    type: str
+    default: ''
+  cluster:
+    description: What M(swarmspeed.cluster.cluster_facts) returned. Empty where a role is applied alone.
+    type: dict
+    default: {}
+  whole:
+    description: Whether the run walks all roles, as C(site.yml) does. The text then names those that are not planned
+      yet.
+    type: bool
+    default: false
+  run:
+    description: Identifies the run. Facts of another run are not planned from.
+    type: str
+    default: ''
+  file:
+    description: File on the controller to write the plan to as JSON, readable by its owner only. None when empty.
+    type: str
+    default: ''
+  print:
+    description: Whether to print the text of the plan.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    support: full
+    description: With O(stage=report), reports the planned changes as changed.
+  diff_mode:
+    support: full
+    description: With O(stage=report), shows the planned changes.
+  idempotent:
+    support: full
+    description: Never changes anything on a host.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Gather facts
+  swarmspeed.cluster.node_facts:
+    plan: [docker]
+  register: gathered
+
+- name: Plan
+  swarmspeed.cluster.plan:
+    roles: [docker]
+    hosts: "{{ ansible_play_hosts }}"
+    gathered: gathered
+  run_once: true
+  register: swarmspeed_plan
+
+- name: Print the plan
+  swarmspeed.cluster.plan:
+    stage: print
+  run_once: true
+"""
+
+RETURN = r"""
+run:
+  description: O(run).
+  returned: with O(stage=make)
+  type: str
+roles:
+  description: The roles that were planned, in the order of a run.
+  returned: with O(stage=make)
+  type: list
+  elements: str
+hosts:
+  description: The hosts that were planned for.
+  returned: with O(stage=make)
+  type: list
+  elements: str
+text:
+  description: The plan for people. With tags, of the roles that they select.
+  returned: with O(stage=make)
+  type: str
+  sample: "Plan: 12 to add, 3 to change, 0 to remove."
+document:
+  description: The plan as O(file) gets it; docs/plan.md of this collection has the format.
+  returned: with O(stage=make)
+  type: dict
+pending:
+  description: By host and role, whether there is something to do or to refuse.
+  returned: with O(stage=make)
+  type: dict
+stops:
+  description: By host and role, why the role must not begin, as sentences.
+  returned: with O(stage=make)
+  type: dict
+refused:
+  description: By role and host, what is refused, whatever consents are given. As sentences.
+  returned: with O(stage=make)
+  type: dict
+drift:
+  description: By host and role, one text for each change.
+  returned: with O(stage=make)
+  type: dict
+diffs:
+  description: By host and role, the changes as Ansible's diffs.
+  returned: with O(stage=make)
+  type: dict
+acts:
+  description: By host and role, what the role's tasks read. May hold secrets.
+  returned: with O(stage=make)
+  type: dict
+changes:
+  description: The changes planned for this host.
+  returned: with O(stage=report)
+  type: list
+  elements: dict
+"""

@@ -1,0 +1,51 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the role docker needs gathered. Constants alone, as every worker that gathers reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+ROLE = "docker"
+_VARIABLES = (
+    "docker_source",
+    "docker_version",
+    "docker_hold",
+    "docker_repository_url",
+    "docker_repository_key",
+    "docker_daemon_config",
+    "docker_proxy",
+    "docker_restart",
+    "docker_users",
+)
+_OPTIONAL = ("cluster_network_mode", "deepspeed_launch_runtime", "host_ca_certificate")
+"""Of other roles: whether the engine joins a swarm, whether there is one at all, and whom it trusts."""
+
+_PACKAGES = (
+    "docker.io",
+    "docker-cli",
+    "docker-buildx",
+    "docker-ce",
+    "docker-ce-cli",
+    "containerd.io",
+    "docker-buildx-plugin",
+    "iptables",
+    "python3-docker",
+    "python3-requests",
+)
+_UNIT = "/etc/systemd/system/docker.service.d"
+_FILES: tuple[dict[str, Any], ...] = (
+    # Without content: these hold passwords, or nothing that a plan needs.
+    {"path": _UNIT},
+    {"path": f"{_UNIT}/swarmspeed-proxy.conf"},
+    {"path": f"{_UNIT}/swarmspeed-proxy.env", "secret": True},
+    {"path": f"{_UNIT}/swarmspeed-ca.conf"},
+    {"path": "/etc/apt/sources.list.d/swarmspeed-docker.sources"},
+    {"path": "/etc/apt/sources.list.d/docker.list"},
+    {"path": "/etc/apt/sources.list.d/docker.sources"},
+    {"path": "/etc/apt/apt.conf.d/52swarmspeed-docker", "content": True},
+)
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, _PACKAGES, _FILES, groups=("docker",))

@@ -1,0 +1,158 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role docker: facts and wishes in, changes and refusals out, by way of ``docker_plan``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_files import differs as content_differs
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+    CA_PATH,
+    DROPIN_PATH,
+    PROXY_PATH,
+    RECORD_PATH,
+    SOURCES_PATH,
+    Host,
+    Request,
+    parse_request,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import docker_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.changes import (
+    docker_changes,
+    facts_after,
+    owned,
+    unheld,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
+    Change,
+    Inputs,
+    Query,
+    Refusal,
+    RolePlan,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+
+KEY_FILE = "role:docker/files/docker.asc"
+"""The public key of Docker's repository, which comes with the role."""
+UNIT_FILES = (DROPIN_PATH, PROXY_PATH, CA_PATH)
+"""What is read when the engine starts."""
+NOTHING: dict[str, Any] = {
+    "packages": [],
+    "version": "",
+    "preview": {},
+    "files": [],
+    "config": {},
+    "restart": "if_idle",
+    "swarm": False,
+    "reload_units": False,
+    "restart_engine": False,
+    "users": [],
+    "hold": [],
+    "record": "",
+    "recorded": [],
+    "release": [],
+}
+"""What the role's tasks read of a host on which there is nothing to do."""
+
+
+class DockerPlanner:
+    """Plans each host for itself: no engine depends on another."""
+
+    role = ROLE
+
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+        yield KEY_FILE
+        if wishes.get("host_ca_certificate"):
+            yield str(wishes["host_ca_certificate"])
+
+    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        changes: list[Change] = []
+        refusals: list[Refusal] = []
+        queries: list[Query] = []
+        acts: dict[str, Mapping[str, Any]] = {}
+        after: dict[str, Mapping[str, Any]] = {}
+        for host, found in facts.items():
+            wished = wishes[host]
+            if wished.get("deepspeed_launch_runtime") == "host":  # there Docker does not apply
+                acts[host] = NOTHING
+                continue
+            asked = request(wished, inputs)
+            planned = docker_plan(found, asked)
+            parsed = parse_request(asked)
+            made = docker_changes(host, found, parsed, planned)
+            changes += made
+            refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
+            acts[host] = act(Host(found), parsed, planned)
+            if acts[host]["preview"]:
+                queries.append(Query(ROLE, host, "package_preview", acts[host]["preview"]))
+            if made:
+                after[host] = facts_after(found, parsed, planned)
+        return RolePlan(changes, refusals, queries, acts, after)
+
+
+def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
+    """Return what is wished of a host's engine, in the form that ``docker_plan`` reads."""
+    underlay = inputs.cluster.get("underlay")
+    mtu = underlay.get("mtu") if isinstance(underlay, Mapping) else None
+    authority = inputs.files.get(str(wishes.get("host_ca_certificate") or ""), "")
+    return {
+        "source": wishes["docker_source"],
+        "version": wishes["docker_version"],
+        "hold": wishes["docker_hold"],
+        "config": wishes["docker_daemon_config"],
+        "restart": wishes["docker_restart"],
+        "users": wishes["docker_users"],
+        "proxy": wishes["docker_proxy"],
+        "repository_url": wishes["docker_repository_url"],
+        "repository_key": wishes["docker_repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
+        "ca": hashlib.sha256(authority.encode()).hexdigest()[:16] if authority else "",
+        "swarm": wishes.get("cluster_network_mode", "overlay") == "overlay",
+        "mtu": mtu or 1500,
+        "digest_key": inputs.digest_key,
+    }
+
+
+def act(host: Host, asked: Request, planned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the role's tasks read. Its files and its config may hold secrets."""
+    known = host.part("files")
+    different = [item.path for item in owned(planned) if differs(item, known, asked.digest_key)]
+    units = [entry for entry in planned["files"] if entry["path"] in UNIT_FILES]
+    preview = {
+        "packages": planned["packages"],
+        "locked": planned["locked"],
+        "version": planned["version"],
+        "sources": planned["sources"],
+        "address": asked.repository_url if planned["sources"] else "",
+        "without": [*planned["stale_sources"], SOURCES_PATH],
+        "holds": planned["recorded"],
+    }
+    return {
+        **NOTHING,
+        "packages": planned["packages"],
+        "version": planned["version"],
+        "preview": preview if planned["preview"] else {},
+        "files": [entry for entry in planned["files"] if entry["path"] in different],
+        "config": planned["config"] if planned["differing_keys"] else {},
+        "restart": "always" if asked.restart else "if_idle",
+        "swarm": asked.swarm,
+        "reload_units": any(entry["path"] in different for entry in units),
+        # A new daemon.json is handed to the engine by docker_daemon_config, and another version by apt.
+        "restart_engine": host.running and any(content_differs(entry, host, asked.digest_key) for entry in units),
+        "users": list(dict.fromkeys(planned["found"]["users_missing"])),
+        "hold": unheld(host, planned),
+        "record": planned["record"] if planned["record"] and RECORD_PATH in different else "",
+        "recorded": planned["recorded"],
+        "release": planned["release"],
+    }
+
+
+def _refusal(host: str, problem: str) -> Refusal:
+    text, dummy, remedy = problem.rpartition(". Remedy: ")
+    return Refusal(ROLE, host, text, remedy)

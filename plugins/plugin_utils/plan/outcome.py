@@ -1,0 +1,56 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""A plan in the forms that tasks read it in: text, JSON, and by host and role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import document
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import (
+    consent_text,
+    diff,
+    drift_text,
+    plan_text,
+)
+
+
+def outcome(plan: Plan, run: str, selected: Sequence[str], unplanned: Sequence[str]) -> dict[str, Any]:
+    """Return the result of the action that plans.
+
+    All is planned; ``selected`` are the roles that the tags of the run name, which are printed and written.
+    """
+    part = plan.only(selected)
+    return {
+        "run": run,
+        "roles": list(plan.roles),
+        "hosts": list(plan.hosts),
+        "text": plan_text(part, unplanned),
+        "document": document(part, run, unplanned),
+        "pending": _each(plan, plan.pending),
+        "stops": _each(plan, lambda role, host: stops(plan, role, host)),
+        "drift": _each(plan, lambda role, host: [drift_text(change) for change in plan.of(role, host)]),
+        "diffs": _each(plan, lambda role, host: diff(plan.of(role, host))),
+        "acts": {host: dict(acts) for host, acts in plan.acts.items()},
+        "refused": {
+            role: {
+                host: [one.sentence for one in plan.refused(role, host)]
+                for host in plan.hosts
+                if plan.refused(role, host)
+            }
+            for role in plan.roles
+        },
+    }
+
+
+def stops(plan: Plan, role: str, host: str) -> list[str]:
+    """Return why the role must not begin on the host: what is refused, else each consent that is missing."""
+    refused = [refusal.sentence for refusal in plan.refused(role, host)]
+    return refused or [consent_text(change) for change in plan.of(role, host) if change.missing_consent]
+
+
+def _each(plan: Plan, value: Callable[[str, str], Any]) -> dict[str, dict[str, Any]]:
+    return {host: {role: value(role, host) for role in plan.roles} for host in plan.hosts}

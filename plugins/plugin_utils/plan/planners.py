@@ -1,0 +1,26 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The roles that are planned, in the order in which a run walks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import PROMISES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
+
+PLANNERS = (DockerPlanner(),)
+PLANNED = tuple(planner.role for planner in PLANNERS)
+
+
+def planners(roles: Iterable[str]) -> list[DockerPlanner]:
+    """Return the planners of these roles, in the order of the roles."""
+    wanted = set(roles)
+    return [planner for planner in PLANNERS if planner.role in wanted]
+
+
+def unplanned(roles: Iterable[str], planned: Sequence[str]) -> list[str]:
+    """Return those of these roles that change hosts and are not part of a plan, in the order of a run."""
+    given = set(roles)
+    return [role for role in PROMISES if role in given and role not in (*planned, "preflight")]

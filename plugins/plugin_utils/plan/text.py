@@ -1,0 +1,153 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""A plan as text for people, as sentences for verify, and as Ansible's diff. Secrets are in none of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
+    ADD,
+    CHANGE,
+    REMOVE,
+    Change,
+    Sealed,
+    Unknown,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
+
+KNOWN_AFTER = "(known after apply)"
+SECRET, OTHER_SECRET = "(a secret)", "(another secret)"
+LONGEST = 200
+"""Characters of a value that are shown on its line."""
+
+
+def plan_text(plan: Plan, unplanned: Sequence[str] = ()) -> str:
+    """Return the whole plan. ``unplanned`` are roles of the run that are not part of plans yet."""
+    lines: list[str] = []
+    for host, of_host in groupby(plan.changes, lambda change: change.host):
+        lines.append(host)
+        for role, changes in groupby(of_host, lambda change: change.role):
+            lines.append(f"  {role}")
+            for change in changes:
+                lines += [f"    {line}" for line in change_lines(change)]
+        lines.append("")
+    if plan.refusals:
+        lines += ["Refused:", *(f"  {one.host}: {one.role}: {one.sentence}." for one in plan.refusals), ""]
+    missing = plan.missing_consents
+    if missing:
+        lines.append("Needs your consent:")
+        lines += [f"  {change.host}: {change.role}: {consent_text(change)}." for change in missing]
+        lines.append("")
+    lines.append(summary(plan))
+    if unplanned:
+        lines.append(
+            f"Not part of the plan yet: {', '.join(unplanned)}. site.yml --check shows what these would change."
+        )
+    return "\n".join(lines)
+
+
+def summary(plan: Plan) -> str:
+    """Return the plan's last line."""
+    found = plan.counts
+    if not found.total:
+        return "No changes."
+    return f"Plan: {found.add} to add, {found.change} to change, {found.remove} to remove."
+
+
+def change_lines(change: Change) -> list[str]:
+    """Return the line of a change, with why it is made, and another one where it needs consent."""
+    first, second = shown_pair(change.before, change.after)
+    values = {ADD: second, REMOVE: first}.get(change.action, f"{first} → {second}")
+    # Of a thing that is there or not, such as a hold, there is no more to tell.
+    bare = change.action != CHANGE and (change.after is True or change.before is True)
+    line = f"{change.action} {change.what}" if bare else f"{change.action} {change.what}: {values}"
+    lines = [f"{line}  # {change.why}" if change.why else line]
+    if change.consent:
+        state = "allowed by" if change.consent.given else "not allowed without"
+        lines.append(f"    {change.consent.effect}: {state} {change.consent.variable}: true")
+    return lines
+
+
+def consent_text(change: Change) -> str:
+    """Return the sentence of a change that needs consent, with the remedy and without its full stop."""
+    consent = change.consent
+    if consent is None:
+        return ""
+    return f"{consent.effect}. Remedy: {consent.remedy}"
+
+
+def drift_text(change: Change) -> str:
+    """Return what verify says of a change, as that of the roles that compare for themselves."""
+    if change.action == ADD:
+        return f"{change.what} is missing"
+    if change.action == REMOVE:
+        return f"{change.what} is there and should not be"
+    if _text(change.before) or _text(change.after) or isinstance(change.after, Sealed):
+        return f"{change.what} has other content"
+    first, second = shown_pair(change.before, change.after)
+    wanted = change.after.reason if isinstance(change.after, Unknown) else second
+    return f"{change.what} is {first}, wanted is {wanted}"
+
+
+def diff(changes: Iterable[Change]) -> list[dict[str, str]]:
+    """Return Ansible's diffs: one of all single values, and one for each text."""
+    single: list[Change] = []
+    found: list[dict[str, str]] = []
+    for change in changes:
+        if _text(change.before) or _text(change.after):
+            sides = shown_pair(change.before, change.after, whole=True)
+            before, after = (
+                "" if value is None else shown for value, shown in zip((change.before, change.after), sides)
+            )
+            found.append({"before": before, "after": after, "before_header": change.what, "after_header": change.what})
+        else:
+            single.append(change)
+    pairs = [(change.what, *shown_pair(change.before, change.after)) for change in single]
+    if pairs:
+        before, after = ("".join(f"{pair[0]}: {pair[side]}\n" for pair in pairs) for side in (1, 2))
+        found.insert(0, {"before": before, "after": after})
+    return found
+
+
+def shown_pair(before: Any, after: Any, whole: bool = False) -> tuple[str, str]:
+    """Return both sides of a change to show; of two secrets the second says that it is another one."""
+    first, second = shown(before, whole), shown(after, whole)
+    if isinstance(after, Sealed) and isinstance(before, Sealed):
+        second = OTHER_SECRET
+    return first, second
+
+
+def shown(value: Any, whole: bool = False) -> str:
+    """Return a value on one line, without what a terminal would obey; with ``whole`` a text as it is."""
+    if value is None:
+        return "absent"
+    if isinstance(value, Unknown):
+        return KNOWN_AFTER
+    if isinstance(value, Sealed):
+        return SECRET
+    if _text(value):
+        count = len(value.splitlines())
+        return str(value) if whole else f"({count} line{'s' if count > 1 else ''})"
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, bool):
+        text = "true" if value else "false"
+    else:
+        text = json.dumps(value, default=str, ensure_ascii=False)
+    text = "".join(printed(text)) or "(empty)"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def printed(text: str) -> Iterator[str]:
+    """Yield the signs of a text on one line; a node may have named what is in it."""
+    for sign in " ".join(text.split()):
+        yield sign if sign.isprintable() else "?"
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and "\n" in value

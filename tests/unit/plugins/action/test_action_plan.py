@@ -1,0 +1,268 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The action plan: what it plans from, what it writes and shows, and what a role reports of it. Hosts are invented."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleActionFail
+from ansible.parsing.dataloader import DataLoader
+from ansible_collections.swarmspeed.cluster.plugins.action import plan
+from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.modules import plan as documented
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, unplanned
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import SECRET
+
+SECRET_PROXY = "http://u:hunter2@proxy.example.com:3128"
+RUN = "abc"
+
+
+def gathered(run: str = RUN, running: tuple[str, ...] = (), **wished: Any) -> dict[str, Any]:
+    """What node_facts returned of a host with an engine that is as wished."""
+    wishes = {
+        "docker_source": "distribution",
+        "docker_version": "",
+        "docker_hold": "no",
+        "docker_repository_url": "https://mirror.example.com",
+        "docker_repository_key": "",
+        "docker_daemon_config": {},
+        "docker_proxy": {},
+        "docker_restart": False,
+        "docker_users": [],
+        **wished,
+    }
+    packages = {"docker.io": "20.10.24", "python3-docker": "5", "python3-requests": "2"}
+    docker = {
+        "installed": True,
+        "running": True,
+        "version": "20.10.24",
+        "containers": {name: {"state": "running"} for name in running},
+    }
+    facts = {
+        "system": {"distribution": "debian", "codename": "bookworm"},
+        "packages": packages,
+        "docker": docker,
+        "engine": {"config": {}},
+        "groups": {"docker": []},
+        "files": {},
+        "held": [],
+        "run": run,
+    }
+    return {"ansible_facts": {"swarmspeed": facts}, "wishes": wishes}
+
+
+class HostVars(dict[str, dict[str, Any]]):
+    """What a task finds as hostvars: raw_get gives a host's variables as they are."""
+
+    def raw_get(self, host: str) -> Any:
+        return self.get(host)
+
+
+def run(args: dict[str, Any], hosts: dict[str, Any] | None = None, check: bool = False, **more: Any) -> dict[str, Any]:
+    action = plan.ActionModule(
+        task=SimpleNamespace(args=args, check_mode=check, async_val=0, diff=True, action="plan"),
+        connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),  # with it, nothing can be done on a node
+        play_context=None,
+        loader=DataLoader(),
+        templar=None,
+        shared_loader_obj=None,
+    )
+    variables = {
+        "inventory_hostname": "gpu1",
+        "hostvars": HostVars({host: {"_gathered": found} for host, found in (hosts or {}).items()}),
+        "_preflight_digest_key": "k" * 40,
+        "ansible_run_tags": ["all"],
+        "ansible_skip_tags": [],
+        **more,
+    }
+    result: dict[str, Any] = action.run(task_vars=variables)
+    return result
+
+
+def make(hosts: dict[str, Any], args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return run({"hosts": list(hosts), "gathered": "_gathered", "run": RUN, **(args or {})}, hosts, **more)
+
+
+def test_each_host_is_planned_by_its_own_variables() -> None:
+    made = make({"gpu1": gathered(), "gpu2": gathered(docker_users="ada,bob")})
+    assert made["hosts"] == ["gpu1", "gpu2"] and made["roles"] == ["docker"] and made["changed"] is False
+    assert made["pending"] == {"gpu1": {"docker": False}, "gpu2": {"docker": True}}
+    assert made["drift"]["gpu2"]["docker"] == [
+        "user ada in group docker is missing",
+        "user bob in group docker is missing",
+    ]
+    assert made["acts"]["gpu2"]["docker"]["users"] == ["ada", "bob"]  # a text, which the argument spec makes a list
+    assert made["text"].endswith("\nPlan: 2 to add, 0 to change, 0 to remove.")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        None,
+        {"msg": "no route to host", "unreachable": True},
+        gathered(run="of yesterday, from a fact cache"),
+        gathered(run=""),
+        {"ansible_facts": {}},
+    ],
+)
+def test_what_was_not_gathered_in_this_run_is_not_planned(other: Any) -> None:
+    made = make({"gpu1": gathered(), "gpu2": other})
+    assert made["hosts"] == ["gpu1"] and "gpu2" not in made["pending"]
+
+
+def test_a_host_that_is_not_in_the_inventory_is_left_out() -> None:
+    assert run({"hosts": ["gone"], "gathered": "_gathered"})["hosts"] == []
+
+
+def test_the_underlays_mtu_is_that_of_the_cluster() -> None:
+    fresh = gathered()
+    fresh["ansible_facts"]["swarmspeed"].update(packages={}, docker={})
+    made = make({"gpu1": fresh}, {"cluster": {"underlay": {"mtu": 1450}}})
+    assert made["acts"]["gpu1"]["docker"]["config"]["mtu"] == 1450
+
+
+def test_secrets_are_in_what_the_role_acts_on_and_the_result_is_not_shown() -> None:
+    made = make({"gpu1": gathered(docker_proxy={"http": SECRET_PROXY}, running=("job",))})
+    assert made["_ansible_no_log"] is True
+    assert SECRET_PROXY.split("://")[1] in json.dumps(made.pop("acts"))
+    assert "hunter2" not in json.dumps(made) and SECRET in made["text"]
+
+
+def test_the_certificate_is_read_here(tmp_path: Path) -> None:
+    path = tmp_path / "ca.pem"
+    path.write_text("-----BEGIN CERTIFICATE-----\n", encoding="utf-8")
+    made = make({"gpu1": gathered(host_ca_certificate=str(path))})
+    assert "/etc/systemd/system/docker.service.d/swarmspeed-ca.conf is missing" in made["drift"]["gpu1"]["docker"]
+    path.unlink()
+    with pytest.raises(AnsibleActionFail, match=rf"^{path}: cannot be read\. Remedy: name a file that this"):
+        make({"gpu1": gathered(host_ca_certificate=str(path))})
+
+
+def test_a_variable_of_another_type_is_named_without_its_value() -> None:
+    with pytest.raises(AnsibleActionFail, match=r"^gpu1: .*docker_proxy") as told:
+        make({"gpu1": gathered(docker_proxy=SECRET_PROXY)})
+    assert "hunter2" not in str(told.value)
+
+
+@pytest.mark.parametrize("facts", [{"files": 5}, {"packages": [1]}, {"docker": {"containers": [5]}}])
+def test_odd_facts_are_no_traceback(facts: dict[str, Any]) -> None:
+    odd = gathered()
+    odd["ansible_facts"]["swarmspeed"].update(facts)
+    make({"gpu1": odd})
+
+
+def test_facts_of_another_form_are_one_line() -> None:
+    with pytest.raises(AnsibleActionFail, match="this is not what node_facts returned") as told:
+        make({"gpu1": {"ansible_facts": 5, "wishes": {}}})
+    assert "\n" not in str(told.value)
+
+
+# What is written and shown
+
+
+def test_the_plan_is_written_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = make({"gpu1": gathered(docker_users=["ada"])}, {"file": "plan.json", "whole": True})
+    assert (tmp_path / "plan.json").stat().st_mode & 0o777 == 0o600
+    assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8")) == made["document"]
+    assert made["document"]["counts"] == {"add": 1, "change": 0, "remove": 0}
+    assert made["document"]["unplanned_roles"][:3] == ["host", "nvidia_driver", "nvidia_container_toolkit"]
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("", encoding="utf-8")
+    with pytest.raises(AnsibleActionFail, match=r"^cluster_plan_file: .*/a/plan.json cannot be written \(.*Remedy: "):
+        make({"gpu1": gathered()}, {"file": str(tmp_path / "a" / "plan.json")})
+
+
+def test_tags_show_their_roles_and_all_is_planned() -> None:
+    hosts = {"gpu1": gathered(docker_users=["ada"])}
+    made = make(hosts, {"whole": True}, ansible_run_tags=["swarm"])
+    assert (
+        made["text"] == "No changes.\nNot part of the plan yet: swarm. site.yml --check shows what these would change."
+    )
+    assert made["pending"] == {"gpu1": {"docker": True}}
+    alone = make(hosts, ansible_run_tags=["docker"])
+    assert "Not part of the plan" not in alone["text"] and "user ada" in alone["text"]
+
+
+def test_the_last_line_names_every_role_that_is_not_planned_yet() -> None:
+    text = make({"gpu1": gathered()}, {"whole": True})["text"].splitlines()[-1]
+    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", *PLANNED}
+    assert roles == set(text.partition(": ")[2].partition(". ")[0].split(", "))
+    assert unplanned(["docker", "preflight"], PLANNED) == []
+
+
+def test_the_plan_is_printed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+    monkeypatch.setattr(plan, "Display", lambda: SimpleNamespace(display=printed.append))
+    make({"gpu1": gathered()})
+    assert printed == []
+    made = make({"gpu1": gathered()}, {"print": True})
+    assert run({"stage": "print"}, swarmspeed_plan=made) == {"changed": False}
+    assert printed == ["\nNo changes.\n"] * 2
+
+
+# What a role reports
+
+
+def report(made: dict[str, Any], check: bool, host: str = "gpu1") -> dict[str, Any]:
+    return run({"stage": "report", "roles": ["docker"]}, check=check, swarmspeed_plan=made, inventory_hostname=host)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_planned_changes_are_changed_in_check_mode(check: bool) -> None:
+    made = make({"gpu1": gathered(docker_users=["ada"]), "gpu2": gathered(docker_users=["bob"])})
+    found = report(made, check, "gpu2")
+    assert found["changed"] is check
+    assert found["diff"] == [
+        {"before": "user bob in group docker: absent\n", "after": "user bob in group docker: true\n"}
+    ]
+    assert [(change["action"], change["what"]) for change in found["changes"]] == [("+", "user bob in group docker")]
+
+
+def test_nothing_planned_is_nothing_changed() -> None:
+    assert report(make({"gpu1": gathered()}), check=True) == {"changed": False, "changes": []}
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_missing_consent_stops_the_role_before_it_begins(check: bool) -> None:
+    asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
+    with pytest.raises(AnsibleActionFail) as told:
+        report(make({"gpu1": gathered(running=("job",), **asked)}), check)
+    assert str(told.value) == (
+        "gpu1: the engine must be restarted for data-root in /etc/docker/daemon.json (docker_daemon_config), which "
+        "stops these running containers: job. Remedy: set docker_restart: true to allow it, or stop the containers "
+        "first."
+    )
+    report(make({"gpu1": gathered(running=("job",), docker_restart="yes", **asked)}), check)
+    report(make({"gpu1": gathered(**asked)}), check)
+
+
+def test_what_is_refused_stops_the_role_too() -> None:
+    with pytest.raises(AnsibleActionFail, match=r"^gpu1: docker_version is 28, .*leave docker_version out\.$"):
+        report(make({"gpu1": gathered(docker_version="28", docker_source="keep")}), check=False)
+
+
+def test_a_host_that_was_not_planned_is_no_success() -> None:
+    for made in ({}, make({"gpu2": gathered()})):
+        with pytest.raises(AnsibleActionFail, match=r"^gpu1: nothing was planned for it in this run\.$"):
+            report(made, check=False)
+
+
+def test_what_is_planned_is_gathered() -> None:
+    assert tuple(GATHERED) == PLANNED
+    for file in ("gather", "plan"):
+        tasks = str(DataLoader().load_from_file(str(plan.ROLES / f"preflight/tasks/{file}.yml")))
+        assert str(list(PLANNED)) in tasks, file
+
+
+def test_the_module_is_documentation() -> None:
+    options = DataLoader().load(documented.DOCUMENTATION)["options"]
+    assert options["roles"]["choices"] == options["roles"]["default"] == list(PLANNED)
