@@ -20,14 +20,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import (
     container_facts,
     network_facts,
     swarm_facts,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report import ROLES, document
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_inputs import Inputs, parse_bench, parse_verify
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils._report_page import page
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.document import ROLES, document
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import Inputs, parse_bench, parse_verify
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.page import page
 
 NOW = 1_795_330_800.0  # 2026-11-22 07:00 UTC
 IMAGE = "swarmspeed/swarmspeed:4f2c91d08a7e"

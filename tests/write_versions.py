@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "collections")]
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import GENERATIONS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import GENERATIONS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import runs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import (
     Stack,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, system_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import packages_text
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import packages_text
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import PART, unpack, whole, write_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError, system_name
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.bundle import reported
 

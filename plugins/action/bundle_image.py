@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError, accept
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import digest as digest_of_image
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import (
@@ -21,6 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files im
     write_record,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 FOLDER = "image"

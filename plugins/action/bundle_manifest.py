@@ -13,16 +13,6 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import (
-    MANIFEST,
-    BundleError,
-    Entry,
-    Manifest,
-    inside,
-    render,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import damage
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import shown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import (
     copy_whole,
@@ -37,6 +27,16 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files im
     write_text,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
+    MANIFEST,
+    BundleError,
+    Entry,
+    Manifest,
+    inside,
+    render,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import damage
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 
 SPEC: dict[str, Any] = {
     "bundle": {"type": "path", "required": True},

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import BundleError, system_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import (
     Deb,
     DebError,
     lacking,
@@ -27,6 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     text,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import listed_text, pack
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError, system_name
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name
 

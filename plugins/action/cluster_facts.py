@@ -10,13 +10,16 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import ClusterError, cluster_view
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._overlay import OverlayAsked, OverlayError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
     ReportedError,
     accept,
     ssh_public_key,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import ClusterError, cluster_view
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
+    OverlayAsked,
+    OverlayError,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked

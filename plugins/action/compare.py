@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import describe, differences
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import describe, differences
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types

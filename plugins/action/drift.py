@@ -11,8 +11,8 @@ from ansible.errors import AnsibleActionFail
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.owned_files import FILE_SPEC
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile, OwnedFileError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import asked_roles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile, OwnedFileError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift, selected
 
 STATE_SPEC: dict[str, Any] = {

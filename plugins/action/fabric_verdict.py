@@ -13,8 +13,10 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_check import Verdict, Wanted, judge, trouble_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_reduce import judge_collective
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.checks import Verdict, Wanted, judge, trouble_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import (
     PROMISES,
     asked_roles,
     document,
@@ -23,11 +25,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_documen
     summary,
     versions_of,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_reduce import judge_collective
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import mapping
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_io import write_whole
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import sealed
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
 

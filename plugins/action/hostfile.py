@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ansible_collections.swarmspeed.cluster.plugins.modules import hostfile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils._looked import LookedAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.kept_text_file import LookedAction
 
 
 class ActionModule(LookedAction):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.progress import BuildLog, summary
 
 MODULE = "swarmspeed.cluster.image_build"

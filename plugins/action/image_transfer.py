@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.transfer import Meter
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate import image
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
     OwnedFile,
     OwnedFileError,
     file_diff,
     file_is_right,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 FILE_SPEC: dict[str, Any] = {
     "path": {"type": "path", "required": True},

@@ -13,15 +13,15 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import asked_roles
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_io import write_whole
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners, unplanned
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
 
 ROLES = Path(__file__).parents[2] / "roles"

@@ -18,27 +18,27 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import VARIABLE as BUNDLE_VARIABLE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import (
-    PreflightError,
-    Problem,
-    Report,
-    collect,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_controller import Controller
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
     GROUPS,
     INVENTORY_CHECKS,
     OWN_CHECK,
     Inventory,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import plain
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecError, parse_specs
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
+    PreflightError,
+    Problem,
+    Report,
+    collect,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecError, parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.settings import Settings, image_troubles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 

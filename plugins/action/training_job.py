@@ -10,11 +10,11 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import ACTIVE, explain
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_console import Console
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_members import placed
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.following import FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import placed
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, explain
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.console import Console
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import reply as checked
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _hostfile_filters
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint, tree_manifest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters as hostfile_filters
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint, tree_manifest
 
 
 def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:
@@ -23,7 +23,7 @@ def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:
 
 def _launch_plan(hosts: Any, include: str | None = None, exclude: str | None = None) -> dict[str, Any]:
     try:
-        plan = _hostfile_filters.plan(hosts, include, exclude)
+        plan = hostfile_filters.plan(hosts, include, exclude)
     except HostsError as error:
         raise AnsibleFilterError(f"swarmspeed.cluster.launch_plan: {error}") from error
     return {

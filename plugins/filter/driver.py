@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver import make_plan, plan_dict
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_request import exclusion, parse_request
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import make_plan, plan_dict
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import exclusion, parse_request
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 

@@ -9,31 +9,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
-    _docker_plan,
-    _firewall_plan,
-    _toolkit_cuda,
-    _toolkit_plan,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import engine
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import firewall
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit import cuda, toolkit
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 
 @one_line("swarmspeed.cluster.docker_plan", "what node_facts returned")
 def docker_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be done for the engine of the host whose facts these are."""
-    return _docker_plan.docker_plan(_mapping("docker_plan", facts), _mapping("docker_plan", request))
+    return engine.docker_plan(_mapping("docker_plan", facts), _mapping("docker_plan", request))
 
 
 @one_line("swarmspeed.cluster.toolkit_plan", "what node_facts returned")
 def toolkit_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be done for the container toolkit of the host whose facts these are."""
-    return _toolkit_plan.toolkit_plan(_mapping("toolkit_plan", facts), _mapping("toolkit_plan", request))
+    return toolkit.toolkit_plan(_mapping("toolkit_plan", facts), _mapping("toolkit_plan", request))
 
 
 @one_line("swarmspeed.cluster.firewall_plan", "what node_facts returned")
 def firewall_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be opened in the firewall of the host whose facts these are."""
-    return _firewall_plan.firewall_plan(_mapping("firewall_plan", facts), _mapping("firewall_plan", request))
+    return firewall.firewall_plan(_mapping("firewall_plan", facts), _mapping("firewall_plan", request))
 
 
 @one_line("swarmspeed.cluster.cuda_verdict", "what an image and a driver say of CUDA")
@@ -41,7 +38,7 @@ def cuda_verdict(environment: Any, driver_cuda: Any, image: str, driver: Any) ->
     """Return whether the CUDA of an image runs on a driver, in words."""
     if not isinstance(environment, (list, tuple)):
         raise AnsibleFilterError("swarmspeed.cluster.cuda_verdict: expected a list of NAME=value")
-    return _toolkit_cuda.cuda_verdict([str(entry) for entry in environment], driver_cuda, str(image), driver)
+    return cuda.cuda_verdict([str(entry) for entry in environment], driver_cuda, str(image), driver)
 
 
 def host_request(hostvars: Any, request: Any, prefix: str, renamed: Any = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fetch_troubles import explain
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.diagnosis.fetch_failures import explain
 
 
 def fetch_trouble(said: Any, proxy: str, source: str) -> str:

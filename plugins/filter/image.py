@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_chain import plan
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
     ReportedError,
     accept,
     address,
     port,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.image import looks as checked
 
 

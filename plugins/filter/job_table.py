@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_table
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import table
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import infos
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.logs import gathered
@@ -26,13 +26,13 @@ def _by_node(name: str, results: Any) -> dict[str, dict[str, Any]]:
 @one_line("swarmspeed.cluster.job_table", _OF_NODES)
 def job_table(results: Any) -> list[str]:
     """Return lines: a table of all jobs, and what needs attention."""
-    return _job_table.table(infos(_by_node("job_table", results)))
+    return table.table(infos(_by_node("job_table", results)))
 
 
 @one_line("swarmspeed.cluster.jobs_to_stop", _OF_NODES)
 def jobs_to_stop(results: Any, name: str | None = None) -> dict[str, Any]:
     """Return what has to be stopped, and where."""
-    return _job_table.to_stop(infos(_by_node("jobs_to_stop", results)), name)
+    return table.to_stop(infos(_by_node("jobs_to_stop", results)), name)
 
 
 @one_line("swarmspeed.cluster.stop_report", _OF_NODES)
@@ -43,13 +43,13 @@ def stop_report(stops: Any, results: Any, previewed: bool = False) -> dict[str, 
             "swarmspeed.cluster.stop_report: the input must be what jobs_to_stop returned, and results by node"
         )
     answers = {str(node): [*found] for node, found in results.items() if isinstance(found, list)}
-    return _job_table.stopped(dict(stops), answers, bool(previewed))
+    return table.stopped(dict(stops), answers, bool(previewed))
 
 
 @one_line("swarmspeed.cluster.gathered_logs", "what job_logs returned by node")
 def gathered_logs(results: Any) -> list[str]:
     """Return lines: where the logs are, and which are missing."""
-    return _job_table.gathered(gathered(_by_node("gathered_logs", results)))
+    return table.gathered(gathered(_by_node("gathered_logs", results)))
 
 
 class FilterModule:

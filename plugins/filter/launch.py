@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_command import Launch, LaunchError, command
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import Launch, LaunchError, command
 
 
 def launch_command(script: str, launch: Mapping[str, Any]) -> list[str]:

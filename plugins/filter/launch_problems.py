@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_check import judge
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.checks import judge
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.probe import probes
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _nccl, _nccl_ranges
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import ranges, settings
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 WORDS = ("host", "network_mode", "interface", "subnet", "rdma", "settings")
@@ -31,11 +31,11 @@ def nccl_plan(facts: Any, asked: Any) -> dict[str, Any]:
         **asked,
         "timeout": int(asked.get("timeout") or 0),
         "debug": asked.get("debug") or "",
-        "release": _nccl_ranges.parse_release(str(asked.get("release") or "")),
+        "release": ranges.parse_release(str(asked.get("release") or "")),
     }
     try:
-        return _nccl.nccl_plan(wanted, facts.get("fabric") or {})
-    except _nccl_ranges.NcclError as error:
+        return settings.nccl_plan(wanted, facts.get("fabric") or {})
+    except ranges.NcclError as error:
         raise AnsibleFilterError(str(error)) from None
 
 

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _overlay, _services
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import services
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import addressing
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 
 def url_hosts(values: Any) -> list[str]:
     """Return the host names and addresses in URLs."""
-    return _services.url_hosts(values)
+    return services.url_hosts(values)
 
 
 @one_line("swarmspeed.cluster.network_differences", "what node_facts says of a network")
@@ -26,7 +27,7 @@ def network_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> 
     missing = [name for name in ("subnet", "mtu", "encrypted") if name not in wanted]
     if missing:
         raise AnsibleFilterError(f"network_differences: wanted needs {', '.join(missing)}.")
-    return list(_overlay.differences(found, wanted).values())
+    return list(addressing.differences(found, wanted).values())
 
 
 class FilterModule:

@@ -9,12 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import (
-    _network_bench,
-    _network_bench_plan,
-    _network_bench_table,
-)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped, sentence
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench import plan as bench_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench import report as network_bench
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench import table as bench_table
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
 
@@ -29,10 +27,8 @@ def network_bench_plan(slots: Any, accelerator: str, settings: Any) -> dict[str,
     """Return what all nodes do in each network."""
     name = "network_bench_plan"
     try:
-        return _network_bench_plan.plan(
-            _checked(name, slots, "the input"), accelerator, _checked(name, settings, "settings")
-        )
-    except _network_bench_plan.BenchError as error:
+        return bench_plan.plan(_checked(name, slots, "the input"), accelerator, _checked(name, settings, "settings"))
+    except bench_plan.BenchError as error:
         raise AnsibleFilterError(str(error)) from None
     except (KeyError, TypeError, ValueError) as error:
         raise AnsibleFilterError(f"swarmspeed.cluster.{name}: these are no slots by node: {error!r}") from None
@@ -43,8 +39,8 @@ def network_bench_subnets(facts: Any, pool: str, count: int) -> list[str]:
     """Return free subnets for the benchmark's own networks."""
     name = "network_bench_subnets"
     try:
-        return _network_bench_plan.subnets(_checked(name, facts, "the input"), str(pool), int(count))
-    except _network_bench_plan.BenchError as error:
+        return bench_plan.subnets(_checked(name, facts, "the input"), str(pool), int(count))
+    except bench_plan.BenchError as error:
         raise AnsibleFilterError(str(error)) from None
 
 
@@ -52,7 +48,7 @@ def network_bench_part(plan: Any, node: str, network: Any) -> dict[str, Any]:
     """Return what one node is told."""
     name = "network_bench_part"
     try:
-        return _network_bench_plan.part(_checked(name, plan, "the input"), node, _checked(name, network, "network"))
+        return bench_plan.part(_checked(name, plan, "the input"), node, _checked(name, network, "network"))
     except (KeyError, TypeError, ValueError) as error:
         raise AnsibleFilterError(
             f"swarmspeed.cluster.{name}: the plan has no such node, or the network is not whole: {error!r}"
@@ -71,16 +67,16 @@ def network_bench_report(
         for node, entry in _checked(name, said, "said").items()
     }
     try:
-        report = _network_bench.report(
+        report = network_bench.report(
             plan,
-            _network_bench.by_kind(by_node),
+            network_bench.by_kind(by_node),
             cluster=str(cluster),
             time=str(time),
             seconds=float(seconds),
             in_use=str(in_use),
             settings=_checked(name, settings, "settings"),
         )
-    except _network_bench_plan.BenchError as error:
+    except bench_plan.BenchError as error:
         raise AnsibleFilterError(str(error)) from None
     return {**report, "failed": [sentence(text) for text in report["failed"]]}
 
@@ -88,7 +84,7 @@ def network_bench_report(
 @one_line("swarmspeed.cluster.network_bench_table", "a report of a benchmark")
 def network_bench_table(report: Any) -> list[str]:
     """Return lines for a person."""
-    lines = _network_bench_table.table(_checked("network_bench_table", report, "the input"))
+    lines = bench_table.table(_checked("network_bench_table", report, "the input"))
     return [escaped(line, 4000) for line in lines]
 
 

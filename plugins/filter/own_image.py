@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import file_digest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_digest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.archive import choose_loaded
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import Trouble, read_source
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import (

@@ -13,8 +13,12 @@ from dataclasses import asdict
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._subnets import SubnetError, collisions, pick_subnet
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._underlay import UnderlayError, common_underlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import (
+    SubnetError,
+    collisions,
+    pick_subnet,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError, common_underlay
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 

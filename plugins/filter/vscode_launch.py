@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hjson import HjsonError, loads
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.hjson import HjsonError, loads
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 PLACEHOLDER = re.compile("@[a-z_]+@")

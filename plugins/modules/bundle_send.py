@@ -75,7 +75,7 @@ bytes:
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_apt_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_io import (
     PLACE,
     BundleAptError,
     ask,
@@ -83,7 +83,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_apt_io 
     lay_out,
     remove,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import parse_installed
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import parse_installed
 
 
 def main() -> None:

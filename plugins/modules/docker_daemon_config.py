@@ -180,15 +180,19 @@ backup_file:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config import DaemonConfigError, too_deep
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_apply import Request, Run, shown_diff
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import TextFileError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import DaemonConfigError, too_deep
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_apply import (
+    Request,
+    Run,
+    shown_diff,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_io import (
     ConfigFile,
     LocalHost,
     readable_by_all,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import mask, secrets
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file import TextFileError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import mask, secrets
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "config": {"type": "dict", "required": True},

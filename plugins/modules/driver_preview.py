@@ -171,10 +171,10 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import Choice
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_preview import as_dict, look
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_preview_io import SystemAptIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_troubles import Goal
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.trial_io import SystemAptIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.apt_failures import Goal
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import Choice
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import as_dict, look
 
 
 def _goal(asked: dict[str, Any]) -> Goal:

@@ -295,10 +295,18 @@ from dataclasses import fields
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import PRECISIONS, Plan, Request, build
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import AUTO, INTEGRATIONS, NEWEST
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import as_dicts, summary
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
+    Found,
+    TextFileError,
+    left_alone,
+    read,
+    settle,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import PRECISIONS, Plan, Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import AUTO, INTEGRATIONS, NEWEST
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import (
     UnreadableError,
     is_json,
     parse,
@@ -306,14 +314,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import
     same,
     secrets,
     secrets_in_text,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import as_dicts, summary
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file import (
-    Found,
-    TextFileError,
-    left_alone,
-    read,
-    settle,
 )
 
 ARGUMENTS: dict[str, dict[str, Any]] = {

@@ -385,8 +385,8 @@ notes:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu import gather_gpu
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SystemGpuIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
 
 
 def main() -> None:

@@ -187,22 +187,22 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import as_dicts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
+    Found,
+    TextFileError,
+    left_alone,
+    read,
+    settle,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
     HostfileError,
     HostsError,
     names_shown,
     parse,
     refusal,
     render,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_filters import Plan, plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._problems import as_dicts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._text_file import (
-    Found,
-    TextFileError,
-    left_alone,
-    read,
-    settle,
 )
 
 CHOICE = ("hosts", "include", "exclude", "first_host")

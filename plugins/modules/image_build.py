@@ -114,7 +114,7 @@ log:
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import find_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_build.runner import BuildError, look, start
 
 ARGUMENTS = {

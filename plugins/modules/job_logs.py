@@ -111,9 +111,9 @@ problems:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import JobError, check_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs import LogsError, same_run
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import NodeFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import LogsError, same_run
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import NodeFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
 
 
 def answer(params: dict[str, Any]) -> dict[str, Any]:

@@ -210,9 +210,9 @@ import re
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._handed_source import command_for
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.source_runner import command_for
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe_io import (
     ProbeIO,
     SystemProbeIO,
     read_answer,

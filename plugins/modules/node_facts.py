@@ -279,23 +279,31 @@ import secrets
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state import gather_engine_files
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import DpkgError, read_state
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host import gather_driver
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host_io import SystemDriverIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import gather_engine_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state_io import (
     SystemEngineFilesIO,
     clock_synchronized,
     held_facts,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_host import gather_driver
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_io import SystemDriverIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric import gather_fabric
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_io import SystemFabricIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._firewall import gather_firewall
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._firewall_io import SystemFirewallIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu import gather_gpu
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SystemGpuIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import changed_files
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.host_io import SystemFabricIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfaces import gather_fabric
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import gather_firewall
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state_io import SystemFirewallIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import changed_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.proxy_io import SystemProxyIO, gather_proxies
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services_io import (
+    SystemServicesIO,
+    gather_esp,
+    gather_services,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import (
     NodeError,
     disk_facts,
     docker_facts,
@@ -308,14 +316,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import
     system_facts,
     tree_digests,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._proxy_io import SystemProxyIO, gather_proxies
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._services_io import (
-    SystemServicesIO,
-    gather_esp,
-    gather_services,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import DpkgError, read_state
 
 
 def _mistake(asked: dict[str, Any]) -> str | None:

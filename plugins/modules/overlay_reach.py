@@ -82,10 +82,10 @@ import json
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _handed_source
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe_io import SystemProbeIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe_io import SystemProbeIO
 
 SLACK = 15.0
 """Seconds that the engine may take to start a process in the container."""
@@ -116,8 +116,8 @@ def answer(params: dict[str, Any], system: Any) -> dict[str, Any]:
         "port": params["port"],
         "seconds": params["seconds"],
     }
-    command = _handed_source.command_for(params["container"], [], params["python"])
-    done = system.run(command, _handed_source.request_for((reach,), asked))
+    command = source_runner.command_for(params["container"], [], params["python"])
+    done = system.run(command, source_runner.request_for((reach,), asked))
     found = read_answer(done.stdout)
     if done.rc or found is None:
         words = (done.text.splitlines() or [f"exit status {done.rc}"])[-1][:300]

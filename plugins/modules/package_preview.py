@@ -118,8 +118,8 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_preview_io import SystemAptIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._package_preview import Goal, as_dict, look
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, as_dict, look
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.trial_io import SystemAptIO
 
 
 def main() -> None:

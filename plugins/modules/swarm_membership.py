@@ -239,8 +239,9 @@ join_tokens:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._swarm import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.engine_io import SwarmHost, explain, no_engine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import (
     NONE,
     THIS,
     Current,
@@ -251,8 +252,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._swarm import (
     parse_wanted,
     relation,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._swarm_io import SwarmHost, explain, no_engine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._swarm_plan import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.steps import (
     check_join,
     notes,
     plan_membership,

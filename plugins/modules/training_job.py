@@ -419,16 +419,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import REMEDY, JobRunner, Store
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider, mask_arguments
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
     DockerRuntime,
     HostRuntime,
     Runtime,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import REMEDY, JobRunner, Store
 
 
 class Call:
@@ -436,11 +436,11 @@ class Call:
 
     def __init__(self, params: dict[str, Any], check_mode: bool, runtimes: Mapping[str, Runtime]) -> None:
         self.params, self.check_mode, self._runtimes = params, check_mode, runtimes
-        _job.check_name(params["name"])
+        resource.check_name(params["name"])
         if not 1 <= params["log_limit"] <= 1 << 20:
-            raise _job.JobError(f"log_limit: {params['log_limit']} is not within 1 and 1048576 bytes.")
+            raise resource.JobError(f"log_limit: {params['log_limit']} is not within 1 and 1048576 bytes.")
         self._use(self._where())
-        self.found: _job.Container | None = None
+        self.found: resource.Container | None = None
         starting = params["state"] == "started" and not params["observe"]
         self.spec = self._spec() if starting else {}
         self.place = self._place() if starting else {}
@@ -460,8 +460,8 @@ class Call:
             *("command", "chdir", "environment", "world_size", "nodes", "fingerprint", "ds_config"),
             *("launcher", "transport", "runtime", "members", "secret_file", "visible_devices", "env_file"),
         )
-        _job.check_shrink(self.params)
-        return _job.build_spec(**{key: self.params[key] for key in keys})
+        resource.check_shrink(self.params)
+        return resource.build_spec(**{key: self.params[key] for key in keys})
 
     def _place(self) -> dict[str, Any]:
         """This node's part of the job, for its supervisor."""
@@ -473,11 +473,11 @@ class Call:
         names = [item["name"] for item in members]
         node = node or names[0]
         if node not in names:
-            raise _job.JobError(f"node: {node} is not one of the members {', '.join(names)}.")
+            raise resource.JobError(f"node: {node} is not one of the members {', '.join(names)}.")
         if node == names[0]:
             return {"options": options, "node": node}
         if not leader:
-            raise _job.JobError(
+            raise resource.JobError(
                 f"leader: missing. Start the job on {names[0]} first, and give its job.run, job.run_id and "
                 "job.channel_port here."
             )
@@ -498,7 +498,7 @@ class Call:
     def _recorded(self) -> dict[str, Any]:
         try:
             return self.store.read_place()
-        except _job.JobError:
+        except resource.JobError:
             if self.params["state"] != "absent":  # a damaged folder can still be removed
                 raise
             return {}
@@ -506,11 +506,11 @@ class Call:
     def _look(self) -> tuple[str, str]:
         """State and reason of the job. The engine is asked only about a job that may be running."""
         recorded = self._recorded()
-        if recorded.get("state") in _job.ACTIVE and (self.store.on_host or recorded.get("container")):
+        if recorded.get("state") in resource.ACTIVE and (self.store.on_host or recorded.get("container")):
             self.found = self.runtime.container(recorded.get("container") or "")
             # Read again: the job may have ended, and then the container gone, since the first look.
             recorded = self._recorded()
-        state, reason = _job.current_state(recorded, self.found, time.time())
+        state, reason = resource.current_state(recorded, self.found, time.time())
         if state == "absent" and self.params["state"] == "absent" and self.store.exists():
             state = "stopped"  # a folder without a state is still something to remove
         return state, reason
@@ -519,16 +519,16 @@ class Call:
         self._use(self._where())  # again: before the lock was held somebody else may have started it
         state, reason = self._look()
         recorded = self._recorded()
-        digest = _job.spec_hash(self.spec) if self.spec else recorded.get("spec_hash")
+        digest = resource.spec_hash(self.spec) if self.spec else recorded.get("spec_hash")
         if self.place.get("leader"):
             # Whether a run starts is decided where its leader is: here it is joined, or has been.
             todo = "none" if recorded.get("run_id") == self.place["run_id"] else "start"
         else:
             same = digest == recorded.get("spec_hash")
-            todo = _job.plan(self.params["state"], state, same=same, rerun=self.params["rerun"])
+            todo = resource.plan(self.params["state"], state, same=same, rerun=self.params["rerun"])
         if todo == "refuse":
-            differs = [on_one_line(key, 100) for key in _job.changed_keys(self.store.read_spec(), self.spec)][:50]
-            raise _job.JobError(_job.refusal(recorded, differs, str(self.store.path)))
+            differs = [on_one_line(key, 100) for key in resource.changed_keys(self.store.read_spec(), self.spec)][:50]
+            raise resource.JobError(resource.refusal(recorded, differs, str(self.store.path)))
         before = {"state": state, "spec_hash": recorded.get("spec_hash")}
         after = {
             "none": before,
@@ -545,7 +545,7 @@ class Call:
     def _act(self, todo: str, state: str, digest: str) -> None:
         runner = JobRunner(self.store, self.runtime)
         if todo == "start":
-            if state in _job.ACTIVE:  # a follower of an earlier run that has not noticed its end yet
+            if state in resource.ACTIVE:  # a follower of an earlier run that has not noticed its end yet
                 runner.stop(state, self._sweepable(), self.inside)
             container = self.params["container"] or ""
             unfinished = state in {"failed", "stopped", "lost"} and self._recorded().get("spec_hash") == digest
@@ -555,7 +555,7 @@ class Call:
             runner = JobRunner(self.store, self.runtime)
             runner.start(self.spec, digest, container, found, self.inside, place=self.place, versions=versions)
             return
-        if state in (*_job.ACTIVE, "lost"):
+        if state in (*resource.ACTIVE, "lost"):
             runner.stop(state, self._sweepable(), self.inside)
         if todo == "remove":
             for on_host in (True, False):
@@ -569,7 +569,7 @@ class Call:
                 self.store.set_aside()
             self._use(Store(self.params["jobs_dir"], self.params["name"], on_host=on_host))
 
-    def _sweepable(self) -> _job.Container | None:
+    def _sweepable(self) -> resource.Container | None:
         """Where what is left of the job is ended: only in a container that has this very folder.
 
         The record names a container, and root in a container may have written it; then the one of O(container) counts.
@@ -583,30 +583,30 @@ class Call:
             return other
         if self.found is not None:
             named, inside = self._recorded().get("container"), self.params["container_jobs_dir"]
-            raise _job.JobError(
+            raise resource.JobError(
                 f"{self.store.path}/state.json names container {named}, which does not have {self.params['jobs_dir']} "
                 f"at {inside}. Nothing was run there. {REMEDY}"
             )
         return None
 
-    def _has_jobs(self, found: _job.Container) -> bool:
+    def _has_jobs(self, found: resource.Container) -> bool:
         source = found.source_of(self.params["container_jobs_dir"])
         return source is not None and os.path.realpath(source) == os.path.realpath(self.params["jobs_dir"])
 
-    def _container(self) -> _job.Container:
+    def _container(self) -> resource.Container:
         if self.params["runtime"] == "host":
             return HostRuntime.here()
         name, jobs_dir = self.params["container"], self.params["jobs_dir"]
         found = self._runtimes["container"].container(name)
         if found is None or not found.running:
-            raise _job.JobError(
+            raise resource.JobError(
                 f"container: {name} {'does not run' if found else 'does not exist'} on this host. "
                 "Bring it up first (--tags training_container)."
             )
         inside = self.params["container_jobs_dir"]
         source = found.source_of(inside)
         if not self._has_jobs(found):
-            raise _job.JobError(
+            raise resource.JobError(
                 f"jobs_dir: {jobs_dir} is not what container {name} has at {inside} ({source or 'no mount'}). "
                 "Correct jobs_dir or container_jobs_dir, or make the container again (--tags training_container)."
             )
@@ -615,10 +615,10 @@ class Call:
     def _report(self, state: str, reason: str) -> dict[str, Any]:
         environment = {**self.store.read_environment(), **self.spec.get("environment", {})}
         hide = hider(environment)
-        ended = state not in _job.ACTIVE
+        ended = state not in resource.ACTIVE
         data, offset, size = self.store.read_log(self.params["log_offset"], self.params["log_limit"], ended)
         return {
-            "job": _job.report(self.params["name"], self._recorded(), state, reason, hide),
+            "job": resource.report(self.params["name"], self._recorded(), state, reason, hide),
             "log": hide(data.decode("utf-8", "replace")),
             "log_offset": offset,
             "log_size": size,
@@ -693,7 +693,7 @@ def main() -> None:
     try:
         runtimes: dict[str, Runtime] = {"container": DockerRuntime(SocketEngine()), "host": HostRuntime()}
         result = Call(module.params, module.check_mode, runtimes).run()
-    except (_job.JobError, EngineError) as error:
+    except (resource.JobError, EngineError) as error:
         module.fail_json(msg=f"training job {module.params['name']}: {error}", invocation=invocation)
     except OSError as error:
         module.fail_json(

@@ -194,9 +194,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import JobError, check_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_info_io import JobsReader
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.info_io import JobsReader
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
     DockerRuntime,
     HostRuntime,

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import Hub
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_link import Link
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import Hub
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.link import Link
 
 SECRET = b"s" * 32
 RUN = "digits/1/now"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_info_io import JobsReader
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.info_io import JobsReader
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 

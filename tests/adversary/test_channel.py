@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_frames as frames
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_channel import HANDSHAKE, PENDING, Hub
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_link import Link
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_wire import ChannelLog
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import frames
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import HANDSHAKE, PENDING, Hub
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.link import Link
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import ChannelLog
 
 from tests.adversary.channel import RUN, SECRET, Clock, Job
 

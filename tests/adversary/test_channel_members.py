@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_messages import listing_messages
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_nodes import Nodes
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_supervisor import options
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.main import options
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import listing_messages
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nodes import Nodes
 
 from tests.adversary.channel import Job, lines
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_wire import FRAME_TIME
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import FRAME_TIME
 
 from tests.adversary.channel import Job, lines
 

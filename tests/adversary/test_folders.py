@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Store
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import Copy
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import Copy
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
 
 from tests.adversary.job_attacks import SECRET, SPEC, Engine, call, forge, look, one_line
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_table, _node_io
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_info_io import JobsReader
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Store
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import NodeFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.info_io import JobsReader
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import NodeFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import system_io
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import table as job_table
 
 from tests.adversary.job_attacks import SECRET, STATE, Engine, call, forge, look, one_line
 
@@ -50,7 +51,7 @@ def test_a_field_of_another_kind_is_told_or_harmless(jobs: Path, field: str) -> 
     for value in HOSTILE:
         forge(jobs, **{field: value})
         seen = look(jobs)
-        lines = _job_table.table({"gpu1": {"jobs": [seen]}})
+        lines = job_table.table({"gpu1": {"jobs": [seen]}})
         assert all(line.isprintable() and len(line) < 100_000 for line in lines)
         try:
             job = call(jobs, engine, observe=True)["job"]
@@ -69,18 +70,18 @@ def test_missing_fields_are_one_error(jobs: Path, text: str) -> None:
     with pytest.raises(JobError) as caught:
         call(jobs, Engine())
     one_line(caught, "digits/state.json is damaged", "missing")
-    stops = _job_table.to_stop({"gpu1": {"jobs": [look(jobs)]}}, "digits")
+    stops = job_table.to_stop({"gpu1": {"jobs": [look(jobs)]}}, "digits")
     assert not stops["anything"] and "does not run" not in " ".join(stops["lines"])
     assert stops["unreadable"][0].startswith("gpu1: job digits: ")
 
 
 def test_a_stop_that_failed_is_not_told_as_stopped() -> None:
     running = {"name": "digits", "state": "running", "leader": True, "run": 1, "log_path": "/l"}
-    stops = _job_table.to_stop({"gpu1": {"jobs": [running]}}, "digits")
+    stops = job_table.to_stop({"gpu1": {"jobs": [running]}}, "digits")
     failed = [{"item": {"name": "digits", "node": "gpu1"}, "failed": True, "msg": "state.json is damaged"}]
-    told = _job_table.stopped(stops, {"gpu1": failed}, previewed=False)
+    told = job_table.stopped(stops, {"gpu1": failed}, previewed=False)
     assert told["lines"] == [] and "state.json is damaged" in told["problems"][0]
-    assert _job_table.stopped(stops, {}, previewed=False)["lines"] == []  # it did not answer at all
+    assert job_table.stopped(stops, {}, previewed=False)["lines"] == []  # it did not answer at all
 
 
 DEEP = b'{"state": "running", "tail": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
@@ -90,7 +91,7 @@ NEVER_LOST = b'{"state": "running", "run": 1, "container": "c", "container_id": 
 @pytest.mark.parametrize("data", [DEEP, b'{"state": ["running"]}'])
 def test_what_is_no_state_hides_no_other_job(jobs: Path, data: bytes) -> None:
     (jobs / "digits" / "state.json").write_bytes(data)
-    assert _node_io.job_facts(str(jobs)) == {"digits": "unreadable"}
+    assert system_io.job_facts(str(jobs)) == {"digits": "unreadable"}
     assert look(jobs)["state"] == "unreadable"
     assert NodeFolder(str(jobs), "digits", "gpu1", 1 << 20).run() in (
         {},
@@ -117,7 +118,7 @@ def plant(place: Path, what: str, victim: Path) -> None:
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "node_facts": lambda jobs: _node_io.job_facts(str(jobs)),
+    "node_facts": lambda jobs: system_io.job_facts(str(jobs)),
     "read_state": lambda jobs: Store(str(jobs), "digits").read_state(),
     "read_spec": lambda jobs: Store(str(jobs), "digits").read_spec(),
     "read_log": lambda jobs: Store(str(jobs), "digits").read_log(0, 65536, True),
@@ -156,7 +157,7 @@ def test_names_that_no_job_can_have_are_not_told(jobs: Path) -> None:
     for name in ("\x1b[2J", "a\nb", "{{ 7*7 }}", "-x", "x" * 200):
         (jobs / name).mkdir()
         (jobs / name / "state.json").write_text(json.dumps(STATE))
-    assert list(_node_io.job_facts(str(jobs))) == ["digits"]
+    assert list(system_io.job_facts(str(jobs))) == ["digits"]
     assert JobsReader(str(jobs), {}).names() == ["digits"]
 
 
@@ -165,7 +166,7 @@ def test_no_control_character_reaches_the_console(jobs: Path) -> None:
     forge(jobs, state="failed", reason=evil, first_failure={"node": "gpu1", "cause": evil, "remedy": evil})
     (jobs / "digits" / "launcher.log").write_text(f"{evil}\n")
     seen = look(jobs)
-    shown = _job_table.table({"gpu1": {"jobs": [seen]}})
+    shown = job_table.table({"gpu1": {"jobs": [seen]}})
     assert all("\x1b" not in line and "\x9b" not in line and "\u202e" not in line for line in shown)
     assert "\x1b" not in json.dumps(call(jobs, Engine(), observe=True)["job"], ensure_ascii=False)
 
@@ -181,4 +182,4 @@ def test_a_summary_with_other_kinds_of_values_breaks_no_table(jobs: Path) -> Non
     ]
     for change in changes:
         (jobs / "digits" / "summary.json").write_text(json.dumps({**ended, **change}))
-        assert _job_table.table({"gpu1": {"jobs": [look(jobs)]}})
+        assert job_table.table({"gpu1": {"jobs": [look(jobs)]}})

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _node_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.unpack import ArchiveError, unpack
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
     FolderError,
     UntrustedFolder,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import system_io
 from ansible_collections.swarmspeed.cluster.plugins.modules import mounted_files, node_facts
 
 from tests.adversary.job_attacks import SECRET
@@ -65,7 +65,7 @@ def special(name: str, kind: bytes, to: str = "") -> tarfile.TarInfo:
 def test_a_workspace_that_never_ends_is_a_file_that_differs(workspace: Path, plant: Callable[[Path], Any]) -> None:
     plant(workspace / "train.py")
     begun = time.monotonic()
-    assert _node_io.tree_digests(str(workspace), ["train.py"]) == {"train.py": None}
+    assert system_io.tree_digests(str(workspace), ["train.py"]) == {"train.py": None}
     assert time.monotonic() - begun < 1
 
 
@@ -77,7 +77,7 @@ def sparse(path: Path, size: int) -> None:
 def test_no_digest_of_a_file_of_the_host(workspace: Path, victim: Path) -> None:
     (workspace / "train.py").symlink_to(victim)
     (workspace / "sub").symlink_to(victim.parent)
-    assert set(_node_io.tree_digests(str(workspace), ["train.py", "sub/secret", "../../host/secret"]).values()) == {
+    assert set(system_io.tree_digests(str(workspace), ["train.py", "sub/secret", "../../host/secret"]).values()) == {
         None
     }
 

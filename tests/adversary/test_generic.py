@@ -27,10 +27,14 @@ from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_ch
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table, jobs_to_stop
 from ansible_collections.swarmspeed.cluster.plugins.filter.nccl import nccl_plan
 from ansible_collections.swarmspeed.cluster.plugins.filter.subnets import underlay
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _hostfile
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_keys import key_line, known_hosts, ssh_command
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
+    key_line,
+    known_hosts,
+    ssh_command,
+)
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job, training_job_info
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 from tests.adversary import hostile
 from tests.adversary.hostile import HOSTILE, KEY, KEY_FILE, MARK, leaves, one_line, planted, renamed, returned
@@ -112,7 +116,7 @@ def written(view: dict[str, Any], facts: dict[str, Any]) -> str:
             "settings": {},
         },
     )["lines"]
-    found.append(_hostfile.render(_hostfile.check(view["slots"]).hosts))
+    found.append(hostfile.render(hostfile.check(view["slots"]).hosts))
     return "\n".join(str(text) for text in found)
 
 

@@ -15,13 +15,13 @@ from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
 from ansible_collections.swarmspeed.cluster.plugins.action.preflight import check_facts
 from ansible_collections.swarmspeed.cluster.plugins.filter.launch_problems import launch_problems
 from ansible_collections.swarmspeed.cluster.plugins.filter.network_bench import FilterModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import Facts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import Facts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 from tests.adversary.hostile import HOSTILE, facts, leaves, one_line, planted
-from tests.unit.plugins.module_utils.test_launch_check import cluster
+from tests.unit.plugins.plugin_utils.launch.test_launch_check import cluster
 
 BENCH = FilterModule().filters()
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ansible.template import trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
 from tests.role_values import NODES, ROLES, templar, value, variables
 

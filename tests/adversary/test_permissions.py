@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.action.fabric_verdict import write
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs import Piece
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import Copy
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_io import write_whole
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import Piece
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import Copy
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 
 from tests.role_values import load
 

@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.action import (
 from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table
 from ansible_collections.swarmspeed.cluster.plugins.filter.subnets import underlay
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_keys import ssh_command
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import ssh_command
 
 from tests.adversary.hostile import KEY, KEY_FILE, facts, one_line, planted
 

@@ -18,17 +18,19 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.action.preflight import invalid
 from ansible_collections.swarmspeed.cluster.plugins.filter.vscode_launch import configuration
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job, _job_base, _job_summary
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config_secrets import mask
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state import gather_engine_files
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import secrets as config_secrets
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_info_io import JobsReader
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_logs_io import NodeFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import file_facts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import collect
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS, Inventory
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._report_text import sealed
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import secrets as config_secrets
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import mask
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import gather_engine_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import summary as job_summary
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.info_io import JobsReader
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import NodeFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import base as job_base
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS, Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import argument_troubles
 
 from tests.role_values import load
@@ -79,7 +81,7 @@ READERS = (console, status, gathered)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_rank_prints_the_value_of_a_variable(name: str) -> None:
     state = {"state": "failed", "reason": f"login with {SECRET} failed"}
-    assert SECRET not in json.dumps(_job_summary.summary({"environment": {name: SECRET}}, state))
+    assert SECRET not in json.dumps(job_summary.summary({"environment": {name: SECRET}}, state))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,8 +91,8 @@ def test_names_that_one_list_of_several_misses(name: str) -> None:
     assert SECRET not in sealed(f"exports {name}={SECRET} to all nodes")
     assert SECRET not in json.dumps(mask({"log-opts": {name: SECRET}}))
     assert list(config_secrets({"monitor": {name: SECRET}})) == [SECRET]
-    with pytest.raises(_job.JobError, match="looks like a secret"):
-        _job._check_forwarded(name, SECRET)
+    with pytest.raises(resource.JobError, match="looks like a secret"):
+        resource._check_forwarded(name, SECRET)
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -139,9 +141,9 @@ def test_the_summary_that_the_supervisor_writes(tmp_path: Path) -> None:
     (tmp_path / "environment").write_text(f"GH_PAT={SECRET}\n")
     spec = {"environment": {}, "env_file": str(tmp_path / "environment"), "command": ["x"], "world_size": 1}
     (tmp_path / "spec.json").write_text(json.dumps({"spec": spec}))
-    place = _job_base.Place(tmp_path)
+    place = job_base.Place(tmp_path)
     failed = {"state": "failed", "first_failure": {"message": f"401 for {SECRET}"}}
-    assert SECRET not in json.dumps(_job_summary.summary(place.spec, failed, environment=place.given()))
+    assert SECRET not in json.dumps(job_summary.summary(place.spec, failed, environment=place.given()))
 
 
 def test_a_container_cannot_stall_who_masks_its_log(tmp_path: Path) -> None:

@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _ds_rules
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_blocks_training import EXTRA_REFUSED
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import rules as ds_rules
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.blocks_training import EXTRA_REFUSED
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import (
     TENSOR_PARALLEL_ALIASES,
     ZERO_ALIASES,
     Version,
     parse_version,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_field import FLAG, Field, as_number
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_schema import BLOCKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import FLAG, Field, as_number
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schema import BLOCKS
 from deepspeed_oracle import DeepSpeedError, Oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -201,7 +201,7 @@ class Judge:
         if plan.batch and self.version < Version(0, 17, 6) and "data_parallel_size" in plan.config:
             world_size = plan.batch["data_parallel_size"]  # the engine hands such a release the ranks of its grid
         if plan.errors:
-            rules = _ds_rules.conflicts(plan.config, self.version, world_size=world_size)
+            rules = ds_rules.conflicts(plan.config, self.version, world_size=world_size)
             ours = [str(error) for error in plan.errors if error not in rules]
             # the batch was judged for the grid that such a release does not make
             ours = [error for error in ours if "sequence_parallel_size: has no effect" in error] or ours

@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import Version, parse_version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_rules import conflicts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version, parse_version
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules import conflicts
 from deepspeed_oracle import Oracle
 
 from tests.effort import examples

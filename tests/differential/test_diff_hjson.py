@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _hjson
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import hjson
 from deepspeed_oracle import DeepSpeedError, Oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -78,8 +78,8 @@ def same(oracle: Oracle, text: str) -> None:
     except DeepSpeedError:
         theirs = None
     try:
-        ours = _hjson.loads(text)
-    except _hjson.HjsonError:
+        ours = hjson.loads(text)
+    except hjson.HjsonError:
         ours = None
     wanted = theirs if isinstance(theirs, dict) else None
     found = ours if isinstance(ours, dict) else None

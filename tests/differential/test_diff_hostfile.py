@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
     Host,
     HostfileError,
     HostsError,
@@ -16,7 +17,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile impor
     parse,
     render,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_filters import Plan, plan
 from deepspeed_oracle import DeepSpeedError, Oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -15,12 +15,12 @@ import itertools
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _ds_rules
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import parse_version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory import Gpus, Memory, plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory_terms import LARGEST
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import Model, read
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_presets import PRESETS, available, preset
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import rules
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import parse_version
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import Gpus, Memory, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_terms import LARGEST
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import Model, read
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS, available, preset
 from deepspeed_oracle import Oracle
 
 PARAMETERS = (124_439_808, 1_315_758_080, 7_000_000_001, 10_000_000_000, 70_553_706_496)
@@ -167,7 +167,7 @@ def test_every_preset_is_understood(oracle: Oracle) -> None:
             understood = found[key.replace("stage3_", "") if key not in found else key]
             if not isinstance(value, dict):
                 assert str(understood).rsplit(".", maxsplit=1)[-1] in (str(value), _stage(value)), (name, key)
-        conflicts = _ds_rules.conflicts(config, version)
+        conflicts = rules.conflicts(config, version)
         nvme = {f"zero_optimization.offload_{what}.nvme_path" for what in ("optimizer", "param")}
         users = {"zero3_infinity": nvme, "zenflow": {"zero_optimization.zenflow"}}
         assert {problem.path for problem in conflicts} == users.get(name, set())

@@ -9,9 +9,9 @@ import re
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import Version, parse_version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_field import Field
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_optimizers import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version, parse_version
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import Field
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.optimizers import (
     OPTIMIZERS,
     SCHEDULERS,
     TORCH_OPTIMIZERS,
@@ -19,7 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_optimizers 
     optimizer_params,
     scheduler_fault,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_schema import Checker
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schema import Checker
 from deepspeed_oracle import DeepSpeedError, Oracle
 
 # what the engine takes out of the parameters, or gives itself

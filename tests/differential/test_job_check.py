@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_ds_config
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import ds_config_check
 from deepspeed_oracle import FOLDER, Oracle
 
 
@@ -58,7 +58,7 @@ def test_what_deepspeed_says(oracle: Oracle, tmp_path: Path, config: dict[str, o
 )
 def test_what_the_script_prints(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:
     done = subprocess.run(
-        [str(FOLDER / "venv/bin/python"), _job_ds_config.__file__, written(tmp_path, config), "6"],
+        [str(FOLDER / "venv/bin/python"), ds_config_check.__file__, written(tmp_path, config), "6"],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(FOLDER / f"deepspeed-{oracle.release}")},
         stdout=subprocess.PIPE,
         check=True,

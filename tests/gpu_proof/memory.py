@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_gpus import Gpus
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory import Memory, plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_memory_terms import CUBLAS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import read as read_model
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import Gpus
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import Memory, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_terms import CUBLAS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
 
 from tests.gpu_proof.commands import EXTENSIONS, python
 from tests.gpu_proof.parts import Failed

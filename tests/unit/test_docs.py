@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import RoleSpecs, parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecs, parse_specs
 from ansible_collections.swarmspeed.cluster.tests.role_readme import default_of, refreshed, stale, table, type_of
 
 from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, commands, said, spans, targets, text
@@ -166,7 +166,7 @@ def test_journeys_say_something_of_every_role(document: str) -> None:
     ],
 )
 def test_every_check_is_explained_with_the_words_it_says(heading: str, checks: list[str]) -> None:
-    sources = [*ROOT.glob("plugins/module_utils/_preflight_*.py"), *ROOT.glob("plugins/plugin_utils/versions/*.py")]
+    sources = [*ROOT.glob("plugins/plugin_utils/preflight/*.py"), *ROOT.glob("plugins/plugin_utils/versions/*.py")]
     sources += ROOT.glob("plugins/plugin_utils/training_image/*.py")
     source = "".join(text(str(path.relative_to(ROOT))) for path in sources)
     source = re.sub(r'"\s*\n\s*f?"', "", source)

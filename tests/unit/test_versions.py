@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_controller import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import (
     CURRENT,
     CURRENT_PACKAGE,
     CURRENT_PYTHON,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._image_content import content_of_image
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
 
 from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, told
 from tests.journey import NODES, Run, condition, from_archive, inspect, node, on, playbook, start, variables

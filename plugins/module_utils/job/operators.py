@@ -6,7 +6,7 @@
 DeepSpeed loads an operator that its wheel holds for this accelerator, else what torch compiled before, else it compiles
 (``ops/op_builder/builder.py``, 0.15.4 to 0.19.8). Nothing of either is imported here: that takes seconds.
 
-Runs beside _launch_probe inside the container or on the host: standard library, Python 3.8.
+Runs beside probe.py inside the container or on the host: standard library, Python 3.8.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from email.parser import HeaderParser
 from pathlib import Path
 from typing import IO, Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import opened, strangers
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
     AGAIN,
     MANIFEST,
     VARIABLE,
@@ -27,11 +29,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import 
     Manifest,
     parse,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight import Problem, listing
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_bundle import check_files, check_variables
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import opened, strangers
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.verified import Memory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_files, check_variables
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing
 
 _CHUNK = 1 << 20
 _LONGEST_LIST = 256 << 20

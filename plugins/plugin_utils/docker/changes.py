@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._apt_pins import names, satisfies
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._daemon_config import merge, same
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names, satisfies
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import merge, same
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import CONFIG_PATH, as_config, sealed
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import shown_pair
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
     CA_PATH,
     DROPIN_FOLDER,
     DROPIN_PATH,
@@ -21,11 +23,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host im
     Host,
     Request,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import shown_pair
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state import CONFIG_PATH, as_config, sealed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, differs, fact_after
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 SERVICE = "service docker.service"
 _WHY_FILE = {

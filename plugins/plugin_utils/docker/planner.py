@@ -9,8 +9,16 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_files import differs as content_differs
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.changes import (
+    docker_changes,
+    facts_after,
+    owned,
+    unheld,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import differs as content_differs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
     CA_PATH,
     DROPIN_PATH,
     PROXY_PATH,
@@ -20,14 +28,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host im
     Request,
     parse_request,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.changes import (
-    docker_changes,
-    facts_after,
-    owned,
-    unheld,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Inputs,

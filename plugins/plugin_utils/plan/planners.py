@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import PROMISES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
 
 PLANNERS = (DockerPlanner(),)
 PLANNED = tuple(planner.role for planner in PLANNERS)

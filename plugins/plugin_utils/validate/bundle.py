@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import Deb, DebError, parse_deb, stanzas
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import (
+    Deb,
+    DebError,
+    parse_deb,
+    stanzas,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
     ReportedError,
     UnfitError,

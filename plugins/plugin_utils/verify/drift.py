@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
     OwnedFile,
     OwnedFileError,
     differences,

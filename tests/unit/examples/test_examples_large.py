@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Plan, Request, build
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_text import render
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Plan, Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import render
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ("cifar10", "torchrun_single", "lightning_ddp")

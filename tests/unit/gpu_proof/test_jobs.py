@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_model import read as read_model
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SMI_PLACES
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import INVENTORY_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SMI_PLACES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS
 
 from tests.documents import ROOT, text
 from tests.gpu_proof import environment, jobs, memory

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_config import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 
 from tests.role_values import templar, variables
 

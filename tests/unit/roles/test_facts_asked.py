@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import PACKAGES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import PACKAGES
 
 
 def test_docker() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._cluster import fingerprint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
 from tests.role_values import NODES, ROLES, load, value
 

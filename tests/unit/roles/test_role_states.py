@@ -17,12 +17,12 @@ from ansible.plugins.loader import init_plugin_loader
 from ansible.template import trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
 from tests.role_values import NODES, ROLES, load, templar, value, variables

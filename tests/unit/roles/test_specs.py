@@ -17,8 +17,8 @@ import jinja2
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
     ACCELERATORS,
     DIRECTORIES,
     INVENTORY_CHECKS,
@@ -26,13 +26,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inve
     OWN_CHECK,
     SCRIPT,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import MIN_FREE_VARIABLE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._role_specs import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import (
     GENERIC_PREFIXES,
     SHARED_PREFIXES,
     RoleSpecs,
     parse_specs,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import MIN_FREE_VARIABLE
 
 ROLES = Path(__file__).parents[3] / "roles"
 FOUND = sorted(path.name for path in ROLES.iterdir() if path.is_dir())

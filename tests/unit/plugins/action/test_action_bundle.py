@@ -21,7 +21,12 @@ from ansible_collections.swarmspeed.cluster.plugins.action import (
     bundle_manifest,
     bundle_send,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle import MANIFEST, Entry, Manifest, render
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
+    MANIFEST,
+    Entry,
+    Manifest,
+    render,
+)
 
 SYSTEM = {"distribution": "debian", "release": "12", "architecture": "x86_64"}
 NAME = "debian-12-amd64"

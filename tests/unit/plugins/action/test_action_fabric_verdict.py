@@ -15,13 +15,13 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_document import (
+from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_verdict as documented
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import (
     PROMISES,
     asked_roles,
     role_of,
     versions_of,
 )
-from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_verdict as documented
 
 NODES = ["gpu1", "gpu2"]
 FACTS = {

@@ -13,7 +13,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action import image_build
 from ansible_collections.swarmspeed.cluster.plugins.action.image_build import ActionModule
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 ARGS = {"name": "team/x:1", "context": "/srv/x", "place": "/srv/x.build"}
 HEAD = "#5 [2/3] RUN : 'Install PyTorch' && pip install torch\n"

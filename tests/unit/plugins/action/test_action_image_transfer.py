@@ -12,7 +12,7 @@ import pytest
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action import image_transfer
 from ansible_collections.swarmspeed.cluster.plugins.action.image_transfer import ActionModule
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 MIB = 1 << 20
 

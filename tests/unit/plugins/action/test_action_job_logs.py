@@ -15,7 +15,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.job_logs import ActionModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _job_logs_io
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import log_files_io
 from ansible_collections.swarmspeed.cluster.plugins.modules.job_logs import answer
 
 
@@ -68,7 +68,7 @@ def test_gathered_once(args: dict[str, Any]) -> None:
 
 
 def test_in_several_replies(args: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_job_logs_io, "REPLY_BYTES", 10)
+    monkeypatch.setattr(log_files_io, "REPLY_BYTES", 10)
     action = Gatherer(**args)
     assert run(action)["gathered"] == ["launcher.log", "state.json", "summary.json"]
     assert action.asked == 3

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.launch_probe import ActionModule
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 UNKNOWN = "Temporary failure in name resolution"
 

@@ -22,9 +22,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.action import ds_config as ds_config_action
 from ansible_collections.swarmspeed.cluster.plugins.action import hostfile as hostfile_action
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import file_facts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config, hostfile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils._looked import LookedAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.kept_text_file import LookedAction
 
 ACTIONS: dict[ModuleType, type[LookedAction]] = {
     hostfile: hostfile_action.ActionModule,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.overlay_reach import ActionModule
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 
 def reply(stage: str) -> dict[str, Any]:

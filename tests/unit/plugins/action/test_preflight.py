@@ -23,14 +23,14 @@ from ansible.errors import (
 from ansible.parsing.dataloader import DataLoader
 from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.action import preflight
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_controller import Controller
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_inventory import (
+from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
     INVENTORY_CHECKS,
     Inventory,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_wanted import DISTRIBUTIONS, Wanted
-from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import DISTRIBUTIONS, Wanted
 
 OPTIONS: dict[str, Any] = {
     "swarm_data_path_port": {"type": "int", "required": True, "description": "x"},

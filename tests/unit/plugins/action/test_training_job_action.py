@@ -14,7 +14,7 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.training_job import ActionModule
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 ARGS = {"name": "digits", "jobs_dir": "/srv/jobs", "container": "c", "environment": {"T": "s3cret"}, "rerun": True}
 VARS = {"inventory_hostname": "lab1"}

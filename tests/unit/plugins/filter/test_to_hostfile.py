@@ -13,9 +13,9 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.filter import hostfile
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu import gather_gpu
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_io import SystemGpuIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import check
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import check
 
 from tests.effort import examples
 

@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_apt_io import BundleAptError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._bundle_debs import Deb, parse_deb
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._toolkit_plan import PACKAGES as TOOLKIT
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._toolkit_plan import toolkit_plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_io import BundleAptError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import Deb, parse_deb
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.modules import bundle_collect, bundle_send
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import (
+    PACKAGES as TOOLKIT,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
 
 SYSTEM = {"distribution": "debian", "release": "12", "architecture": "x86_64"}
 

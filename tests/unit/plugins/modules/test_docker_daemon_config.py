@@ -14,8 +14,8 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.modules import docker_daemon_config
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.modules import driver_preview
 
 POLICY = """\

@@ -14,7 +14,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.doc_fragments.looked import ModuleDocFragment
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._ds_facts import KNOWN_VERSIONS, NEWEST
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import KNOWN_VERSIONS, NEWEST
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config
 
 CONFIG = {"train_batch_size": 32, "optimizer": {"type": "AdamW", "params": {"lr": "3e-5"}}}

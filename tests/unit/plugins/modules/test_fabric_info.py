@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_info
 
 ADDRESS = [

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""fabric_probe with fake ends: what each is asked and told, and errors. For real: module_utils/test_fabric_peer.py."""
+"""fabric_probe with fake ends: what each is asked and told, and errors. For real: fabric/test_fabric_peer.py."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric_probe_io import Gone
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.probe_io import Gone
 from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_probe
 from ansible_collections.swarmspeed.cluster.plugins.modules.fabric_probe import AskedWrongly, order, step
 from hypothesis import given

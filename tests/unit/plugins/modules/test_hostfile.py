@@ -14,7 +14,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.doc_fragments.looked import ModuleDocFragment
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_filters import plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import plan
 from ansible_collections.swarmspeed.cluster.plugins.modules import hostfile
 
 HOSTS = [{"name": "gpu1", "slots": 8}, {"name": "gpu2", "slots": 4}]

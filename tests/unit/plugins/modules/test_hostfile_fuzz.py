@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
     MAX_SHOWN,
     HostfileError,
     HostsError,
     parse,
     render,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._hostfile_filters import plan
 from ansible_collections.swarmspeed.cluster.plugins.modules import hostfile
 
 from tests.effort import examples

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_check import judge
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._launch_probe import MARK
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe import MARK
 from ansible_collections.swarmspeed.cluster.plugins.modules import launch_probe
 from ansible_collections.swarmspeed.cluster.plugins.modules.launch_probe import AskedWrongly, look
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.checks import judge
 
 RUNS = {"running": True, "reference": "train:1", "id": "sha256:1", "content": "sha256:2"}
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node_io import NodeError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import NodeError
 from ansible_collections.swarmspeed.cluster.plugins.modules import node_facts
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"

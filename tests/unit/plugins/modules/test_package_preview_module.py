@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.modules import package_preview
 
 POLICY = "toolkit:\n  Installed: (none)\n  Version table:\n     1.18.2-1 500\n        500 file:/srv x Packages\n"

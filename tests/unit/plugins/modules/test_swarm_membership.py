@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from ansible.module_utils import basic
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._swarm_io import SwarmHost
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.engine_io import SwarmHost
 from ansible_collections.swarmspeed.cluster.plugins.modules import swarm_membership
 
 WORKER_TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._engine_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job_io import Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import NOT_STARTED, TIMED_OUT
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt import dpkg_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import NOT_STARTED, TIMED_OUT
 
 _HOLD = (
     "import fcntl, sys; file = open(sys.argv[1], 'r+'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); input()"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import TIMED_OUT, CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import (
     CONFIGURE,
     FIX_BROKEN,
@@ -20,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state 
     read_state,
     repair,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import TIMED_OUT, CommandResult
 from hypothesis import given
 from hypothesis import strategies as st
 

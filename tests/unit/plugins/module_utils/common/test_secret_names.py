@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils import _ds_schema
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import secret_names
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import (
     MASK,
@@ -24,6 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_n
     secret_variables,
     words_of,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import schema
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,9 +63,9 @@ def test_words() -> None:
 
 def test_of_all_keys_of_deepspeed_one_is_a_secret() -> None:
     """A value under such a key is masked wherever it stands, a number too."""
-    folder = Path(_ds_schema.__file__).parent
+    folder = Path(schema.__file__).parent
     keys: set[str] = set()
-    for path in folder.glob("_ds_blocks_*.py"):
+    for path in folder.glob("blocks_*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Dict):
                 keys.update(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
 from ansible_collections.swarmspeed.cluster.plugins.modules.overlay_reach import ReachError, answer
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._job import JobError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import (
     check_private,
     host_jobs_dir,
@@ -23,6 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record impo
     check_state,
     check_summary,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError
 
 STATE: dict[str, Any] = {
     "state": "failed",

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import sealed as sealed_config
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
     CA_PATH,
     PACKAGES,
     PROXY_PATH,
@@ -18,9 +21,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host im
     SOURCES_PATH,
     STALE_SOURCES,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_state import sealed as sealed_config
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import (
     KEY_FILE,
     NOTHING,

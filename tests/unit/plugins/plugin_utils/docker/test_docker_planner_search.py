@@ -8,16 +8,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile, differences, file_is_right
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_host import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
     RECORD_PATH,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._docker_plan import docker_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import (
     request,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
+    OwnedFile,
+    differences,
+    file_is_right,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

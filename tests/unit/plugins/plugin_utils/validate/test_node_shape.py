@@ -9,17 +9,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._fabric import gather_fabric
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._node import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfaces import gather_fabric
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import (
     container_facts,
     network_facts,
     swarm_facts,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 from tests.adversary.hostile import facts
-from tests.unit.plugins.module_utils.fabric_machines import Machine, cloud_vm, dgx_hdr, ipoib, roce_bond
+from tests.unit.plugins.module_utils.fabric.fabric_machines import Machine, cloud_vm, dgx_hdr, ipoib, roce_bond
 
 
 @pytest.mark.parametrize("machine", [dgx_hdr, roce_bond, cloud_vm, ipoib])

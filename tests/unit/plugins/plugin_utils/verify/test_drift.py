@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._compare import OwnedFile, OwnedFileError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile, OwnedFileError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import (
     RoleDrift,
     RoleState,

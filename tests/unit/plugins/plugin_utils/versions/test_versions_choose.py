@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._preflight_versions import VERSION_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import VERSION_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import Candidate
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import Choice, choose

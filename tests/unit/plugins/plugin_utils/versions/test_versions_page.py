@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import _RANGES, GENERATIONS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import _RANGES, GENERATIONS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 
 from tests import write_versions

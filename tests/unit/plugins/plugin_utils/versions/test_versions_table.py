@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._driver_packages import FIRST_BRANCH
-from ansible_collections.swarmspeed.cluster.plugins.module_utils._gpu_pci import GENERATIONS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import FIRST_BRANCH
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import GENERATIONS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import (
     in_order,

@@ -1,0 +1,148 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Why apt cannot install a driver, in words with the way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import TIMED_OUT, CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import Choice
+
+_KEY = re.compile(r"NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures? (couldn't|could not|were invalid)|OpenPGP")
+_UNSIGNED = re.compile(r"is not signed")
+"""Said of an address that cannot be read, too."""
+_NETWORK = re.compile(
+    r"Could not (resolve|connect|handshake)|Connection|Temporary failure|timed out|Unable to connect|\b[45]0[0-9]  "
+    r"|does not have a Release file|certificate"
+)
+UNREACHABLE, KEY, MISSING, CONFLICT = "unreachable", "key", "missing", "conflict"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """``kind`` is ``unreachable``, ``key``, ``missing`` or ``conflict``; the text is a sentence with its remedy."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be installed.
+
+    ``exact`` is the version of a driver that is there, to which ``fabric`` is added; ``minimum`` is the oldest version
+    that will do, empty for any.
+    """
+
+    choices: Sequence[Choice]
+    branch: int
+    fabric: Sequence[str] = ()
+    exact: str | None = None
+    minimum: str = ""
+
+
+def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
+    """Return what kept apt from the indices, or None. ``ours`` is part of the address that is new, empty for none.
+
+    apt may end well although an index is missing: its warnings count as well where they name our address.
+    """
+    lines = [line.strip() for line in answer.text.splitlines()]
+    said = [line for line in lines if re.match(r"(E|W|Err):", line)]
+    about_us = [line for line in said if ours and ours.rstrip("/") in line]
+    if answer.rc == 0 and not any(_KEY.search(line) or line.startswith("Err") for line in about_us):
+        return None
+    about = about_us or said
+    shown = " ".join(dict.fromkeys(line.partition(": ")[2] or line for line in about if line.startswith(("E:", "W:"))))
+    shown = (shown or " ".join(about) or answer.text or "nothing")[:400].rstrip(". ")
+    if answer.rc == TIMED_OUT:
+        return Trouble(
+            UNREACHABLE,
+            f"apt's indices could not be fetched in time: {shown}. Remedy: see which source does not answer "
+            "(apt-get update), and set host_apt_proxy where this host has no way out but a proxy",
+        )
+    unsigned = any(_UNSIGNED.search(line) for line in about) and not any(_NETWORK.search(line) for line in about)
+    if unsigned or any(_KEY.search(line) for line in about):
+        return Trouble(
+            KEY,
+            f"apt does not trust a repository: {shown}. Remedy: give the key that signs it in "
+            "nvidia_driver_repository_key (its owner publishes it), or mend the source that is named",
+        )
+    if any(_NETWORK.search(line) for line in about):
+        return Trouble(
+            UNREACHABLE,
+            f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host has no way out but a "
+            "proxy, or nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
+        )
+    return Trouble(UNREACHABLE, f"apt-get update failed: {shown}. Remedy: run it on this host and mend what it names")
+
+
+def missing(names: Sequence[str], branch: int) -> Trouble:
+    """Packages that apt does not know."""
+    headers = [name for name in names if name.startswith("linux-headers-")]
+    if headers:
+        return Trouble(
+            MISSING,
+            f"apt has no package {headers[0]}, without which no module can be built for this kernel. Remedy: install "
+            "the newest kernel of the distribution with its headers, reboot into it, and run again",
+        )
+    return Trouble(
+        MISSING,
+        f"apt has no package {', '.join(names)} for branch {branch}. Remedy: choose another nvidia_driver_branch or "
+        "nvidia_driver_source",
+    )
+
+
+def no_version(names: Sequence[str], versions: Mapping[str, Sequence[str]], branch: int) -> Trouble:
+    """No version that all locked packages have."""
+    offered = "; ".join(f"{name} {', '.join(list(versions.get(name, ()))[:3]) or 'none'}" for name in names)
+    return Trouble(
+        MISSING,
+        f"no version of branch {branch} is to be had of all packages that must be of one version ({offered}). "
+        "Remedy: choose another nvidia_driver_branch or nvidia_driver_source",
+    )
+
+
+def too_old(version: str, goal: Goal) -> Trouble:
+    """The newest version of the branch is not new enough."""
+    return Trouble(
+        MISSING,
+        f"the newest driver of branch {goal.branch} to be had is {version}, older than nvidia_driver_min_version "
+        f"({goal.minimum}). Remedy: choose another nvidia_driver_branch or nvidia_driver_source, or a lower "
+        "nvidia_driver_min_version",
+    )
+
+
+def no_manager(goal: Goal, versions: Mapping[str, Sequence[str]]) -> Trouble:
+    """No fabric manager in the version of the driver."""
+    had = ", ".join(f"{name} {versions[name][0]}" for name in goal.fabric if name in versions) or "none"
+    wanted = f"version {goal.exact}" if goal.exact else f"branch {goal.branch} in the driver's version"
+    return Trouble(
+        MISSING,
+        f"this host has NVSwitches, and apt has no fabric manager of {wanted} (found: {had}); without it CUDA fails "
+        "with error 802. Remedy: choose another nvidia_driver_branch, or nvidia_driver_source: cuda_repository",
+    )
+
+
+def transitional(branch: int, others: Sequence[str]) -> Trouble:
+    """A branch whose packages install another one."""
+    return Trouble(
+        MISSING,
+        f"branch {branch} has been given up by the distribution: its packages now install branch {', '.join(others)}. "
+        f"Remedy: set nvidia_driver_branch: {others[-1]}, or nvidia_driver_source: cuda_repository",
+    )
+
+
+def unsolvable(answer: CommandResult) -> Trouble:
+    """A conflict, in apt's words."""
+    text = answer.text
+    _head, separator, tail = text.partition("unmet dependencies:")
+    said = " ".join((tail if separator else text).split())[:400].rstrip(". ")
+    return Trouble(
+        CONFLICT,
+        f"apt cannot install these packages together: {said}. Remedy: look at what is held or half-installed "
+        "(apt-mark showhold; dpkg --audit), or choose another nvidia_driver_branch",
+    )

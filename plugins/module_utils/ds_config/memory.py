@@ -1,0 +1,183 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Bytes that a training job needs on each GPU, in each host and on each host's NVMe disk, before anybody rents them.
+
+``plan`` reads the final configuration, so that overrides count. Every term stands in ``memory_terms`` with its
+formula and source. On a GPU it is the sum of what is there at the fullest moment of a step of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import NEWEST, Version
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import (
+    Gpus,
+    human,
+    read_bytes,
+    read_gpus,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_inputs import Job, job
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_terms import MOMENTS, Part, parts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import Model
+
+__all__ = ["COMPONENTS", "Gpus", "Memory", "Part", "human", "plan", "read_bytes", "read_gpus"]
+
+COMPONENTS = ("weights", "gradients", "optimizer_states", "activations", "buffers", "reserve")
+"""What the bytes on a GPU are for; a host has no activations, but ``loading``."""
+
+_GPU_RESERVE = 1_536 * 1024**2
+_GPU_RESERVE_SHARE = 25
+"""A 25th, 4 %, of the memory. See ``_reserves``."""
+_HOST_RESERVE = 4 * 1024**3
+_HOST_RESERVE_RANK = 3 * 1024**3
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A plan. Sizes are in bytes; ``available`` and ``fits`` are ``None`` where the memory was not given."""
+
+    parts: tuple[Part, ...]
+    ranks_per_host: int
+    gpu_available: int | None
+    host_available: int | None
+    assumptions: tuple[str, ...]
+
+    def of(self, place: str, component: str) -> int:
+        """Bytes of one component at a place, ``gpu``, ``host`` or ``nvme``; on a GPU the most at any moment."""
+        if place == "gpu":
+            return max(self.at(moment, component) for moment in MOMENTS)
+        return sum(part.bytes for part in self.parts if (part.place, part.component) == (place, component))
+
+    def at(self, moment: str, component: str | None = None) -> int:
+        """Bytes on the fullest GPU at a moment, of one component or of all."""
+        found = (part for part in self.parts if part.place == "gpu" and moment in part.when)
+        return sum(part.bytes for part in found if component in (None, part.component))
+
+    @property
+    def fullest(self) -> str:
+        """The moment at which a GPU holds most."""
+        return max(MOMENTS, key=self.at)
+
+    @property
+    def gpu(self) -> int:
+        """Bytes on the fullest GPU at that moment."""
+        return self.at(self.fullest)
+
+    @property
+    def host(self) -> int:
+        """Bytes in the fullest host: while loading the model, or while training, whichever is more."""
+        loading, reserve = self.of("host", "loading"), self.of("host", "reserve")
+        training = sum(part.bytes for part in self.parts if part.place == "host") - loading - reserve
+        return reserve + max(loading, training)
+
+    @property
+    def nvme(self) -> int:
+        """Bytes on the NVMe disk of the fullest host."""
+        return sum(part.bytes for part in self.parts if part.place == "nvme")
+
+    @property
+    def fits_gpu(self) -> bool | None:
+        """Whether a GPU holds it."""
+        return None if self.gpu_available is None else self.gpu <= self.gpu_available
+
+    @property
+    def fits_host(self) -> bool | None:
+        """Whether a host holds it."""
+        return None if self.host_available is None else self.host <= self.host_available
+
+    def largest(self, place: str) -> Part:
+        """The part that weighs most at a place; on a GPU at its fullest moment."""
+        there = (part for part in self.parts if part.place == place and (place != "gpu" or self.fullest in part.when))
+        return max(there, key=lambda part: part.bytes)
+
+    def summary(self) -> str:
+        """One line for a message."""
+        text = f"{_of(self.gpu, self.gpu_available)} per GPU, {_of(self.host, self.host_available)} per host"
+        return f"{text}, {human(self.nvme)} of NVMe per host" if self.nvme else text
+
+    def as_dict(self) -> dict[str, Any]:
+        """What the module returns as ``memory``."""
+        on_gpu = {component: self.at(self.fullest, component) for component in COMPONENTS}
+        in_host = {component: self.of("host", component) for component in COMPONENTS if component != "activations"}
+        return {
+            "per_gpu": {
+                **on_gpu,
+                "total": self.gpu,
+                "fullest": self.fullest,
+                "available": self.gpu_available,
+                "fits": self.fits_gpu,
+            },
+            "per_host": {
+                **in_host,
+                "loading": self.of("host", "loading"),
+                "total": self.host,
+                "available": self.host_available,
+                "fits": self.fits_host,
+            },
+            "nvme": self.nvme,
+            "summary": self.summary(),
+            "assumptions": list(self.assumptions),
+            "formulas": [part.as_dict() for part in self.parts],
+        }
+
+
+def plan(
+    config: dict[str, Any],
+    model: Model,
+    gpus: Gpus,
+    world_size: int,
+    host_memory: int | None = None,
+    *,
+    version: Version = NEWEST,
+) -> Memory:
+    """The memory that ``config``, as it is to be written, needs on ``world_size`` ranks, ``gpus.count`` in a host.
+
+    ``config`` must have passed the checks: a value that makes no sense counts as absent here. ``host_memory`` is in
+    bytes, of one host. Never raises.
+    """
+    facts = job(config, model, gpus.count, max(1, world_size), version)
+    found = [part for part in parts(facts) if part.bytes > 0]
+    found += _reserves(facts, gpus)
+    notes = [*model.notes, *facts.notes, *_FIXED]
+    return Memory(tuple(found), facts.ranks_per_host, gpus.memory, host_memory, tuple(notes))
+
+
+def _reserves(facts: Job, gpus: Gpus) -> Sequence[Part]:
+    """What nobody's formula counts.
+
+    GPU: the CUDA context with its kernels (0.3 to 0.6 GiB), NCCL's buffers (some hundred MiB with a few communicators),
+    cuBLAS workspaces, and what the caching allocator cannot use. Round figures from experience in the field, not
+    measured here: no test of this project runs on a GPU. Host: the system, and for each rank Python with torch and CUDA
+    and its data loaders.
+    """
+    share = (gpus.memory or 0) // _GPU_RESERVE_SHARE
+    source = "assumed, not measured: CUDA context, NCCL, workspaces, fragmentation"
+    in_host = _HOST_RESERVE + _HOST_RESERVE_RANK * facts.ranks_per_host
+    return (
+        Part(
+            "reserve", "gpu", "context and fragmentation", _GPU_RESERVE + share, "1.5 GiB + 4 % of the memory", source
+        ),
+        Part(
+            "reserve",
+            "host",
+            "system and processes",
+            in_host,
+            f"4 GiB + 3 GiB x {facts.ranks_per_host} ranks",
+            "assumed, not measured: operating system, Python with torch and CUDA, data loaders",
+        ),
+    )
+
+
+_FIXED = (
+    "attention runs in a fused kernel (SDPA, FlashAttention): no memory that grows with the square of the length",
+    "the loss is transformers' cross entropy; a fused one (Liger) saves most of the logits' memory",
+    "of all moments of a step the fullest counts; what making the engine takes for a moment does not",
+)
+
+
+def _of(size: int, available: int | None) -> str:
+    return human(size) if available is None else f"{human(size)} of {human(available)}"

@@ -1,0 +1,349 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One end of all pairs: answers the other nodes and tries them, in a container or on the host, for a limited time.
+
+The module fabric_probe hands the source of this file over standard input, so it imports nothing but what comes with it
+and needs Python 3.8. It reads commands, one line of JSON each, and prints answers in the same way:
+
+- ``pairs`` tries the others, one after the other in the order given, which is that of pair_rounds.py;
+- ``collective`` runs two seconds of all-reduce with the other nodes (collective.py, in a process of its own);
+- ``end`` says which datagrams came in. The end of the input, or of its time, ends it, too.
+
+It judges nothing (plugin_utils/fabric/checks.py does, on the controller), writes no file and changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.answers import (
+        CONNECT,
+        Listener,
+        Responder,
+        ask,
+        datagram,
+        listen,
+    )
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.ping import largest
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe import (
+        Parallel,
+        local_addresses,
+        resolve,
+        try_ssh,
+        versions,
+    )
+except ImportError:  # in a container, where all sources come over standard input
+    from answers import (  # type: ignore[import-not-found,no-redef]
+        CONNECT,
+        Listener,
+        Responder,
+        ask,
+        datagram,
+        listen,
+    )
+    from ping import largest  # type: ignore[import-not-found,no-redef]
+    from probe import (  # type: ignore[import-not-found,no-redef]
+        Parallel,
+        local_addresses,
+        resolve,
+        try_ssh,
+        versions,
+    )
+
+MARK = "SWARMSPEED_FABRIC "
+"""Begins each line of an answer: a sitecustomize of the user's may print, too."""
+HURRY, TIRED = 1.0, 3
+"""Seconds for a connection after that many did not come about: one node may be cut off from many."""
+NO_ANSWER = "no answer"
+SSH = 12.0
+"""Seconds for ssh, which shares the node with all others that try."""
+NAMES = 75.0
+"""Seconds for names: after a restart of its daemon the overlay's DNS was seen to take 50 s."""
+DATAGRAMS = 2
+"""Sent to each port: one may be lost on a busy network. The engine logs each that comes to its own."""
+
+
+def say(kind: str, **values: Any) -> None:
+    sys.stdout.write(f"\n{MARK}{json.dumps({'kind': kind, **values})}\n")
+    sys.stdout.flush()
+
+
+def interface_in(subnet: str, routes: str) -> str:
+    """The interface with a route to this very subnet, from /proc/net/route; ``ip`` is not in every image."""
+    network = ipaddress.ip_network(subnet, strict=False)
+    for line in routes.splitlines()[1:]:
+        words = line.split()
+        # Addresses stand there as the machine has them in memory.
+        found, mask = (str(ipaddress.IPv4Address(struct.pack("=I", int(words[place], 16)))) for place in (1, 7))
+        if found == str(network.network_address) and mask == str(network.netmask):
+            return words[0]
+    return ""
+
+
+def mtu_of(interface: str) -> int:
+    """Bytes of the largest packet an interface takes; 0 where it cannot be read."""
+    try:
+        return int(Path(f"/sys/class/net/{interface}/mtu").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return 0
+
+
+class Peer:
+    """This end. ``asked`` is what the module asks for, see its ``request``."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self.asked = asked
+        self.node, self.token = asked["node"], asked["token"]
+        self.late = 0
+        self.responder: Responder | None = None
+        self.listener: Listener | None = None
+        self.collective: subprocess.Popen[str] | None = None
+        self.results: list[dict[str, Any]] = []
+
+    def ready(self) -> dict[str, Any]:
+        """Begin to answer; say where."""
+        found = local_addresses(Path("/proc/net/fib_trie").read_text(encoding="ascii"))
+        network = ipaddress.ip_network(self.asked["subnet"], strict=False)
+        own = [address for address in found if ipaddress.ip_address(address) in network]
+        # A second address in the subnet can be a virtual one that moves: the node's own is asked for by the module.
+        address = self.asked["address"] if self.asked["address"] in own else (own or [""])[0]
+        interface = interface_in(self.asked["subnet"], Path("/proc/net/route").read_text(encoding="ascii"))
+        said: dict[str, Any] = {"address": address, "interface": interface, "mtu": mtu_of(interface), "port": 0}
+        if not address:
+            return {**said, "error": f"it has no address in {self.asked['subnet']}; its own: {', '.join(found)}"}
+        if self.asked["ports"]:
+            self.responder = Responder(self.node, self.token, address, self.asked["ports"])
+            said["port"] = self.responder.port
+        if self.asked["udp"]:
+            try:
+                self.listener = Listener(self.node, self.token, self.asked["udp"])
+            except OSError as error:
+                said["deaf"] = error.strerror
+        if self.asked["backend"]:
+            self._warm(said)
+        said["versions"] = {"python": ".".join(map(str, sys.version_info[:3])), **versions(self.asked["packages"])}
+        return said
+
+    def _warm(self, said: dict[str, Any]) -> None:
+        """Have torch imported while pairs are tried: that takes seconds."""
+        with listen(said["address"], self.asked["ports"]) as found:
+            said["store_port"] = found.getsockname()[1]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        environment.update(read_environment(self.asked["env_file"]))
+        if self.asked["backend"] == "nccl":
+            environment.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,NET,ENV")
+        self.collective = subprocess.Popen(
+            [sys.executable, "-B", "-u", "-c", self.asked["collective"]],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            errors="replace",
+        )
+
+    def pairs(self, peers: dict[str, Any], order: list[str]) -> None:
+        """Try the others, and say what was found. ``peers`` are their answers to ``ready``."""
+        began = time.monotonic()
+        names = self._names(peers) if self.asked["names"] else {}
+        for name in order:
+            if name in names:
+                self._note(name, "name", **names[name])
+            reached = self._connect(name, peers[name]) if self.asked["tcp"] else self._ask(name, peers[name])
+            if reached:
+                self._ping(name, peers[name])
+                self._ssh(name, names)
+            for port in self.asked["udp"]:
+                self._send(name, peers[name], port)
+        say("pairs", results=self.results, seconds=round(time.monotonic() - began, 3))
+
+    def _names(self, peers: dict[str, Any]) -> dict[str, Any]:
+        """Look for all names, side by side, until they are found: an overlay's DNS may still be converging."""
+        began = time.monotonic()
+        waiting = Parallel()
+
+        def look(name: str) -> dict[str, Any]:
+            host, address, found = self.asked["names"][name], peers[name]["address"], {"addresses": [], "error": ""}
+            while True:
+                found = resolve(host, time.monotonic() + 1.0)
+                over = time.monotonic() - began > NAMES
+                if address in found["addresses"] or over:
+                    break
+                time.sleep(0.5)
+            waited = round(time.monotonic() - began, 1)
+            seen = ", ".join(found["addresses"])
+            said = f"{host} leads to {seen}" if seen else f"{host}: {found['error']}"
+            if seen and address not in found["addresses"]:
+                said += f", and its address is {address}"
+            return {"ok": address in found["addresses"], "value": waited, "said": said}
+
+        wanted = [name for name in self.asked["names"] if name in peers]
+        for name in wanted:
+            waiting.add("name", name, partial(look, name))
+        waiting.wait(began + NAMES + 10)
+        late = {"ok": False, "value": NAMES, "said": "the look-up of its name does not end"}
+        return {name: waiting.get("name", name, late) for name in wanted}
+
+    def _note(self, to: str, check: str, ok: bool, value: float | None, said: str, **more: Any) -> None:
+        self.results.append({"to": to, "check": check, "ok": ok, "value": value, "said": said, **more})
+
+    def _within(self, work: Callable[[float], Any]) -> Any:
+        """Run what connects; an error is returned as its words."""
+        try:
+            return work(HURRY if self.late >= TIRED else CONNECT)
+        except socket.timeout:
+            self.late += 1
+            return NO_ANSWER
+        except OSError as error:
+            return error.strerror or str(error)
+
+    def _ask(self, name: str, peer: dict[str, Any]) -> bool:
+        address, port = peer["address"], peer["port"]
+        found = self._within(lambda seconds: ask(address, port, name, self.token, seconds))
+        where = f"{address} port {port}"
+        if isinstance(found, str):
+            self._note(name, "tcp", ok=False, value=None, said=f"{where}: {found}")
+            return False
+        self._note(name, "tcp", ok=True, value=found["ms"], said=where)
+        self._note(name, "clock", ok=True, value=found["offset"], said="")
+        return True
+
+    def _connect(self, name: str, peer: dict[str, Any]) -> bool:
+        """The ports of services that are there anyway: only that they can be connected to is seen."""
+        slowest = 0.0
+        for port in self.asked["tcp"][name]:
+            began = time.monotonic()
+
+            def work(seconds: float, port: int = port) -> str:
+                socket.create_connection((peer["address"], port), timeout=seconds).close()
+                return ""
+
+            words = str(self._within(work))
+            slowest = max(slowest, time.monotonic() - began)
+            if words:
+                self._note(name, "tcp", ok=False, value=None, said=f"{peer['address']} port {port}: {words}", port=port)
+                return words != NO_ANSWER
+        ports = ", ".join(map(str, self.asked["tcp"][name]))
+        self._note(name, "tcp", ok=True, value=round(slowest * 1000, 3), said=f"{peer['address']} port {ports}")
+        return True
+
+    def _ping(self, name: str, peer: dict[str, Any]) -> None:
+        """The largest packet that passes whole, of those that both ends' interfaces take."""
+        wanted = min(mtu_of(self.asked["interface"]), peer["mtu"])
+        if not wanted:
+            return
+        found = largest(peer["address"], wanted)
+        more = {"wanted": wanted}
+        if isinstance(found, str):
+            self._note(name, "mtu", ok=True, value=None, said=found, **more)
+        elif found == 0:
+            self._note(name, "mtu", ok=True, value=None, said="not measured: it answers no ping, not even a small one")
+        elif found < wanted:
+            words = f"packets of {wanted} bytes do not pass whole, those of {found} do"
+            self._note(name, "mtu", ok=False, value=found, said=words, **more)
+        else:
+            self._note(name, "mtu", ok=True, value=found, said=f"{found} bytes pass whole", **more)
+
+    def _ssh(self, name: str, names: dict[str, Any]) -> None:
+        if not self.asked["ssh"]:
+            return
+        if not names.get(name, {"ok": True})["ok"]:
+            self._note(name, "ssh", ok=False, value=None, said="not tried: its name is not found", follows="name")
+            return
+        began = time.monotonic()
+        words = try_ssh(name, "", SSH)
+        self._note(name, "ssh", ok=not words, value=round((time.monotonic() - began) * 1000), said=words)
+
+    def _send(self, name: str, peer: dict[str, Any], port: int) -> None:
+        payload = datagram(self.token, self.node, name, port)
+        error = ""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _turn in range(DATAGRAMS):
+                try:
+                    sender.sendto(payload, (peer["address"], port))
+                except OSError as caught:
+                    error = caught.strerror or str(caught)
+                time.sleep(0.02)
+        # Whether it came in is known at the other end.
+        self._note(name, f"udp {port}", ok=not error, value=None, said=error)
+
+    def reduce(self, command: dict[str, Any]) -> None:
+        """Two seconds of all-reduce; the process that is there for it says how it went."""
+        process = self.collective
+        if process is None or process.stdin is None or process.stdout is None:
+            say("collective", ok=False, said="was not asked for")
+            return
+        with contextlib.suppress(OSError):
+            process.stdin.write(json.dumps(command) + "\n")
+            process.stdin.flush()
+        lines: list[str] = []
+        answer: dict[str, Any] = {}
+        for line in process.stdout:
+            if line.startswith(MARK):
+                answer = json.loads(line[len(MARK) :])
+            elif len(lines) < 2000 and line.strip():
+                lines.append(line.rstrip()[:400])
+        process.wait()
+        keep = [line for line in lines if "NCCL INFO" in line and ("Using" in line or "Bootstrap" in line)]
+        if not answer:
+            last = [line for line in lines if "NCCL INFO" not in line][-1:] or [f"exit code {process.returncode}"]
+            answer = {"ok": False, "said": last[0]}
+        say("collective", **answer, log=keep[:40], warnings=[line for line in lines if "NCCL WARN" in line][:5])
+
+    def end(self) -> None:
+        say("ended", seen=self.listener.seen if self.listener else {})
+        self.stop()
+
+    def stop(self) -> None:
+        if self.collective:
+            with contextlib.suppress(OSError):
+                self.collective.kill()
+
+
+def read_environment(path: str) -> dict[str, str]:
+    """``KEY=VALUE`` lines of a file; nothing where there is none."""
+    try:
+        text = Path(path).read_text(encoding="utf-8") if path else ""
+    except OSError:
+        text = ""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+
+
+def main(asked: dict[str, Any]) -> None:
+    """Answer and obey until the input ends, ``end`` is said or the time is over."""
+    peer = Peer(asked)
+
+    def over() -> None:
+        peer.stop()
+        os._exit(0)
+
+    timer = threading.Timer(asked["life"], over)
+    timer.daemon = True
+    timer.start()
+    said = peer.ready()
+    asked["interface"] = said["interface"]
+    say("ready", **said)
+    for line in sys.stdin:
+        command = json.loads(line)
+        if command["do"] == "pairs":
+            threading.Thread(target=peer.pairs, args=(command["peers"], command["order"]), daemon=True).start()
+        elif command["do"] == "collective":
+            threading.Thread(target=peer.reduce, args=(command,), daemon=True).start()
+        else:
+            peer.end()
+            break
+    over()

@@ -1,0 +1,158 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Starts the ends of all pairs on a host, one in its container and one on the host itself, and talks to them.
+
+They outlive the module, so that no number of Ansible's forks decides how many nodes try one another at a time. Each has
+a folder in /run for as long as it runs, of root only: a pipe for commands, a file for answers. It ends itself when its
+time is over, and takes the folder with it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.source_runner import request_for
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import answers, collective, peer, ping
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import locks, operators, probe
+
+RUN = "/run/swarmspeed-fabric"
+SOURCES = (locks, operators, probe, answers, ping, peer)
+"""What runs there, in the order in which one needs the other."""
+SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"; rmdir -- "${folder%/*}" "${folder%/*/*}" 2>/dev/null'
+"""Waits for the end, and clears up."""
+WRITE = 20.0
+"""Seconds for a command to be read."""
+STALE = 900
+"""Seconds after which a folder is left from a host that went down, or a killed shell."""
+
+
+class Gone(Exception):
+    """The end does not run (any more). The text is what it said last."""
+
+
+class PeerIO(Protocol):
+    """What the module needs; tests hand in a fake."""
+
+    def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
+        """Start an end."""
+
+    def tell(self, name: str, command: Mapping[str, Any]) -> None:
+        """Give it a command."""
+
+    def wait(self, name: str, kind: str, seconds: float) -> dict[str, Any]:
+        """Its answer of this kind. Raises ``Gone``."""
+
+
+class SystemPeerIO:
+    """Ends on this host, of the run ``run``."""
+
+    def __init__(self, run: str, root: str = RUN) -> None:
+        self._root, self._folder = Path(root), Path(root, run)
+        self._files: dict[str, tuple[Any, Any]] = {}
+
+    def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
+        place = self._folder / name
+        for left in (2, 1, 0):  # the end of another run may just be clearing up
+            try:
+                self._root.mkdir(mode=0o700, exist_ok=True)
+                self._clear()
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                place.mkdir(mode=0o700)
+                break
+            except FileNotFoundError:
+                if not left:
+                    raise
+        os.mkfifo(place / "in", 0o600)
+        # Open for both: the pipe must not end between two commands.
+        pipe = os.open(place / "in", os.O_RDWR)
+        try:
+            with (place / "out").open("wb") as out, (place / "err").open("wb") as err:
+                self._open(name)  # now: one that cannot run at all is gone, with its folder, at once
+                program = find_program(command[0]) or command[0]
+                subprocess.Popen(
+                    ["/bin/sh", "-c", SHELL, "sh", str(place), program, *command[1:]],
+                    stdin=pipe,
+                    stdout=out,
+                    stderr=err,
+                    cwd="/",
+                    env={**os.environ, "LC_ALL": "C"},
+                    start_new_session=True,
+                )
+            self._write(name, request_for(SOURCES, asked).encode())
+        finally:
+            os.close(pipe)
+
+    def _clear(self) -> None:
+        for left in self._root.iterdir():
+            if time.time() - left.stat().st_mtime > STALE:
+                shutil.rmtree(left, ignore_errors=True)
+
+    def _open(self, name: str) -> tuple[Any, Any]:
+        if name not in self._files:
+            place = self._folder / name
+            try:
+                # Kept: the folder goes when the end goes, and what it said last is still to be read.
+                self._files[name] = ((place / "out").open("rb"), (place / "err").open("rb"))
+            except OSError as error:
+                raise Gone("it ended before: its time was over, or the container was started again") from error
+        return self._files[name]
+
+    def _write(self, name: str, data: bytes) -> None:
+        """A pipe takes 64 KiB until somebody reads it, so not to wait for ever it is opened again, and not blocking."""
+        try:
+            pipe = os.open(self._folder / name / "in", os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            raise Gone(self._last_words(name)) from error
+        until = time.monotonic() + WRITE
+        try:
+            while data:
+                try:
+                    data = data[os.write(pipe, data) :]
+                except BlockingIOError:
+                    if time.monotonic() > until or not (self._folder / name).exists():
+                        return  # that it does not answer will be seen
+                    time.sleep(0.02)
+        finally:
+            os.close(pipe)
+
+    def tell(self, name: str, command: Mapping[str, Any]) -> None:
+        self._open(name)
+        self._write(name, json.dumps(dict(command)).encode() + b"\n")
+
+    def wait(self, name: str, kind: str, seconds: float) -> dict[str, Any]:
+        out = self._open(name)[0]
+        until = time.monotonic() + seconds
+        while True:
+            here = (self._folder / name).exists()
+            out.seek(0)
+            for line in out.read().decode("utf-8", "replace").splitlines():
+                if line.startswith(peer.MARK):
+                    answer: dict[str, Any] = json.loads(line[len(peer.MARK) :])
+                    if answer["kind"] == kind:
+                        return answer
+            if not here:
+                raise Gone(self._last_words(name))
+            if time.monotonic() > until:
+                raise Gone(f"no answer within {seconds:g} s")
+            time.sleep(0.05)
+
+    def _last_words(self, name: str) -> str:
+        err = self._open(name)[1]
+        err.seek(0)
+        lines = [line.strip() for line in err.read().decode("utf-8", "replace").splitlines() if line.strip()]
+        return lines[-1][:300] if lines else "it ended without a word"
+
+
+def collective_source() -> str:
+    """The program of the collective, as text for ``python -c``."""
+    return inspect.getsource(collective)

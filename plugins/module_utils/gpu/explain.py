@@ -1,0 +1,75 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What nvidia-smi says when it fails, and what that means with the way out.
+
+Sources: nvidia-smi(1) for its return values, and public reports for the messages.
+"""
+
+from __future__ import annotations
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import TIMED_OUT, CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import ROW_START
+
+MISMATCH = "Driver/library version mismatch"
+
+LOOK = "Look at `dmesg | grep -e Xid -e NVRM`"
+
+_REMEDIES = (
+    (
+        "couldn't communicate with the NVIDIA driver",
+        "the kernel module is not loaded or was not built for the running kernel. Look at `dkms status`, then "
+        "`modprobe nvidia`; after an installation, reboot",
+    ),
+    (
+        MISMATCH,
+        "the loaded kernel module and the libraries are of different versions, as after an upgrade without a reboot. "
+        "Reboot this host",
+    ),
+    (
+        "No devices were found",
+        "the driver is loaded but took no GPU. Look at `dmesg | grep NVRM`; the usual reasons are a driver branch that "
+        "does not know this GPU, and the wrong flavour of kernel module (open or proprietary) for its generation",
+    ),
+    (
+        "Unable to determine the device handle",
+        "a GPU does not answer and may have fallen off the bus. Look at `dmesg | grep Xid`, then power the host off "
+        "and on",
+    ),
+    (
+        "GPU is lost",
+        "a GPU has fallen off the bus or failed. Look at `dmesg | grep Xid`, then power the host off and on; one that "
+        "is lost again has a fault of its own, its slot or its power supply",
+    ),
+    (
+        "Insufficient Permissions",
+        "this account may not use the driver. Run with privileges (become: true)",
+    ),
+    (
+        "couldn't find libnvidia-ml.so",
+        "the driver's management library is missing. Install it in the driver's version (Debian: libnvidia-ml1, "
+        "Ubuntu: libnvidia-compute-<branch>-server)",
+    ),
+)
+
+
+def explain(answer: CommandResult) -> str | None:
+    """Return what is wrong, with cause and remedy, or None where nvidia-smi is content."""
+    # What stands in the row of a GPU is said of that GPU alone.
+    lines = [line.strip()[:300] for line in answer.text.splitlines() if not ROW_START.match(line)]
+    for said, meaning in _REMEDIES:
+        line = next((line for line in lines if said.lower() in line.lower()), None)
+        if line is not None:
+            return f"nvidia-smi says '{line}': {meaning}."
+    if answer.rc == TIMED_OUT:
+        return (
+            f"nvidia-smi gave {answer.stderr}: the driver hangs, often on a GPU that has failed. "
+            f"{LOOK}, then reboot this host."
+        )
+    if answer.rc != 0:
+        said = " ".join(answer.text.split())[:300].rstrip(".") or "nothing"
+        return (
+            f"nvidia-smi ended with status {answer.rc} and said: {said}. "
+            "Run nvidia-smi on this host and look at `dmesg | grep -e Xid -e NVRM`."
+        )
+    return None

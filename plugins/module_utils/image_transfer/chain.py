@@ -1,0 +1,163 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Who gives an image to whom, and what of it: pure, from what every node said of itself.
+
+The nodes stand in a chain: each reads from the one before it while that one is still receiving, so that all have the
+image in about the time of one transfer. Who lacks most stands nearest to the holder; a node then always finds with the
+one before it what it lacks itself, as what a node lacks is the upper end of one list of layers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import MACHINES
+
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+GROUP = 64 << 20
+"""Bytes of small layers that are loaded together."""
+CONFIG = "config"
+"""Name of the image's configuration in a spool. Containerd's image store does not tell its digest before."""
+
+
+def shared(wanted: Sequence[str], images: Iterable[Mapping[str, Any]]) -> tuple[int, str]:
+    """Return how many of the lowest layers one of the images has, and which: a layer counts only on top of the same."""
+    most, best = 0, ""
+    for image in images:
+        count = 0
+        for one, other in zip(wanted, image["layers"]):
+            if one != other:
+                break
+            count += 1
+        if count > most:
+            most, best = count, str(image["id"])
+    return most, best
+
+
+def layer_sizes(count: int, history: Sequence[int]) -> list[int]:
+    """Return about how many bytes each layer has, lowest first, from the sizes of the image's history, oldest first.
+
+    Steps that made no layer have size 0 there, as have layers without files; so where the numbers do not agree, those
+    with a size count as the upper ones, which is never too little for an upper end of the list.
+    """
+    sizes = [size for size in history if size > 0][-count:] if count else []
+    return [0] * (count - len(sizes)) + sizes
+
+
+def mebibytes(size: float) -> str:
+    return f"{size / (1 << 20):.0f} MiB"
+
+
+def plan(
+    looks: Mapping[str, Mapping[str, Any]],
+    holder: str,
+    image: str,
+    addresses: Mapping[str, str],
+    ports: Mapping[str, int],
+) -> dict[str, Any]:
+    """Return the order of the nodes, what each does, and in words what stands against it."""
+    there = looks[holder]
+    found = there.get("image") or {}
+    others = [name for name in looks if name != holder]
+    problems = [text for name in looks for text in _against(name, looks[name])]
+    if not found and not problems:
+        problems.append(
+            f"{holder}: the image {image} is not there, so it cannot be given to others. "
+            "Remedy: ansible-playbook site.yml --tags training_image"
+        )
+    if problems:
+        return {"problems": problems, "order": [], "parts": {}}
+    problems += [text for name in looks for text in _foreign(name, looks[name], found, image)]
+    layers = [str(layer) for layer in found["layers"]]
+    odd = [text for text in layers if not DIGEST.fullmatch(text)]
+    if odd:
+        # They become names of files on other nodes.
+        problem = (
+            f"{holder}: the engine calls a layer of {image} {odd[0]!r}, which is no digest. Remedy: check its engine."
+        )
+        return {"problems": [problem], "order": [], "parts": {}}
+    sizes = layer_sizes(len(layers), found["history"])
+    best = {name: shared(layers, looks[name]["images"]) for name in others}
+    have = {name: found[0] for name, found in best.items()}
+    # Sorted by what they have; equal ones stay in the order of the inventory.
+    order = sorted(others, key=lambda name: have[name])
+    common = {"image": image, "content": found["content"], "os": found["os"], "architecture": found["architecture"]}
+    parts: dict[str, Any] = {}
+    for place, name in enumerate([holder, *order]):
+        lacked = have[name] if place else min(have.values(), default=len(layers))
+        need = sum(sizes[lacked:])
+        sources = [] if not place else [holder, *order[: place - 1]][::-1]
+        parts[name] = {
+            **common,
+            "layers": layers,
+            "have": lacked,
+            # An image of this node that has them.
+            "base": best[name][1] if place else "",
+            "store": looks[name]["store"],
+            "bytes": need,
+            "skipped": sum(sizes[:lacked]),
+            "sources": [
+                {
+                    "name": source,
+                    "address": addresses[source],
+                    "port": int(ports.get(source) or 22),
+                    "account": looks[source]["account"],
+                    "host_key": looks[source]["host_key"],
+                }
+                for source in sources
+            ],
+            "readers": {reader: looks[reader]["public_key"] for reader in order[place:]},
+        }
+        problems += _room(name, looks[name], need, sizes[lacked:], None if place else sum(sizes))
+    return {"problems": problems, "order": order, "parts": parts}
+
+
+def _against(name: str, look: Mapping[str, Any]) -> list[str]:
+    running = look.get("running") or {}
+    if running:
+        said = {"since": "some time ago", "pid": "?", "host": name, "started_from": "?", **running}
+        return [
+            f"{name}: another transfer of an image has run there since {said['since']} (process {said['pid']} on "
+            f"{said['host']}, started from {said['started_from']}). Remedy: wait until it has ended, which it does "
+            f"by itself also without its controller, or end it: kill {said['pid']} on {name}."
+        ]
+    if look.get("trouble"):
+        return [f"{name}: {look['trouble']}"]
+    return []
+
+
+def _foreign(name: str, look: Mapping[str, Any], found: Mapping[str, Any], image: str) -> list[str]:
+    machine = MACHINES.get(look["architecture"], look["architecture"])
+    if machine == found["architecture"]:
+        return []
+    return [
+        f"{name}: the image {image} is made for {found['architecture']}, and the machine is {machine} "
+        f"({look['architecture']}). Remedy: build or name an image for {machine}."
+    ]
+
+
+def _room(name: str, look: Mapping[str, Any], need: int, sizes: Sequence[int], saved: int | None) -> list[str]:
+    """Return what does not fit. ``saved`` is the size of the image on the node that hands it out."""
+    free = look["free"]
+    spool = max(0, need - sum(look["spooled"].values()))
+    if look["store"] == "graph":
+        # The engine writes a copy of what it hands out, and of what it is just loading.
+        engine = saved if saved is not None else need + max([GROUP, *sizes]) if need else 0
+    else:
+        # Containerd keeps the layers as they came beside those unpacked.
+        engine = 2 * need if saved is None else 0
+    wanted = {"spool": spool, "engine": engine}
+    if free["same"]:
+        wanted = {"spool": spool + engine}
+    found = []
+    for key, size in wanted.items():
+        if size > free[key]:
+            found.append(
+                f"{name}: {mebibytes(free[key])} are free in {look['places'][key]}, and the transfer of the image "
+                f"needs {mebibytes(size)} there. Remedy: make room (docker image prune), or set cluster_root and the "
+                "engine's data-root to a larger disk."
+            )
+    return found

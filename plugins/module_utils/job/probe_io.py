@@ -1,0 +1,108 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Runs the look at a node where its ranks will run, in a container or on the host; asks the engine for the image."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
+    NOT_STARTED,
+    TIMED_OUT,
+    CommandResult,
+    find_program,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import locks, operators, probe
+
+SOURCES = (locks, operators, probe)
+"""What runs there, in the order in which one needs the other."""
+TIMEOUT = probe.SMI_PATIENCE + 30
+"""Seconds for a look. It ends itself much earlier; this is for an engine that hangs."""
+
+
+class ProbeIO(Protocol):
+    """What a look needs of its host; tests hand in a fake."""
+
+    def inspect(self, container: str) -> dict[str, Any] | None:
+        """Return ``running``, ``reference`` of the image, its ``id`` and its ``content``; None where there is none."""
+
+    def run(self, command: Sequence[str], data: str) -> CommandResult:
+        """Run a command with this on its standard input."""
+
+
+class SystemProbeIO:
+    """This host."""
+
+    def __init__(self, engine: Engine, timeout: float = TIMEOUT) -> None:
+        self._engine, self._timeout = engine, timeout
+
+    def inspect(self, container: str) -> dict[str, Any] | None:
+        try:
+            found = self._engine.call("GET", f"/containers/{quote(container, safe='')}/json")
+        except EngineError as error:
+            if error.status == 404:
+                return None
+            raise
+        image = {}
+        try:
+            image = self._engine.call("GET", f"/images/{quote(found['Image'], safe=':')}/json")
+        except EngineError as error:
+            if error.status != 404:  # an image can be removed under its container; then its id must do
+                raise
+        return {
+            "running": bool(found["State"]["Running"]) and not found["State"].get("Paused", False),
+            "reference": found["Config"].get("Image", ""),
+            "id": found["Image"],
+            "content": image_content(image) or found["Image"],
+        }
+
+    def run(self, command: Sequence[str], data: str) -> CommandResult:
+        program = find_program(command[0]) or command[0]
+        try:
+            done = subprocess.run(
+                [program, *command[1:]],
+                input=data.encode(),
+                capture_output=True,
+                check=False,
+                timeout=self._timeout,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+        except subprocess.TimeoutExpired:
+            return CommandResult(TIMED_OUT, stderr=f"no answer within {self._timeout:g} s")
+        except OSError as error:
+            return CommandResult(NOT_STARTED, stderr=f"{command[0]}: {error.strerror}")
+        return CommandResult(
+            done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+        )
+
+
+def image_content(image: Mapping[str, Any]) -> str:
+    """A digest of an image's layers, alike on every host. Its id is not: containerd's image store gives another."""
+    layers = (image.get("RootFS") or {}).get("Layers") or []
+    return f"sha256:{hashlib.sha256(json.dumps(layers).encode()).hexdigest()}" if layers else ""
+
+
+def request_for(asked: Mapping[str, Any]) -> str:
+    """Return what the look takes on its standard input."""
+    return source_runner.request_for(SOURCES, asked)
+
+
+def read_answer(text: str) -> dict[str, Any] | None:
+    """The answer in what the look printed; None where there is none."""
+    for line in reversed(text.splitlines()):
+        if line.startswith(probe.MARK):
+            try:
+                found = json.loads(line[len(probe.MARK) :])
+            except ValueError:
+                return None
+            return found if isinstance(found, dict) else None
+    return None

@@ -1,0 +1,230 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the supervisors of a job share: their place in it, the state file, and how they are asked to end.
+
+Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import ranks_by_node, world_size
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import (
+        Part,
+        rest,
+        survivors,
+    )
+except ImportError:  # in a job's folder, where the files lie side by side
+    from local_run import Part, rest, survivors  # type: ignore[import-not-found,no-redef]
+    from members import ranks_by_node, world_size  # type: ignore[import-not-found,no-redef]
+
+POLL = 0.25
+"""Seconds between two looks at logs, processes, the other supervisors and the stop file."""
+HEARTBEAT = 2.0
+"""Seconds between two writes of state.json when nothing changed."""
+GRACE = 20.0
+"""Seconds between SIGTERM and SIGKILL when somebody stops a job: time to write a checkpoint."""
+AFTER_FAILURE = 5.0
+"""Seconds that ranks may go on after another one failed, so that they can say what they saw.
+Seen with Gloo: rank 0 waits for ever for a killed rank 1."""
+FAILURE_GRACE = 6.0
+"""Seconds between SIGTERM and SIGKILL when a job has failed: what is left of it waits for ranks that are gone."""
+SILENCE = 10.0
+"""Seconds without a word of a follower after which its node counts as gone."""
+START_TIMEOUT = 60.0
+"""Seconds in which the supervisors of all nodes must have come to the leader."""
+RESUMES = "resumes"
+"""A file in the folder of a job that goes on after a restart of its container; entrypoint.sh looks for it."""
+LEADER_GONE = 15.0
+"""Seconds without a word of the leader after which a follower ends its part."""
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace ``path`` at once, so that nobody reads half of it."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    write_text(path, json.dumps(data))
+
+
+def now_text() -> str:
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def fill(command: list[str], values: dict[str, Any]) -> list[str]:
+    """The command of one node: ``@name@`` as a whole argument stands for what differs between nodes or attempts."""
+    return [str(values.get(word, word)) for word in command]
+
+
+def read_environment(path: str | None) -> dict[str, str]:
+    """Lines ``KEY=VALUE`` of a file; none where there is no file."""
+    if not path:
+        return {}
+    pairs = (line.partition("=") for line in Path(path).read_text(encoding="utf-8").splitlines())
+    return {name: value for name, sign, value in pairs if sign}
+
+
+class Place:
+    """What spec.json says: the job, and this node's place in it."""
+
+    def __init__(self, folder: Path) -> None:
+        request = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+        self.spec: dict[str, Any] = request["spec"]
+        self.options: dict[str, Any] = request.get("options") or {}
+        self.folder = folder
+        self.members: list[dict[str, Any]] = self.spec.get("members") or []
+        """Those that take part now, rank 0's first; at the beginning those of the specification."""
+        self.node: str = request.get("node") or (self.members[0]["name"] if self.members else "")
+        self.leader: dict[str, Any] = request.get("leader") or {}
+        self.run = str(request.get("run_id", folder.name))
+        self.direct = self.spec.get("transport", "pdsh") == "direct"
+
+    @property
+    def followers(self) -> list[str]:
+        return [member["name"] for member in self.members[1:]]
+
+    @property
+    def rank(self) -> int:
+        """The place of this node among the members."""
+        return [member["name"] for member in self.members].index(self.node) if self.members else 0
+
+    @property
+    def world_size(self) -> int:
+        return world_size(self.members) or int(self.spec["world_size"])
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the job may go on without a node that stays away."""
+        return bool(self.options.get("shrink"))
+
+    @property
+    def own_config(self) -> Path:
+        """The job's own ds_config.json, where it may shrink."""
+        return self.folder / "ds_config.json"
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Go on with these members only."""
+        kept = set(names)
+        self.members = [member for member in self.members if member["name"] in kept]
+
+    def lay_out(self, config: dict[str, Any] | None) -> None:
+        """Write hostfile and ds_config.json of the job's own, as they change when it shrinks; the cluster's stay."""
+        if not self.shrinks:
+            return
+        lines = [f"{member['name']} slots={max(member['slots']) + 1}\n" for member in self.members]
+        write_text(self.folder / "hostfile", "".join(lines))
+        if config is not None:
+            write_text(self.own_config, json.dumps(config, indent=2) + "\n")
+
+    def first_rank(self) -> int:
+        """The lowest rank on this node."""
+        return ranks_by_node(self.members)[self.node].start if self.members else 0
+
+    def rank_itself(self) -> int | None:
+        """The rank that this node's command is itself. With more than one slot it starts the ranks."""
+        alone = self.spec.get("launcher") == "per_node" and len(self.slots()) == 1
+        return self.first_rank() if alone else None
+
+    def slots(self) -> list[int]:
+        return list(self.members[self.rank]["slots"]) if self.members else []
+
+    def given(self) -> dict[str, str]:
+        """Variables that the user gave: the cluster's, and the job's own."""
+        return {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
+
+    def environment(self, master_port: int) -> dict[str, str]:
+        """Variables of this node's launcher: those asked for, and what launchers other than DeepSpeed's need."""
+        found = self.given()
+        launcher, devices = self.spec.get("launcher", "deepspeed"), self.spec.get("visible_devices")
+        if launcher != "deepspeed" and devices:
+            found.setdefault(devices, ",".join(str(slot) for slot in self.slots()))
+        if launcher == "per_node":
+            found.update(
+                MASTER_ADDR=self.members[0]["address"],
+                MASTER_PORT=str(master_port),
+                WORLD_SIZE=str(self.world_size),
+                NODE_RANK=str(self.rank),
+                NNODES=str(len(self.members)),
+                NPROC_PER_NODE=str(len(self.slots())),
+            )
+        return found
+
+    def command(self, values: dict[str, Any]) -> list[str]:
+        return fill(
+            [*self.spec["command"], *values.get("arguments", [])],
+            {
+                "@node_rank@": self.rank,
+                "@slots@": len(self.slots()) or 1,
+                "@nodes@": len(self.members) or 1,
+                "@include@": "@".join(
+                    f"{member['name']}:{','.join(map(str, member['slots']))}" for member in self.members
+                ),
+                "@hostfile@": self.folder / "hostfile",
+                "@ds_config@": self.own_config,
+                "@master_port@": values["master_port"],
+                "@logs@": values["logs"],
+            },
+        )
+
+
+class Supervisor:
+    """What leader and followers share: the state file, and how they are asked to end."""
+
+    def __init__(self, folder: Path, timing: argparse.Namespace) -> None:
+        self.folder, self.timing = folder, timing
+        self.asked = ""
+        self.state: dict[str, Any] = {}
+        self._written: dict[str, Any] = {}
+
+    def begin(self) -> Place:
+        place = Place(self.folder)
+        self.state = {
+            **json.loads((self.folder / "state.json").read_text(encoding="utf-8")),
+            "state": "running",
+            "pid": os.getpid(),
+        }
+        return place
+
+    def save(self) -> None:
+        """Say that we live, and what is new. A full disk must not end the job."""
+        last = self._written.get("heartbeat", 0.0)
+        if {**self.state, "heartbeat": last} != self._written or time.time() - last >= HEARTBEAT:
+            with contextlib.suppress(OSError):
+                self.write()
+
+    def write(self) -> None:
+        self.state["heartbeat"] = time.time()
+        write_json(self.folder / "state.json", self.state)
+        self._written = dict(self.state)
+
+    def requested(self) -> str:
+        """Why the job is to be stopped; empty where nobody asked."""
+        if not self.asked and (self.folder / "stop").exists():
+            self.asked = "on request"
+        return self.asked
+
+    def sweep(self, part: Part, grace: float) -> bool:
+        """End whatever an earlier run has left on this node."""
+        if survivors(self.folder):
+            part.stop(grace)
+
+        def tick() -> None:
+            part.poll()
+            if self.state:
+                self.save()
+
+        return rest(2 * grace + 5, tick, part.clean)

@@ -1,0 +1,176 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The supervisor of a node of the job that does not hold rank 0: it does what the leader says and tells what it sees.
+
+Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import (
+        RESUMES,
+        Place,
+        Supervisor,
+        now_text,
+    )
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import list_files
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.frames import read_secret
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.link import Link
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import Part
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import (
+        listing_messages,
+        pieces,
+    )
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.rank_log_filter import Voices
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restarts import Restarts
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import ChannelLog
+except ImportError:  # in a job's folder, where the files lie side by side
+    from base import RESUMES, Place, Supervisor, now_text  # type: ignore[import-not-found,no-redef]
+    from checkpoints import list_files  # type: ignore[import-not-found,no-redef]
+    from frames import read_secret  # type: ignore[import-not-found,no-redef]
+    from link import Link  # type: ignore[import-not-found,no-redef]
+    from local_run import Part  # type: ignore[import-not-found,no-redef]
+    from messages import listing_messages, pieces  # type: ignore[import-not-found,no-redef]
+    from rank_log_filter import Voices  # type: ignore[import-not-found,no-redef]
+    from restarts import Restarts  # type: ignore[import-not-found,no-redef]
+    from wire import ChannelLog  # type: ignore[import-not-found,no-redef]
+
+
+class Follower(Supervisor):
+    """A node of the job that does not hold rank 0."""
+
+    def run(self) -> None:
+        self.place = place = self.begin()
+        self.state["leader"] = False
+        self.write()
+        self.link = Link(
+            read_secret(place.spec["secret_file"]),
+            place.run,
+            place.node,
+            address=place.leader["address"],
+            port=int(place.leader["port"]),
+            log=ChannelLog(self.folder / "supervisor.log"),
+        )
+        self.part = Part(self.folder, "launcher.log", self._hear)
+        self.sweep(self.part, self.timing.failure_grace)
+        self.restarts = Restarts(place.options, [])
+        self.ending: dict[str, Any] = {}
+        self._lines: list[tuple[int | None, str]] = []
+        self._steps: list[tuple[int, str]] = []
+        self._voices = Voices()
+        self._told: dict[str, Any] = {}
+        self._active_at = 0.0
+        self._greeted = 0
+        if self.restarts.wanted:
+            (self.folder / RESUMES).touch()
+        if self.timing.again:
+            self.state["container_started_at"] = None  # it was restarted, and with it this supervisor
+        while not (self.ending.get("t") == "bye" and self.part.clean()):
+            self._turn()
+        self.part.poll()  # the last words
+        self._report()
+        self.link.close()
+        (self.folder / RESUMES).unlink(missing_ok=True)
+        self.state.update(
+            state=self.ending.get("state", "failed"), reason=self.ending.get("reason", ""), finished_at=now_text()
+        )
+        self.state["exit_code"] = self.part.exit_code
+        self.write()
+
+    def _turn(self) -> None:
+        """Hear the leader, look at this node's part, and tell what is new."""
+        for message in self.link.poll():
+            self._obey(message)
+        if self.link.greeted != self._greeted:
+            self._greeted = self.link.greeted
+            self.link.send({"t": "ready", "pid": os.getpid()})
+            self._told = {}
+        self.part.poll()
+        self._report()
+        if self.ending.get("again") and self.part.clean():
+            self.ending = {}
+        if self.requested() and not self.ending:
+            # The leader decides. Where it can not be reached, this part ends alone.
+            self.link.send({"t": "stop", "reason": self.asked})
+            if not self.link.welcome:
+                self.ending = {"t": "bye", "state": "stopped", "reason": self.asked}
+                self.part.stop(self.timing.grace)
+        if self.link.silent() > self.timing.leader_gone and self.ending.get("t") != "bye":
+            self.part.stop(self.timing.failure_grace)
+            # With restarts the node of rank 0 may be rebooting.
+            if self.link.silent() > self.timing.leader_gone + (self.restarts.node_wait if self.restarts.wanted else 0):
+                self.ending = self._leader_gone(self.place)
+        self.save()
+        time.sleep(self.timing.poll)
+
+    def _obey(self, message: dict[str, Any]) -> None:
+        if message["t"] == "start":
+            self._start(self.place, message)
+        elif message["t"] == "list":
+            for part in listing_messages(list_files(message["folder"])):
+                self.link.send(part)
+        elif message["t"] in {"end", "bye"}:
+            self.ending = {**self.ending, **message}
+            self.part.stop(float(message.get("grace", self.timing.failure_grace)))
+
+    def _leader_gone(self, place: Place) -> dict[str, Any]:
+        why = f" ({self.link.problem})" if self.link.problem else ""
+        # Its supervisor keeps the job's state and log: nobody else could say how it went on.
+        advice = " Without the node of rank 0 a job can not go on with fewer." if place.shrinks else ""
+        return {
+            "t": "bye",
+            "state": "failed",
+            "reason": f"the leader of the job, on {place.members[0]['name']}, has not been heard for "
+            f"{self.link.silent():.0f} s{why}: this node's part was ended.{advice} Look at that node, or launch again "
+            "and leave it out with deepspeed_launch_exclude.",
+        }
+
+    def _start(self, place: Place, message: dict[str, Any]) -> None:
+        place.keep(message["members"])
+        self._voices = Voices()
+        logs = self.part.begin(int(message["attempt"]), place.first_rank())
+        self._told = {}
+        self.state["attempt"] = message["attempt"]
+        values = {**message, "logs": str(logs)}
+        try:
+            place.lay_out(message["config"])
+            if not place.direct:  # the leader's launcher comes over ssh; here its ranks are watched
+                return
+            environment = place.environment(message["master_port"])
+            self.part.start(place.command(values), environment, place.spec["chdir"], place.rank_itself())
+        except OSError as error:
+            problem = " ".join(str(error).split())[:2000]
+            self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": problem})
+
+    def _hear(self, rank: int | None, line: str) -> None:
+        lines, step = self._voices.hear(rank, line, time.monotonic())
+        self._lines += [(rank, one) for one in lines]
+        if step and rank is not None:
+            self._steps.append((rank, step))
+
+    def _report(self) -> None:
+        """Tell the leader what is new."""
+        self._lines = [*self._voices.last_words(self.part.exits), *self._lines]
+        for lines in pieces(self._lines):
+            self.link.send({"t": "lines", "lines": lines})
+        if self._steps or self.part.active_at > self._active_at:
+            self._active_at = self.part.active_at
+            for lines in pieces(self._steps) if self._steps else [[]]:
+                self.link.send({"t": "steps", "lines": lines})
+        self._lines, self._steps = [], []
+        told = {
+            "t": "part",
+            "ranks": {str(rank): code for rank, code in sorted(self.part.exits.items())},
+            "seen": sorted(self.part.ranks),
+            "code": self.part.exit_code,
+            "clean": bool(self.ending) and self.part.clean(),
+        }
+        if told != self._told and self.link.welcome:
+            self._told = told
+            self.link.send(told)

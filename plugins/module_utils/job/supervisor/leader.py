@@ -1,0 +1,261 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The supervisor on the node of rank 0: it starts the job everywhere, judges it, and ends it everywhere.
+
+Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+
+Why DeepSpeed's exit code is not enough (deepspeed/launcher, releases 0.16.9 and 0.19.8): without a hostfile it trains
+on one node and only warns; when its child is ended by a signal it exits 0. So success also needs what launch.py logs
+on every node: the expected world size, and "exits successfully" once a rank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import ranks_by_node
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.summary import summary
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import (
+        RESUMES,
+        now_text,
+        write_json,
+    )
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import Hub
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.frames import read_secret
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import MARKER, rest
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nodes import Nodes
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.readiness import (
+        can_not_shrink,
+        read_config,
+        refused,
+    )
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restart_recovery import Comeback
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restarts import Restarts
+except ImportError:  # in a job's folder, where the files lie side by side
+    from base import RESUMES, now_text, write_json  # type: ignore[import-not-found,no-redef]
+    from channel import Hub  # type: ignore[import-not-found,no-redef]
+    from frames import read_secret  # type: ignore[import-not-found,no-redef]
+    from judge import Failure  # type: ignore[import-not-found,no-redef]
+    from local_run import MARKER, rest  # type: ignore[import-not-found,no-redef]
+    from members import ranks_by_node  # type: ignore[import-not-found,no-redef]
+    from nodes import Nodes  # type: ignore[import-not-found,no-redef]
+    from readiness import (  # type: ignore[import-not-found,no-redef]
+        can_not_shrink,
+        read_config,
+        refused,
+    )
+    from restart_recovery import Comeback  # type: ignore[import-not-found,no-redef]
+    from restarts import Restarts  # type: ignore[import-not-found,no-redef]
+    from summary import summary  # type: ignore[import-not-found,no-redef]
+
+CHANNEL = range(29480, 29500)
+"""Where the followers find their leader."""
+PORTS = range(29500, 29600)
+"""Where a free port for the rendezvous is looked for when none is given."""
+
+
+def free_port(address: str, ports: range = PORTS) -> int:
+    """The first port of this node that nobody listens on."""
+    for port in ports:
+        with contextlib.suppress(OSError), socket.create_server((address, port)):
+            return port
+    return 0
+
+
+class Leader(Nodes):
+    """One run of one job."""
+
+    def run(self) -> None:
+        self.open()
+        place, again = self.place, bool(self.timing.again)
+        restarts = Restarts(place.options, list(self.state.get("restarts") or []) if again else [])
+        config = read_config(place.spec.get("ds_config")) if place.shrinks else None
+        number = int(self.state.get("attempt") or 1) if again else 1
+        if again:
+            self.state["container_started_at"] = None  # it was restarted, and with it this supervisor
+            left_out = list((self.state.get("shrunk_from") or {}).get("left_out") or [])
+            if left_out:
+                config = read_config(place.own_config) if config is not None else None
+                self.leave_out(left_out)
+                self.anew()
+        self.state.update(leader=True, attempt=number, master_port=None, first_failure=None, ranks={}, figures={})
+        self._listen(int(self.state.get("channel_port") or 0) if again else 0)
+        self.write()
+        self.sweep(self.part, self.timing.failure_grace)  # of an earlier run whose supervisor was killed
+        self.part.begin(number)
+        with contextlib.suppress(OSError):
+            (self.folder / RESUMES).touch() if restarts.wanted else None
+        self._comeback = Comeback(self, restarts, config)
+        failure: Failure | None
+        if again:
+            failure = Failure(f"{place.node}, the node of rank 0, was restarted while the job ran.", node=place.node)
+        else:
+            failure = refused(self, place.spec.get("ds_config")) or can_not_shrink(self, config) or self._gather()
+            if failure is None and not self.requested():
+                resumed = self._comeback.checkpoint() if place.options.get("resuming") else None
+                failure = self._attempt(number, restarts.arguments(resumed))
+        while failure is not None and restarts.allowed(failure):
+            number += 1
+            failure, arguments = self._comeback.prepare(number, failure)
+            if failure is None and not self.asked:
+                failure = self._attempt(number, arguments)
+        self._finish(failure)
+
+    def _listen(self, port: int) -> None:
+        """Be there for the supervisors of the other nodes; at this port, where they know it already."""
+        place = self.place
+        names = [member["name"] for member in place.spec.get("members") or []]
+        if len(names) < 2:
+            return
+        address = place.members[0]["address"]
+        secret = read_secret(place.spec["secret_file"])
+        self.hub = Hub(
+            secret,
+            place.run,
+            names[1:],
+            address=address,
+            port=port or free_port(address, CHANNEL),
+            attempt=int(self.state["attempt"]),
+            log=self.channel_closed,
+        )
+        self.state["channel_port"] = self.hub.port
+        gone = [name for name in names if name not in [member["name"] for member in place.members]]
+        if gone:
+            self.leave_out(gone)
+
+    def _gather(self) -> Failure | None:
+        """Wait for the supervisors of the other nodes."""
+        missing = [] if self.asked else self.wait_for_all(self.timing.start_timeout)
+        if not missing:
+            return None
+        return Failure(
+            f"the supervisor on {', '.join(missing)} did not report within {self.timing.start_timeout:.0f} s. "
+            "Check that its container runs and reaches rank 0's (--tags verify), then launch again.",
+            node=missing[0],
+        )
+
+    def _attempt(self, number: int, arguments: list[str]) -> Failure | None:
+        """Start the launchers and follow them until all have ended, or must be ended."""
+        spec, place = self.place.spec, self.place
+        self.look()
+        self.anew()
+        logs = self.part.begin(number)
+        address = place.members[0]["address"] if place.members else ""
+        port = int(self.place.options.get("master_port") or 0)
+        if place.members:
+            port = port or free_port(address)
+            if not port or not free_port(address, range(port, port + 1)):
+                return Failure(
+                    f"port {port or '29500 to 29599'} of {address}, for the rendezvous, is taken on {place.node}. Stop "
+                    "what holds it, or set deepspeed_launch_master_port to another one (0: a free one is chosen).",
+                    node=place.node,
+                )
+        self.state.update(master_port=port or None, attempt=number)
+        if self.hub:
+            self.hub.attempt = number
+        values = {"t": "start", "attempt": number, "master_port": port, "arguments": arguments}
+        try:
+            place.lay_out(self._comeback.config)
+        except OSError as error:
+            return Failure(f"the job's hostfile and ds_config.json could not be written: {error}.", node=place.node)
+        names = [member["name"] for member in place.members]
+        self.tell({**values, "members": names, "config": self._comeback.config})
+        environment = place.environment(port)
+        if not place.direct:
+            # The one way by which pdsh's runner hands variables to all nodes; the marker finds the ranks there.
+            (self.folder / "environment").write_text(
+                "".join(f"{key}={value}\n" for key, value in {**spec["environment"], MARKER: str(self.folder)}.items()),
+                encoding="utf-8",
+            )
+            environment["DS_ENV_FILE"] = str(self.folder / "environment")
+        try:
+            command = place.command({**values, "logs": str(logs)})
+            self.part.start(command, environment, spec["chdir"], place.rank_itself())
+        except OSError as error:
+            return Failure(f"the launcher could not be started: {error}. Check command and chdir.", code=127)
+        return self._follow()
+
+    def _follow(self) -> Failure | None:
+        """Wait for the end of all; end it when somebody asks or when it is not the job that was asked for."""
+        failed_at = 0.0
+        stall = float(self.place.options.get("stall_timeout") or 0)
+        while True:
+            self.tick()
+            if self.requested():
+                return None
+            fatal = self.judge.wrong_world() or self.gone() or self._stalled(stall)
+            if fatal:
+                return fatal
+            codes = self.codes()
+            if self.judge.failed(codes, self.rank_codes()):
+                failed_at = failed_at or time.monotonic()
+                if time.monotonic() - failed_at >= self.timing.after_failure:
+                    return self.verdict()
+            if all(code is not None for code in codes.values()):
+                self.drain()
+                return self.verdict()
+            time.sleep(self.timing.poll)
+
+    def _stalled(self, limit: float) -> Failure | None:
+        quiet = time.monotonic() - self.part.active_at
+        if not limit or quiet < limit:
+            return None
+        return self.judge.stalled(
+            f"no rank has printed anything for {quiet:.0f} s (deepspeed_launch_stall_timeout: {limit:.0f}). It hangs, "
+            "or prints too seldom: look at the last lines of each rank below jobs/, or raise the time-out."
+        )
+
+    def _finish(self, failure: Failure | None) -> None:
+        """End what is left on every node, then say how it was."""
+        noticed = now_text()
+        state = "failed" if failure else "stopped" if self.asked else "succeeded"
+        grace = self.timing.grace if state == "stopped" else self.timing.failure_grace
+        reason = failure.reason if failure else self.asked
+        self.tell({"t": "end", "state": state, "reason": reason, "grace": grace})
+        self.end_all(grace)
+        hub = self.hub
+        if hub:
+            hub.broadcast({"t": "bye", "state": state, "reason": reason})
+            hub.poll()
+            rest(2.0, self.tick, lambda: set(hub.connected()) <= set(hub.gone(self.timing.silence)), 0.05)
+            hub.close()
+        self.look()  # the last words
+        self.judge.finish()
+        codes = [code for code in self.codes().values() if code is not None]
+        exit_code = failure.code if failure and failure.code is not None else next((code for code in codes if code), 0)
+        if not codes and failure:
+            exit_code = exit_code or 1
+        where = {rank: node for node, ranks in ranks_by_node(self.place.members).items() for rank in ranks}
+        exits = self.rank_codes()
+        if state == "succeeded":
+            exits = dict.fromkeys(where, 0)
+        self.state.update(
+            state=state,
+            exit_code=exit_code,
+            reason=reason,
+            finished_at=now_text(),
+            ranks={str(rank): {"node": node, "exit_code": exits.get(rank)} for rank, node in where.items()},
+        )
+        self.state.update(failed_node=None, failed_rank=None, traceback=[], tail=[])
+        if failure:
+            found = self.judge.describe(failure)
+            self.state.update(failed_node=found["node"], failed_rank=found["rank"], traceback=found.pop("traceback"))
+            self.state["first_failure"] = {**found, "at": noticed}
+            rank = self.state["ranks"].get(str(found["rank"]))
+            if rank and rank["exit_code"] is None:
+                rank["exit_code"] = found["exit_code"]
+            self.state["tail"] = list(self.judge.watch.tail)
+        for name in ("environment", RESUMES):
+            with contextlib.suppress(OSError):
+                (self.folder / name).unlink()
+        with contextlib.suppress(OSError):
+            told = {**self.state, "name": self.folder.name}
+            given, history = self.place.given(), self.progress.history()
+            found = summary(self.place.spec, told, history=history, environment=given)
+            write_json(self.folder / "summary.json", found)
+        self.write()

@@ -1,0 +1,91 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Runs on each node of a training job, beside its launcher: starts it, reports, ends it, and leaves nothing behind.
+
+The module training_job copies this file and its siblings into the job's folder and starts it detached, in the node's
+container or on the host; they need nothing but each other and Python 3.8. Usage: ``supervisor.py FOLDER [--sweep]``;
+the other options shorten tests.
+
+The supervisor on the node of rank 0 leads and judges the job (leader.py). The others follow (follower.py):
+they start their launcher when the leader says so, pass on what their ranks print, and end when it says so or is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import base
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.follower import Follower
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.leader import Leader
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import Part
+except ImportError:  # in a job's folder, where the files lie side by side
+    import base  # type: ignore[import-not-found,no-redef]
+    from follower import Follower  # type: ignore[import-not-found,no-redef]
+    from leader import Leader  # type: ignore[import-not-found,no-redef]
+    from local_run import Part  # type: ignore[import-not-found,no-redef]
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--sweep", action="store_true", help="only end what an earlier run left behind")
+    parser.add_argument("--again", action="store_true", help="the container was restarted while the job ran")
+    for name, default in (
+        ("poll", base.POLL),
+        ("grace", base.GRACE),
+        ("after-failure", base.AFTER_FAILURE),
+        ("failure-grace", base.FAILURE_GRACE),
+        ("leader-gone", base.LEADER_GONE),
+        ("silence", base.SILENCE),
+        ("start-timeout", base.START_TIMEOUT),
+    ):
+        parser.add_argument(f"--{name}", type=float, default=default)
+    return parser
+
+
+def main(arguments: list[str]) -> int:
+    given = options().parse_args(arguments)
+    os.umask(0o077)
+    if given.sweep:
+        clean = base.Supervisor(given.folder, given).sweep(
+            Part(given.folder, "launcher.log", lambda _rank, _line: None), given.grace
+        )
+        return 0 if clean else 1
+    supervisor: Any = (Leader if base.Place(given.folder).rank == 0 else Follower)(given.folder, given)
+
+    def asked(number: int, _frame: object) -> None:
+        supervisor.asked = f"its supervisor was told to end ({signal.Signals(number).name})"
+
+    signal.signal(signal.SIGTERM, asked)
+    signal.signal(signal.SIGINT, asked)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        supervisor.run()
+    except Exception as error:
+        # Without this the job would count as lost, and nobody would know why.
+        with (given.folder / "supervisor.log").open("a", encoding="utf-8") as log:
+            log.write(traceback.format_exc())
+        base.Supervisor(given.folder, given).sweep(
+            Part(given.folder, "launcher.log", lambda _rank, _line: None), given.failure_grace
+        )
+        supervisor.state.update(
+            state="failed",
+            exit_code=1,
+            finished_at=base.now_text(),
+            reason=f"the supervisor failed: {error!r}; see supervisor.log beside the log.",
+        )
+        supervisor.write()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,45 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the leader hears of a rank: everything of rank 0, of the others what warns or fails, and how far they are.
+
+Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import Loud, counts
+except ImportError:  # in a job's folder, where the files lie side by side
+    from progress import Loud, counts  # type: ignore[import-not-found,no-redef]
+
+STEP_INTERVAL = 2.0
+"""Seconds between two lines of one rank that are passed on for their figures alone."""
+
+
+class Voices:
+    """The ranks of one node, in one attempt."""
+
+    def __init__(self) -> None:
+        self._loud: dict[int, Loud] = {}
+        self._told: dict[int, float] = {}
+        self._mourned: set[int] = set()
+
+    def hear(self, rank: int | None, line: str, now: float) -> tuple[list[str], str]:
+        """The lines to pass on for the log, and a line to pass on for its figures, or an empty one."""
+        if rank is None or rank == 0:
+            return [line], line if rank == 0 and counts(line) else ""
+        loud = self._loud.setdefault(rank, Loud()).feed(line)
+        step = ""
+        if counts(line) and now - self._told.get(rank, -STEP_INTERVAL) >= STEP_INTERVAL:
+            self._told[rank] = now
+            step = line
+        return loud, step
+
+    def last_words(self, exits: Mapping[int, int]) -> list[tuple[int, str]]:
+        """What each rank that has failed by now said last and was not passed on; once for each rank."""
+        failed = [rank for rank, code in exits.items() if code and rank in self._loud and rank not in self._mourned]
+        self._mourned.update(failed)
+        return [(rank, line) for rank in failed for line in self._loud[rank].before()]

@@ -1,0 +1,112 @@
+"""Brings a job that failed back to where it can be started once more: with all nodes or those left, and a checkpoint.
+
+Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import placed
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.shrink import ShrinkError, shrink
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import now_text
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import Verdict
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import rest
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nodes import Nodes
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.readiness import refused
+    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restarts import Restarts, judge
+except ImportError:  # in a job's folder, where the files lie side by side
+    from base import now_text  # type: ignore[import-not-found,no-redef]
+    from checkpoints import Verdict  # type: ignore[import-not-found,no-redef]
+    from judge import Failure  # type: ignore[import-not-found,no-redef]
+    from local_run import rest  # type: ignore[import-not-found,no-redef]
+    from members import placed  # type: ignore[import-not-found,no-redef]
+    from nodes import Nodes  # type: ignore[import-not-found,no-redef]
+    from readiness import refused  # type: ignore[import-not-found,no-redef]
+    from restarts import Restarts, judge  # type: ignore[import-not-found,no-redef]
+    from shrink import ShrinkError, shrink  # type: ignore[import-not-found,no-redef]
+
+
+class Comeback:
+    """Between two attempts of a job. ``config``: its ds_config.json for the ranks there are, where it may shrink."""
+
+    def __init__(self, nodes: Nodes, restarts: Restarts, config: dict[str, Any] | None) -> None:
+        self._nodes, self._restarts, self.config = nodes, restarts, config
+
+    def prepare(self, number: int, failure: Failure) -> tuple[Failure | None, list[str]]:
+        """End what is left of the attempt before this one, and wait. Why it can not be, or the arguments for it.
+
+        Neither counts where somebody has stopped the job meanwhile.
+        """
+        nodes, grace = self._nodes, self._nodes.timing.failure_grace
+        nodes.say(f"attempt {number - 1} failed: {failure.reason}")
+        nodes.tell({"t": "end", "again": True, "grace": grace})
+        nodes.end_all(grace)
+        rest(self._restarts.pause(), nodes.tick, lambda: bool(nodes.requested()))
+        missing = [] if nodes.asked else nodes.wait_for_all(self._restarts.node_wait)
+        if missing:
+            final = self._without(missing, number, failure)
+            if final is not None:
+                return final, []
+        if nodes.asked:
+            return None, []
+        verdict = self.checkpoint()
+        if verdict is not None and verdict.tag is not None and not verdict.complete:
+            reason = f"{failure.reason} It can not be resumed: {verdict.advice}"
+            return Failure(reason, node=failure.node, final=True), []
+        tag = verdict.tag if verdict else None
+        self._restarts.done.append(
+            {"attempt": number - 1, "reason": failure.reason, "at": now_text(), "resumed_from": tag}
+        )
+        nodes.state["restarts"] = self._restarts.done
+        nodes.say(f"attempt {number} begins, " + (f"from checkpoint {tag}" if tag else "from the beginning"))
+        return None, self._restarts.arguments(verdict)
+
+    def checkpoint(self) -> Verdict | None:
+        """The newest checkpoint, as all nodes see the folder."""
+        folder = self._restarts.folder
+        if not folder:
+            return None
+        place = self._nodes.place
+        return judge(self._nodes.listings(folder), place.members, place.spec.get("ds_config"), place.world_size)
+
+    def _without(self, missing: list[str], number: int, failure: Failure) -> Failure | None:
+        """Go on without nodes that stayed away; or why not."""
+        nodes, place = self._nodes, self._nodes.place
+        away = f"{', '.join(missing)} did not come back within {self._restarts.node_wait:.0f} s."
+        advice = "Repair that node and launch again, which resumes, or leave it out with deepspeed_launch_exclude."
+        if not place.shrinks:
+            return Failure(f"{failure.reason} The job can not go on: {away} {advice}", node=missing[0], final=True)
+        before = {"world_size": place.world_size, "nodes": len(place.members)}
+        after = sum(len(member["slots"]) for member in place.members if member["name"] not in missing)
+        words = f"{after} instead of {place.world_size} ranks."
+        if self.config is not None:
+            try:
+                self.config, words = shrink(self.config, place.world_size, after)
+            except ShrinkError as error:
+                return Failure(
+                    f"{failure.reason} {away} The job can not go on with {after} rank(s): {error} {advice}",
+                    node=missing[0],
+                    final=True,
+                )
+        nodes.leave_out(missing)
+        try:
+            place.lay_out(self.config)
+        except OSError as error:
+            return Failure(f"{failure.reason} {away} No hostfile could be written for the others: {error}.", final=True)
+        nodes.say(f"{away} The job goes on without: {words}")
+        told = {**before, "left_out": [], **(nodes.state.get("shrunk_from") or {})}
+        nodes.state.update(
+            shrunk_from={**told, "left_out": [*told["left_out"], *missing]},
+            members=placed(place.members),
+            world_size_expected=place.world_size,
+            nodes_expected=len(place.members),
+        )
+        nodes.anew()
+        nodes.part.begin(number)  # until then the part ends whatever runs on this node
+        final = refused(nodes, str(place.own_config) if self.config is not None else None)
+        if final is not None:
+            final.final = True
+        return final

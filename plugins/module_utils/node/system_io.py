@@ -1,0 +1,329 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Reads a node. Nothing here writes; ``dpkg-query`` is the only command besides those of the gpu and fabric parts."""
+
+from __future__ import annotations
+
+import grp
+import hashlib
+import os
+import platform
+import shutil
+import socket
+import stat
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
+    FolderError,
+    UntrustedFolder,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import engine_settings
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import image_contents
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME, STATES
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import (
+    container_facts,
+    image_facts,
+    managed_block,
+    network_facts,
+    parse_dpkg,
+    parse_meminfo,
+    parse_os_release,
+    parse_sockets,
+    sha256,
+    swarm_facts,
+)
+
+COMMAND_TIMEOUT = 20
+"""Seconds."""
+
+_CHUNK = 1 << 20
+"""Bytes read at a time: a workspace may hold models larger than the memory."""
+
+
+class NodeError(Exception):
+    """The node could not be read; the text says what was tried and what to do."""
+
+
+def read_text(path: str) -> str:
+    """Return a file's text, empty where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def system_facts() -> dict[str, Any]:
+    """Return distribution, kernel, memory, processors and the clock."""
+    return {
+        **parse_os_release(read_text("/etc/os-release")),
+        "kernel": platform.release(),
+        "architecture": platform.machine(),
+        "python": ".".join(str(part) for part in sys.version_info[:3]),
+        "cpus": os.cpu_count() or 1,
+        "memory_bytes": parse_meminfo(read_text("/proc/meminfo")),
+        "hostname": socket.gethostname(),
+        "systemd": Path("/run/systemd/system").is_dir(),
+        "time": time.time(),
+    }
+
+
+def disk_facts(paths: list[str]) -> dict[str, dict[str, int]]:
+    """Return free and total bytes where each path is, or will be: of its nearest existing parent."""
+    found: dict[str, dict[str, int]] = {}
+    for path in paths:
+        place = Path(path)
+        while not place.exists() and place != place.parent:
+            place = place.parent
+        usage = shutil.disk_usage(place)
+        found[path] = {"free_bytes": usage.free, "total_bytes": usage.total}
+    return found
+
+
+def package_facts(names: list[str]) -> dict[str, str | None]:
+    """Return the installed version of each package, or None."""
+    program = find_program("dpkg-query")
+    if not names or program is None:
+        return dict.fromkeys(names)
+    answer = run_program(
+        [program, "-W", "-f", "${Package}\t${db:Status-Abbrev}\t${Version}\n", *names], COMMAND_TIMEOUT
+    )
+    if answer.rc not in (0, 1):  # 1: one of the names is not known; the others are still listed
+        raise NodeError(f"dpkg-query ended with status {answer.rc} and said: {answer.text}. Run it on this host.")
+    return parse_dpkg(answer.stdout, names)
+
+
+_ABSENT: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+"""Facts of a file that is not there."""
+
+
+def _facts_of(status: os.stat_result) -> dict[str, Any]:
+    """Facts of one that is, without its content."""
+    return {
+        **_ABSENT,
+        "exists": True,
+        "mode": f"{stat.S_IMODE(status.st_mode):04o}",
+        "owner": status.st_uid,
+        "group": status.st_gid,
+    }
+
+
+def file_facts(
+    path: str, *, content: bool, block: str | None, mark: str | None = None, key: str | None = None
+) -> dict[str, Any]:
+    """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file.
+
+    With ``mark``, ``marked`` says whether the file's first line holds that text. ``plain`` comes with the content of a
+    whole file: whether a module would find nothing else to tell of it, no link and no SELinux context. With ``key`` the
+    file holds a secret: its digest is an HMAC with that key (``keyed``), and its content is never returned.
+    """
+    try:
+        status = Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return dict(_ABSENT)
+    facts = _facts_of(status)
+    if not stat.S_ISREG(status.st_mode):
+        return facts
+    if mark is not None:
+        with Path(path).open("rb") as file:
+            facts["marked"] = mark.encode() in file.readline(_CHUNK)
+    if key is not None:
+        return {**facts, "sha256": keyed_digest(Path(path).read_bytes(), key), "keyed": True}
+    if block is None and not content:
+        facts["sha256"] = file_digest(path)
+        return facts
+    data = Path(path).read_bytes()
+    if block is not None:
+        inside = managed_block(data.decode("utf-8", "replace"), block)
+        if inside is None:
+            return dict(_ABSENT)
+        data = inside.encode()
+    facts["sha256"] = sha256(data)
+    if content:
+        facts["content"] = data.decode("utf-8", "replace")
+        if block is None:
+            facts["plain"] = status.st_nlink == 1 and not Path(path).is_symlink() and not _selinux(path)
+    return facts
+
+
+def _selinux(path: str) -> bool:
+    """Whether the file has an SELinux context. With SELinux enabled each has one."""
+    try:
+        return "security.selinux" in os.listxattr(path)
+    except OSError:  # a filesystem without extended attributes
+        return False
+
+
+def file_digest(path: str | Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal."""
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def tree_digests(root: str, relative_paths: list[str]) -> dict[str, str | None]:
+    """Return the SHA-256 of each of these files below root, None where it is missing or no plain file.
+
+    A container can write there: no link is followed, and nothing is waited for.
+    """
+    folder, digests = UntrustedFolder(root), {}
+    for relative in relative_paths:
+        try:
+            digests[relative] = folder.digest(relative)
+        except (OSError, FolderError):
+            digests[relative] = None
+    return digests
+
+
+def untrusted_file_facts(root: str, path: str, *, content: bool) -> dict[str, Any]:
+    """Return what ``file_facts`` does of a path below a folder that a container can write.
+
+    What is neither a plain file nor a folder counts as absent: neither it nor what lies behind it is ours.
+    """
+    folder, relative = UntrustedFolder(root), os.path.relpath(path, root)
+    try:
+        status = folder.status(relative)
+        if status is None or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            return dict(_ABSENT)
+        facts = _facts_of(status)
+        if stat.S_ISDIR(status.st_mode):
+            return facts
+        if not content:
+            return {**facts, "sha256": folder.digest(relative)}
+        data = folder.read(relative)
+    except (OSError, FolderError):
+        return dict(_ABSENT)
+    if data is None:
+        return dict(_ABSENT)
+    text = data.decode("utf-8", "replace")
+    return {**facts, "sha256": sha256(data), "content": text, "plain": status.st_nlink == 1 and not _selinux(path)}
+
+
+def looks_at(files: list[dict[str, Any]], untrusted: Iterable[str], key: str) -> dict[str, dict[str, Any]]:
+    """Return the facts of each of these files; below one of the folders ``untrusted`` no link is followed.
+
+    ``key``: by which digests of secret files are made.
+    """
+    folders = [os.path.normpath(folder) for folder in untrusted if folder]
+    found = {}
+    for entry in files:
+        path = os.path.normpath(entry["path"])
+        root = next((folder for folder in folders if path.startswith(folder.rstrip("/") + "/")), None)
+        plain = entry["block"] is None and entry["mark"] is None and not entry["secret"]
+        if root is not None and plain:
+            found[entry["path"]] = untrusted_file_facts(root, path, content=entry["content"])
+        elif root is not None:
+            raise NodeError(f"{entry['path']} lies below {root}, where no block, mark or secret is looked for.")
+        else:
+            found[entry["path"]] = file_facts(
+                entry["path"],
+                content=entry["content"],
+                block=entry["block"],
+                mark=entry["mark"],
+                key=key if entry["secret"] else None,
+            )
+    return found
+
+
+def group_facts(names: list[str]) -> dict[str, list[str] | None]:
+    """Return the members of each Unix group, None where it does not exist."""
+    members: dict[str, list[str] | None] = {}
+    for name in names:
+        try:
+            members[name] = sorted(grp.getgrnam(name).gr_mem)
+        except KeyError:
+            members[name] = None
+    return members
+
+
+def sysctl_facts(names: list[str]) -> dict[str, str | None]:
+    """Return kernel parameters as text, None where the kernel has none of that name."""
+    found: dict[str, str | None] = {}
+    for name in names:
+        text = " ".join(read_text("/proc/sys/" + name.replace(".", "/")).split())
+        found[name] = text or None
+    return found
+
+
+def job_facts(folder: str | None) -> dict[str, str]:
+    """Return the last written state of each job below a folder, by name; also of those that run on the host itself."""
+    if not folder:
+        return {}
+    states: dict[str, str] = {}
+    for place in (folder, host_jobs_dir(folder)):  # the host's word goes before a container's
+        jobs = UntrustedFolder(place, NodeError)
+        try:
+            names = [name for name, kind in jobs.entries().items() if kind == "a folder" and JOB_NAME.fullmatch(name)]
+        except NodeError:
+            continue
+        for name in names:
+            try:
+                found = jobs.read_json(f"{name}/state.json")
+            except NodeError:
+                states[name] = "unreadable"
+                continue
+            if found is not None:
+                states[name] = str(found["state"]) if found.get("state") in STATES else "unreadable"
+    return dict(sorted(states.items()))
+
+
+def listening_facts() -> dict[str, list[int]]:
+    """Return the ports on which something listens."""
+    return {
+        protocol: sorted(
+            parse_sockets(read_text(f"/proc/net/{protocol}"), protocol)
+            | parse_sockets(read_text(f"/proc/net/{protocol}6"), protocol)
+        )
+        for protocol in ("tcp", "udp")
+    }
+
+
+def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the engine's state; an engine that is absent or stopped is a fact, not an error.
+
+    Images in ``repositories`` come with the digest of their content.
+    """
+    facts: dict[str, Any] = {
+        "installed": find_program("dockerd") is not None,
+        "running": False,
+        "version": None,
+        "root": "/var/lib/docker",
+        "error": None,
+        "runtimes": [],
+        "settings": engine_settings({}),
+        "swarm": swarm_facts({}, None, None),
+        "networks": {},
+        "containers": {},
+        "images": {},
+        "image_contents": {},
+    }
+    try:
+        info = engine.call("GET", "/info")
+        facts.update(
+            running=True,
+            version=info.get("ServerVersion"),
+            root=info.get("DockerRootDir"),
+            runtimes=sorted(info.get("Runtimes") or {}),
+            settings=engine_settings(info),
+            swarm=swarm_facts(info, None, None),
+        )
+        facts["containers"] = container_facts(engine.call("GET", "/containers/json?all=1"))
+        facts["images"] = image_facts(engine.call("GET", "/images/json"))
+        facts["image_contents"] = image_contents(engine, facts["images"], repositories)
+        facts["networks"] = network_facts(engine.call("GET", "/networks"))
+        if facts["swarm"]["manager"]:
+            facts["swarm"] = swarm_facts(info, engine.call("GET", "/swarm"), engine.call("GET", "/nodes"))
+    except EngineError as error:
+        # A manager without quorum answers /info but not /nodes: what was read so far stays.
+        facts["error"] = str(error)
+    return facts

@@ -1,0 +1,154 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What is asked of a host's Docker engine, what the host is, and which packages follow from both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names, recorded, satisfies
+
+DISTRIBUTION, DOCKER, KEEP = "distribution", "docker", "keep"
+RECORD_PATH = "/etc/apt/apt.conf.d/52swarmspeed-docker"
+SOURCES_PATH = "/etc/apt/sources.list.d/swarmspeed-docker.sources"
+DROPIN_FOLDER = "/etc/systemd/system/docker.service.d"
+DROPIN_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.conf"
+PROXY_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.env"
+CA_PATH = f"{DROPIN_FOLDER}/swarmspeed-ca.conf"
+STALE_SOURCES = ("/etc/apt/sources.list.d/docker.list", "/etc/apt/sources.list.d/docker.sources")
+"""Where Docker's own instructions put it; two sources with different keys for one address make every apt-get fail."""
+
+PYTHON_PACKAGES = ("python3-docker", "python3-requests")
+"""What community.docker needs on a node."""
+OF_DOCKER = ("docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin")
+LOCKED = ("docker-ce", "docker-ce-cli")
+"""Those of them that have the engine's version."""
+BUILDX = "docker-buildx"
+"""The client's BuildKit, which builds the training image. 20.10 has it built in, and Debian 12 has no such package."""
+PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
+"""What node_facts must be asked about."""
+SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1)}
+"""The engine of a release that does not change any more, for a host that has none yet."""
+PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PROXY"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked, by the variables of the role without its prefix.
+
+    ``mtu`` is the underlay's, ``ca`` the hash of the certificate authority that the host was given, empty for none.
+    ``digest_key`` is the run's, by which ``node_facts`` has digested secrets.
+    """
+
+    source: str = DISTRIBUTION
+    version: str = ""
+    hold: bool = False
+    config: Mapping[str, Any] = field(default_factory=dict)
+    restart: bool = False
+    users: Sequence[str] = ()
+    proxy: Mapping[str, Any] = field(default_factory=dict)
+    repository_url: str = ""
+    repository_key: str = ""
+    swarm: bool = True
+    mtu: int = 1500
+    ca: str = ""
+    digest_key: str = ""
+
+
+@dataclass(frozen=True)
+class Host:
+    """The facts of one host, as far as they are about its engine."""
+
+    facts: Mapping[str, Any]
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        value = self.facts.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    @property
+    def codename(self) -> str:
+        return str(self.part("system").get("codename") or "")
+
+    @property
+    def installed(self) -> bool:
+        return self.part("docker").get("installed") is True
+
+    @property
+    def running(self) -> bool:
+        return self.part("docker").get("running") is True
+
+    def version_of(self, package: str) -> str | None:
+        version = self.part("packages").get(package)
+        return str(version) if version else None
+
+    @property
+    def family(self) -> str | None:
+        """The engine's package, ``other`` where apt did not install it, None where there is no engine."""
+        found = next((name for name in ("docker-ce", "docker.io") if self.version_of(name)), None)
+        return found or ("other" if self.installed else None)
+
+    @property
+    def engine_version(self) -> str | None:
+        """The version of the engine that is there, whether it runs or not."""
+        family = self.family
+        of_package = self.version_of(family) if family and family != "other" else None
+        return of_package or (str(self.part("docker").get("version") or "") or None)
+
+    @property
+    def running_containers(self) -> list[str]:
+        containers = self.part("docker").get("containers")
+        entries = containers.items() if isinstance(containers, Mapping) else ()
+        return sorted(
+            str(name) for name, entry in entries if isinstance(entry, Mapping) and entry.get("state") == "running"
+        )
+
+
+def engine_packages(source: str, codename: str) -> tuple[str, ...]:
+    """Return the packages that make an engine; from Debian 13 on the distribution's client is one of its own."""
+    if source == DOCKER:
+        return OF_DOCKER
+    if codename in ("bullseye", "bookworm"):
+        return ("docker.io",)
+    # Ubuntu's docker.io brings its client.
+    return ("docker.io", "docker-cli", BUILDX) if codename in ("trixie", "forky", "sid") else ("docker.io", BUILDX)
+
+
+def parse_request(request: Mapping[str, Any]) -> Request:
+    values = {name: request[name] for name in Request.__dataclass_fields__ if name in request}
+    return Request(**{**values, "version": str(values.get("version") or ""), "mtu": int(values.get("mtu") or 1500)})
+
+
+def packages_wanted(asked: Request, host: Host) -> tuple[list[str], bool]:
+    """Return what apt is to install, and whether in a version that is asked for."""
+    wanted = [name for name in PYTHON_PACKAGES if not host.version_of(name)]
+    family = host.family
+    engine = engine_packages(DOCKER if family == "docker-ce" else asked.source, host.codename)
+    if family is None:
+        if asked.source == KEEP:
+            return wanted, False
+        return [*wanted, *engine, "iptables"], bool(asked.version)
+    if family == "docker.io":
+        engine = engine_packages(DISTRIBUTION, host.codename)
+        wanted += [name for name in engine if not host.version_of(name)]
+    if not asked.version or family == "other" or satisfies(host.engine_version, asked.version):
+        return wanted, False
+    if (family, asked.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
+        return wanted, False  # said by _request_problems
+    locked = ("docker.io", "docker-cli") if family == "docker.io" else LOCKED
+    return list(dict.fromkeys([*wanted, *(name for name in engine if name in locked)])), True
+
+
+def holds(asked: Request, host: Host, installing: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Return the packages that are to be on hold, those of them that are not, and those that need not be any more."""
+    ours = recorded(host.part("files"), RECORD_PATH)
+    if asked.source == KEEP or host.family == "other":
+        return [], [], []
+    if not asked.hold and not asked.version:
+        return [], [], ours
+    of_the_engine = (*OF_DOCKER, "docker.io", "docker-cli")
+    engine = [name for name in of_the_engine if host.version_of(name) or name in installing]
+    already = names(host.facts.get("held"))
+    return engine, [name for name in engine if name not in already or name not in ours], []

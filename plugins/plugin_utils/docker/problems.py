@@ -1,0 +1,128 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What speaks against a host's Docker engine as it is asked for, in words with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import (
+    names,
+    recorded,
+    satisfies,
+    source_problems,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import (
+    changed_keys,
+    merge,
+    wanted_problems,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
+    check,
+    parse_version,
+    swarm_problems,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import conflicts, other_file
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import (
+    CONFIG_PATH,
+    as_config,
+    unit_from_facts,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import sources_wanted
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
+    DISTRIBUTION,
+    DOCKER,
+    KEEP,
+    PROXY_NAMES,
+    RECORD_PATH,
+    SHIPPED,
+    Host,
+    Request,
+    packages_wanted,
+)
+
+
+def request_problems(asked: Request, host: Host) -> list[str]:
+    problems = []
+    family, version = host.family, host.engine_version
+    if asked.version and family is not None and not satisfies(version, asked.version):
+        if asked.source == KEEP:
+            problems.append(
+                f"docker_version is {asked.version}, the engine here is {version}, and docker_source is keep. Remedy: "
+                "change the version yourself, or leave docker_version out"
+            )
+        elif (family, asked.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
+            owner = "apt did not install it" if family == "other" else f"it is {family}"
+            problems.append(
+                f"docker_version is {asked.version}, from docker_source {asked.source}, but the engine here is "
+                f"{version} ({owner}), and one kind is not replaced by another. Remedy: remove that engine yourself "
+                "(its images and containers stay below its data folder), or leave docker_version out to keep it"
+            )
+    packages, exact = packages_wanted(asked, host)
+    if sources_wanted(asked, host, exact):
+        problems += [
+            f"{problem}. Remedy: correct it"
+            for problem in source_problems("docker", asked.repository_url, asked.repository_key)
+        ]
+    ours = recorded(host.part("files"), RECORD_PATH)
+    foreign = [name for name in names(host.facts.get("held")) if exact and name in packages and name not in ours]
+    if foreign:
+        problems.append(
+            f"{', '.join(foreign)} is on hold in version {host.engine_version}, and docker_version is {asked.version}. "
+            f"Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or leave docker_version out"
+        )
+    problems += _proxy_problems(asked)
+    return problems
+
+
+def _proxy_problems(asked: Request) -> list[str]:
+    unknown = sorted(str(name) for name in asked.proxy if name not in PROXY_NAMES)
+    if unknown:
+        return [f"docker_proxy has {', '.join(unknown)}; it takes http, https and no_proxy. Remedy: correct it"]
+    broken = [name for name, value in asked.proxy.items() if any(mark in str(value or "") for mark in "\n\r\0")]
+    return [f"docker_proxy: {name} holds a line break. Remedy: correct it" for name in broken]
+
+
+def config_problems(asked: Request, host: Host, keys: Mapping[str, Any], merged: Mapping[str, Any]) -> list[str]:
+    engine = host.part("engine")
+    if engine.get("problem"):
+        return [f"{engine['problem']}. Remedy: mend it by hand"]
+    unwritable = wanted_problems(asked.config, "docker_daemon_config")
+    if unwritable:
+        return [f"{problem}. Remedy: correct it" for problem in unwritable]
+    version = parse_version(asked.version if packages_wanted(asked, host)[1] else host.engine_version)
+    if version is None and asked.source == DISTRIBUTION:
+        version = SHIPPED.get(host.codename)
+    unit = unit_from_facts(engine.get("unit"))
+    before = as_config(engine.get("config"))
+    found = check(asked.config, merge(before, dict(keys)), version)
+    found += swarm_problems(dict(merged)) if asked.swarm else []
+    # As docker_daemon_config does, the whole file is judged where it is to be written.
+    found += conflicts(unit, dict(merged)) if changed_keys(before, dict(merged)) else []
+    problems = [f"{CONFIG_PATH}: {problem}. Remedy: correct docker_daemon_config or the file" for problem in found]
+    settings = host.part("docker").get("settings")
+    if asked.swarm and isinstance(settings, Mapping):
+        problems += _engine_problems(settings, merged)
+    elsewhere = other_file(unit, CONFIG_PATH)
+    if elsewhere and keys:
+        elsewhere = elsewhere.partition(". Set path")[0]
+        problems.append(f"{elsewhere}. Remedy: take that flag out of the unit, or leave docker_daemon_config empty")
+    return problems
+
+
+def _engine_problems(settings: Mapping[str, Any], merged: Mapping[str, Any]) -> list[str]:
+    """What the running engine says of itself and daemon.json does not: a flag on its unit."""
+    problems = []
+    if settings.get("live_restore") and "live-restore" not in merged:
+        problems.append(
+            "the engine runs with live-restore, which is incompatible with swarm mode. Remedy: take --live-restore out "
+            "of its unit, and restart it"
+        )
+    if settings.get("firewall_backend") == "nftables" and "firewall-backend" not in merged:
+        problems.append(
+            "the engine runs with the nftables firewall backend, which is incompatible with swarm mode. Remedy: take "
+            "--firewall-backend out of its unit, and restart it"
+        )
+    return problems

@@ -1,0 +1,145 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What verify.yml leaves for the report: roles, pairs, collective and versions, as one document; and its last line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from statistics import median
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.checks import CONTAINER, Finding
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+
+VERSION = 1
+PROMISES = {
+    "preflight": "every check of a run passes",
+    "host": "names, kernel parameters and firewall are as asked",
+    "nvidia_driver": "the driver is loaded and new enough, where the cluster computes on GPUs",
+    "docker": "the engine answers and is configured as asked",
+    "nvidia_container_toolkit": "the toolkit is known to the engine, where the cluster computes on GPUs",
+    "swarm": "every node is a ready, active member of this swarm, in its role",
+    "overlay_network": "the overlay has the subnet, MTU and encryption asked for",
+    "training_image": "every node has the same image",
+    "ssh_trust": "keys are in place and private, host keys are pinned",
+    "nccl_env": "NCCL and Gloo are told the interface of the training network",
+    "training_container": "every container runs as asked, with memory to share",
+    "workspace": "every node has the same files",
+    "deepspeed_launch": "the hostfile is complete, and no job has failed or is lost",
+}
+"""What each role's verify.yml asserts, in the order in which the journey walks them."""
+
+
+def roles_section(asked: Iterable[str], failed_role: str, failed_said: str) -> dict[str, dict[str, Any]]:
+    """The roles that were looked at, those before the failed one being right; after it nothing was looked at."""
+    section: dict[str, dict[str, Any]] = {}
+    wanted = set(asked)
+    for role, promise in PROMISES.items():
+        if role == failed_role:
+            section[role] = {"ok": False, "sentence": failed_said}
+            break
+        if role in wanted:
+            section[role] = {"ok": True, "sentence": f"{promise[0].upper()}{promise[1:]}."}
+    return section
+
+
+def asked_roles(run_tags: Sequence[str], skip_tags: Sequence[str]) -> list[str]:
+    """The roles that a run with these tags walks."""
+    everything = bool({"all", "verify", "tagged"} & set(run_tags))
+    return [role for role in PROMISES if (everything or role in (*run_tags, "preflight")) and role not in skip_tags]
+
+
+def role_of(tags: Sequence[str]) -> str:
+    """The role of a task by its tags, preflight having ``always``; empty for tasks of none, such as the pairs."""
+    if "fabric" in tags:
+        return ""
+    return next((role for role in PROMISES if role in tags), "preflight" if "always" in tags else "")
+
+
+def versions_of(facts: Mapping[str, Any], ready: Mapping[str, Any], nccl: str) -> dict[str, Any]:
+    """Versions of one node; null where there is none, or it is not known."""
+    system, docker = mapping(facts.get("system")), mapping(facts.get("docker"))
+    gpu = mapping(facts.get("gpu"))
+    inner = mapping(mapping(ready.get("inner")).get("versions"))
+    release = [system.get("distribution"), system.get("release")]
+    found = {
+        "system": " ".join(str(part) for part in release if part) or None,
+        "kernel": system.get("kernel"),
+        "docker": docker.get("version"),
+        "driver": gpu.get("driver_version"),
+        **{name: inner.get(name) for name in ("python", "torch", "deepspeed", "transformers", "accelerate")},
+        "nccl": nccl or _nccl_of(inner),
+    }
+    return {name: value or None for name, value in found.items()}
+
+
+def _nccl_of(packages: Mapping[str, Any]) -> Any:
+    """The NCCL that PyTorch loads: that of its own CUDA, where its version tells it, else the newer one."""
+    older, newer = packages.get("nvidia-nccl-cu12"), packages.get("nvidia-nccl-cu13")
+    return older if "+cu12" in str(packages.get("torch")) else newer or older
+
+
+def document(
+    *,
+    cluster: str,
+    began: float,
+    ended: float,
+    nodes: Sequence[str],
+    roles: Mapping[str, Any],
+    findings: Sequence[Finding],
+    collective: Mapping[str, Any] | None,
+    versions: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The whole of verify.json. ``began`` and ``ended`` are seconds since 1970."""
+    return {
+        "version": VERSION,
+        "cluster": cluster,
+        "time": datetime.fromtimestamp(ended, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "seconds": round(ended - began, 1),
+        "nodes": list(nodes),
+        "roles": dict(roles),
+        "pairs": [one.entry() for one in findings],
+        "collective": dict(collective) if collective else None,
+        "versions": dict(versions),
+    }
+
+
+def _values(findings: Sequence[Finding], check: str, network: str = "") -> list[float]:
+    return [
+        abs(float(one.value))
+        for one in findings
+        if one.check == check and one.ok and one.value is not None and network in ("", one.network)
+    ]
+
+
+def summary(
+    findings: Sequence[Finding], collective: Mapping[str, Any] | None, nodes: Sequence[str], seconds: float
+) -> str:
+    """One paragraph of figures, where all is well."""
+    count = len(nodes)
+    pairs = count * (count - 1) // 2
+    parts = [f"Fabric: {pairs} pair{'s' if pairs != 1 else ''} of {count} nodes in {seconds:.1f} s"]
+    network = next((one.network for one in findings if one.check == "mtu" and one.network == CONTAINER), "")
+    for check, words in (
+        ("tcp", "TCP {low:.2f} to {high:.2f} ms"),
+        ("mtu", "packets of {low:.0f} bytes whole"),
+        ("ssh", "ssh in {mid:.0f} ms"),
+        ("clock", "clocks within {high:.3f} s"),
+    ):
+        found = _values(findings, check, network)
+        if found:
+            parts.append(words.format(low=min(found), high=max(found), mid=median(found)))
+    ports = sorted({one.check for one in findings if one.check.startswith("udp")})
+    if ports:
+        parts.append(", ".join(port.upper() for port in ports))
+    if collective and collective["ok"]:
+        used: dict[str, list[str]] = {}
+        for name, interface in collective["interfaces"].items():
+            used.setdefault(interface or "none", []).append(name)
+        where = ", ".join(
+            f"{interface}{'' if len(used) == 1 else ' (' + ' '.join(names) + ')'}" for interface, names in used.items()
+        )
+        parts.append(f"{collective['backend']} over {where}: {collective['said']} in {collective['seconds']:.1f} s")
+    return "; ".join(parts) + "."

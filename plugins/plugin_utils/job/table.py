@@ -1,0 +1,261 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The jobs of all nodes: who leads, what still runs elsewhere; as lines for a person, and as a list of what to stop.
+
+Input everywhere: what training_job_info returned, by node. One without ``jobs`` did not answer; its ``msg`` says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, explain
+
+MAY_RUN = (*ACTIVE, "lost")
+"""States in which something of a job may be alive. A lost one may have left processes behind."""
+COLUMNS = ("JOB", "STATE", "RUN", "SINCE", "RAN FOR", "NODES", "STEP", "LOSS")
+RIGHT = ("RUN", "STEP", "LOSS")
+UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+Results = dict[str, dict[str, Any]]
+
+
+@dataclass
+class Known:
+    """One job. ``node`` is the one whose word counts; ``others`` are the jobs of that name on other nodes."""
+
+    name: str
+    node: str
+    job: dict[str, Any]
+    others: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def led(self) -> bool:
+        """Whether the node that judges the job has answered."""
+        return bool(self.job.get("leader", True))
+
+
+def merge(results: Results) -> list[Known]:
+    """All jobs by name. Where two nodes say that they lead, as rank 0 has moved between runs, the later run counts."""
+    by_name: dict[str, dict[str, dict[str, Any]]] = {}
+    for node, result in results.items():
+        for job in result.get("jobs") or []:
+            by_name.setdefault(str(job["name"]), {})[node] = job
+    found = []
+    for name in sorted(by_name):
+        seen = by_name[name]
+        # The first of equals: the order of the inventory.
+        node = max(seen, key=lambda one: (bool(seen[one].get("leader", True)), str(seen[one].get("started_at") or "")))
+        found.append(Known(name, node, seen[node], {one: seen[one] for one in seen if one != node}))
+    return found
+
+
+def _why(result: dict[str, Any]) -> str:
+    """What a node that gave no answer said instead, on one line."""
+    said = " ".join(str(result.get("msg") or "it gave no answer").split())
+    return (said[len("Task failed: ") :] if said.startswith("Task failed: ") else said).rstrip(" .")[:300]
+
+
+def silent(results: Results) -> list[str]:
+    """One line for each node that did not answer."""
+    lines = []
+    for node, result in results.items():
+        if "jobs" in result:
+            continue
+        why = _why(result)
+        if result.get("unreachable"):
+            lines.append(
+                f"{node} can not be reached, so what runs there is not known: {why}. Look: ansible {node} -m ping"
+            )
+        else:
+            lines.append(f"{node}: its jobs can not be read: {why}")
+    return lines
+
+
+def duration(seconds: float | None) -> str:
+    """``2 h 5 min``: the two largest units, the second one only where it is not 0."""
+    if seconds is None:
+        return "-"
+    rest = round(seconds)
+    for number, (size, unit) in enumerate(UNITS):
+        if rest >= size:
+            said = f"{rest // size} {unit}"
+            if number + 1 < len(UNITS):
+                smaller, name = UNITS[number + 1]
+                part = rest % size // smaller
+                said += f" {part} {name}" if part else ""
+            return said
+    return "0 s"
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "-" if value is None else str(value)
+
+
+def _nodes(known: Known) -> str:
+    members = [str(member.get("name")) for member in known.job.get("summary", {}).get("members") or []]
+    names = members or [known.node, *known.others]
+    return ",".join(names) if len(names) <= 3 else f"{names[0]}..{names[-1]} ({len(names)})"
+
+
+def _row(known: Known) -> tuple[str, ...]:
+    job = known.job
+    figures = job.get("summary", {}).get("figures") or {}
+    step, total = figures.get("step"), figures.get("total")
+    return (
+        known.name,
+        str(job["state"]) if known.led else f"{job['state']}?",
+        _number(job.get("run")),
+        str(job.get("since") or "-"),
+        duration(job.get("seconds")),
+        _nodes(known),
+        _number(step) if total is None else f"{_number(step)}/{_number(total)}",
+        _number(figures.get("loss")),
+    )
+
+
+def _trouble(known: Known) -> list[str]:
+    """What needs somebody's attention about a job."""
+    job, lines = known.job, []
+    first = (job.get("summary") or {}).get("first_failure")
+    if job["state"] == "failed" and first and first.get("cause"):
+        where = f" on {first['node']}" if first.get("node") else ""
+        who = f"rank {first['rank']}{where}" if first.get("rank") is not None else (first.get("node") or known.node)
+        lines.append(
+            f"{known.name} failed, {who} first: {_sentence(first['cause'])}"
+            + (f" Remedy: {_sentence(first['remedy'])}" if first.get("remedy") else "")
+            + f" Log: {known.node}:{job['log_path']}"
+        )
+    elif job["state"] in ("failed", "lost", "unreadable"):
+        reason = on_one_line(str(job.get("reason") or ""), 2000)
+        said = explain({**job, "name": known.name, "reason": reason}, known.node, str(job["log_path"]))
+        lines.append(said if job["state"] != "unreadable" else said.replace(" failed", " can not be read", 1))
+    if not known.led:
+        members = (job.get("summary") or {}).get("members") or []
+        leader = f" ({members[0]['name']})" if members else ""
+        lines.append(
+            f"{known.name}: only the part on {known.node} is known, as the node of rank 0{leader} did not tell of it."
+            + (" ansible-playbook stop.yml ends what is left of it." if job["state"] in MAY_RUN else "")
+        )
+    for node, other in known.others.items():
+        left = other["state"] in ACTIVE or (other["state"] == "lost" and job["state"] != "lost")
+        if left and job["state"] not in ACTIVE and known.led:
+            lines.append(
+                f"{known.name}: its part on {node} is {other['state']}, while the job is {job['state']}. "
+                "ansible-playbook stop.yml ends what is left of it."
+            )
+        elif other["state"] in ("lost", "unreadable") and job["state"] in ACTIVE:
+            lines.append(f"{known.name}: its part on {node} is {other['state']}: {_sentence(other.get('reason'))}")
+    return lines
+
+
+def _sentence(text: Any) -> str:
+    said = on_one_line(str(text or "no reason is known"), 2000)
+    return said if said.endswith((".", "!", "?")) else f"{said}."
+
+
+def table(results: Results) -> list[str]:
+    """A line a job, aligned, and below it one line for whatever needs attention."""
+    jobs = merge(results)
+    troubles = [line for known in jobs for line in _trouble(known)] + silent(results)
+    if not jobs:
+        answered = [node for node, result in results.items() if "jobs" in result]
+        return [f"No jobs on {', '.join(answered)}.", *troubles] if answered else troubles
+    rows = [COLUMNS, *(_row(known) for known in jobs)]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(COLUMNS))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if name in RIGHT else cell.ljust(width) for name, cell, width in zip(COLUMNS, row, widths)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines + troubles
+
+
+def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
+    """What stop.yml has to end: the job ``wanted``, or every job.
+
+    ``leaders`` come first, and their followers end by their word. ``followers`` are looked after in a second step;
+    an ``orphan`` has nobody who leads it. ``lines`` says it to a person, ``unreadable`` what may run and can not be
+    stopped by what is recorded of it.
+    """
+    leaders: list[dict[str, Any]] = []
+    followers: list[dict[str, Any]] = []
+    lines, unreadable = [], []
+    jobs = merge(results)
+    for known in jobs:
+        if wanted not in (None, known.name):
+            continue
+        damaged = {
+            node: job for node, job in {known.node: known.job, **known.others}.items() if job["state"] == "unreadable"
+        }
+        unreadable += [f"{node}: job {known.name}: {_sentence(job.get('reason'))}" for node, job in damaged.items()]
+        leads = known.led and known.job["state"] in MAY_RUN
+        parts = {**({} if known.led else {known.node: known.job}), **known.others}
+        parts = {node: job for node, job in parts.items() if job["state"] in MAY_RUN}
+        if leads:
+            leaders.append({"node": known.node, "name": known.name})
+        for node, job in parts.items():
+            # One that leads an earlier run hears nobody's word either.
+            followers.append({"node": node, "name": known.name, "orphan": not leads or job.get("leader", True)})
+        places = ([f"{known.node} (rank 0)"] if leads else []) + list(parts)
+        if places:
+            lines.append(f"{known.name}, {known.job['state']} on {', '.join(places)}")
+        elif wanted is not None and not damaged:
+            lines.append(f"{known.name} does not run: it is {known.job['state']} since {known.job.get('since')}")
+    if wanted is not None and wanted not in [known.name for known in jobs]:
+        others = ", ".join(f"{known.name} ({known.job['state']})" for known in jobs)
+        lines.append(f"There is no job {wanted}. " + (f"Jobs here: {others}" if others else "There are no jobs at all"))
+    return {
+        "leaders": leaders,
+        "followers": followers,
+        "anything": bool(leaders or followers),
+        "lines": lines or (["No job runs"] if not unreadable else ["No job that could be stopped runs"]),
+        "silent": silent(results),
+        "unreadable": unreadable,
+    }
+
+
+def stopped(stops: dict[str, Any], results: dict[str, list[dict[str, Any]]], previewed: bool) -> dict[str, list[str]]:
+    """What became of it. ``results``: what stopping returned on each node, with the ``item`` that was to be stopped.
+
+    ``lines`` are the jobs that were stopped wherever they ran; ``problems`` says of all others what is in the way.
+    """
+    by_part = {
+        (node, str((one.get("item") or {}).get("name"))): one
+        for node, answers in results.items()
+        for one in answers
+        if isinstance(one, dict)
+    }
+    problems, failed = list(stops["unreadable"]), set()
+    for part in [*stops["leaders"], *stops["followers"]]:
+        answer = by_part.get((part["node"], part["name"]))
+        if answer is None and previewed:  # a leader would end it
+            continue
+        if answer is None or answer.get("failed") or answer.get("unreachable"):
+            failed.add(part["name"])
+            problems.append(f"{part['node']}: job {part['name']} was not stopped: {_why(answer or {})}.")
+    lines = [line for line in stops["lines"] if line.split(",", 1)[0] not in failed]
+    return {"lines": lines, "problems": problems}
+
+
+def gathered(results: Results) -> list[str]:
+    """What became of gathering logs, by what job_logs returned for each node; empty where nothing is worth a word."""
+    lines, fresh, dest = [], [], ""
+    for node, result in results.items():
+        if result.get("gathered"):
+            fresh.append(node)
+            dest = str(result["dest"])
+        elif "gathered" not in result and not result.get("skipped"):
+            why = _why(result)
+            lines.append(f"The logs of {node} were not gathered and stay there: {why}")
+        lines += [
+            f"{node}: only the end of {path} was gathered, as it is long" for path in result.get("shortened") or []
+        ]
+        lines += [f"{node}: {problem}" for problem in result.get("problems") or []]
+    return ([f"Logs of {', '.join(fresh)} are in {dest}"] if fresh else []) + lines

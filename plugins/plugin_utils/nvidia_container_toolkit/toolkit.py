@@ -1,0 +1,312 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The plan for NVIDIA's container toolkit on a host with GPUs: what differs, what it costs, what speaks against it.
+
+Pure: facts and what is asked go in. A smoke test is due where toolkit, driver, engine or the way to the GPUs are others
+than in the last one that passed, which a file on the host tells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import (
+    exclusion,
+    names,
+    recorded,
+    satisfies,
+    source_problems,
+    source_text,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import changed_keys, merge
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import needs_restart
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import conflicts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import (
+    CONFIG_PATH,
+    as_config,
+    sealed,
+    unit_from_facts,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import shown_pair
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import SHIPPED, Host
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.access import (
+    CDI,
+    KEEP,
+    RUNTIME,
+    SPEC_PATH,
+    Access,
+    access,
+    device_requests,
+    run_arguments,
+)
+
+REPOSITORY = "repository"
+PACKAGES = (
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "libnvidia-container-tools",
+    "libnvidia-container1",
+)
+SOURCES_PATH = "/etc/apt/sources.list.d/swarmspeed-nvidia-container-toolkit.sources"
+RECORD_PATH = "/etc/apt/apt.conf.d/52swarmspeed-nvidia-container-toolkit"
+UNIT = "swarmspeed-nvidia-devices.service"
+UNIT_PATH = f"/etc/systemd/system/{UNIT}"
+STAMP_FOLDER = "/var/lib/swarmspeed"
+STAMP_PATH = f"{STAMP_FOLDER}/nvidia-container-toolkit.tested"
+STALE_SOURCES = tuple(
+    f"/etc/apt/sources.list.d/{name}.list"
+    for name in ("nvidia-container-toolkit", "libnvidia-container", "nvidia-container-runtime", "nvidia-docker")
+)
+"""Where NVIDIA's instructions of the last years put it: two sources with different keys make every apt-get fail."""
+
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_ACTIVE = ("starting", "running")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked, by the variables of the role without its prefix, and of the role docker what matters here."""
+
+    source: str = REPOSITORY
+    version: str = ""
+    hold: bool = True
+    repository_url: str = ""
+    repository_key: str = ""
+    mode: str = "auto"
+    runtime: str = "nvidia"
+    default_runtime: bool = False
+    cgroups: str = "auto"
+    smoke_test: bool = True
+    engine_source: str = "distribution"
+    engine_config: Mapping[str, Any] = field(default_factory=dict)
+    restart: bool = False
+
+
+def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan, in the form that the role reads."""
+    values = {name: request[name] for name in Request.__dataclass_fields__ if name in request}
+    asked, host = Request(**{**values, "version": str(values.get("version") or "")}), Host(facts)
+    found = as_config(host.part("engine").get("config"))
+    way = _access(asked, host, found)
+    keys = {} if asked.source == KEEP else dict(way.config)
+    merged = merge(found, as_config(sealed(keys)))
+    changed = changed_keys(found, merged)
+    packages = _packages(asked, host)
+    held, unheld, released = _holds(asked, host)
+    restarts = _restart_reasons(host, way, found, merged, packages)
+    stamp = stamp_text(asked, host, way)
+    states: dict[str, tuple[Any, Any]] = {
+        "packages": (
+            {name: host.version_of(name) for name in packages},
+            dict.fromkeys(packages, asked.version or "any"),
+        )
+    }
+    shown = {key: shown_pair(found, merged, key) for key in changed}
+    states["daemon_json"] = (
+        {key: one for key, (one, dummy) in shown.items()},
+        {key: two for key, (dummy, two) in shown.items()},
+    )
+    if held:
+        states["not_held"] = (unheld, [])
+    if released:
+        states["held"] = (released, [])
+    if asked.source != KEEP and way.mode == CDI:
+        states["cdi_specification"] = (_exists(host, SPEC_PATH), True)
+    if asked.source != KEEP and asked.smoke_test:
+        states["tested"] = (str(_entry(host, STAMP_PATH).get("content") or "").strip() or None, stamp.strip())
+    sources = _sources(asked, host, bool(packages))
+    return {
+        "mode": way.mode,
+        "device_requests": device_requests(way.mode),
+        "run_arguments": run_arguments(way.mode),
+        "packages": packages,
+        "before": {name: version for name in PACKAGES if (version := host.version_of(name))},
+        "version": asked.version,
+        "fresh": host.version_of(PACKAGES[0]) is None,
+        "sources": sources,
+        "stale_sources": list(STALE_SOURCES) if sources else [],
+        "files": _files(asked, sources, way.mode),
+        "config": keys,
+        "hold": held,
+        "recorded": recorded(host.part("files"), RECORD_PATH),
+        "release": released,
+        "record": exclusion("nvidia_container_toolkit", held) if held else "",
+        "stamp": stamp,
+        "restart_reasons": restarts,
+        "in_the_way": _in_the_way(asked, host, restarts, bool(packages or changed)),
+        "problems": [*_problems(asked, host, way, packages), *(_clashes(host, merged) if changed else [])],
+        "missing": _missing(asked, host, way),
+        "found": {name: pair[0] for name, pair in states.items()},
+        "wanted": {name: pair[1] for name, pair in states.items()},
+    }
+
+
+def _access(asked: Request, host: Host, found: Mapping[str, Any]) -> Access:
+    engine = host.engine_version
+    if engine is None and asked.engine_source == "distribution" and host.codename in SHIPPED:
+        engine = ".".join(map(str, SHIPPED[host.codename]))  # what the role docker is going to install
+    settings = host.part("docker").get("settings")
+    return access(
+        asked.mode,
+        engine,
+        settings if isinstance(settings, Mapping) and host.running else {},
+        found,
+        asked.engine_config,
+        runtime=asked.runtime,
+        default_runtime=asked.default_runtime,
+        cgroups=asked.cgroups,
+    )
+
+
+def _packages(asked: Request, host: Host) -> list[str]:
+    """Return the packages that apt is to install: all of one version, so all where one is not as asked."""
+    if asked.source == KEEP:
+        return []
+    versions = [host.version_of(name) for name in PACKAGES]
+    right = all(satisfies(version, asked.version) if asked.version else version for version in versions)
+    return [] if right else list(PACKAGES)
+
+
+def _sources(asked: Request, host: Host, installing: bool) -> str:
+    """Return the text of our source file: where this role installs from it, and where it did before."""
+    if asked.source == KEEP or not (installing or _exists(host, SOURCES_PATH)):
+        return ""
+    machine = str(host.part("system").get("architecture") or "")
+    uri = f"{asked.repository_url.rstrip('/')}/{_ARCHITECTURES.get(machine, machine)}"
+    return source_text("nvidia_container_toolkit", uri, "/", (), asked.repository_key)
+
+
+def _files(asked: Request, sources: str, mode: str) -> list[dict[str, Any]]:
+    """Return what ``owned_files`` keeps before anything is installed."""
+    if asked.source == KEEP:
+        return []
+    files = [
+        {"path": UNIT_PATH, "content": unit_text(mode), "state": "present"},
+        {"path": SOURCES_PATH, "content": sources, "state": "present" if sources else "absent"},
+    ]
+    return files + [{"path": path, "content": "", "state": "absent"} for path in (STALE_SOURCES if sources else ())]
+
+
+def unit_text(mode: str) -> str:
+    """Return the unit that, before the engine starts, makes what containers need to be given GPUs.
+
+    systemd keeps a device in a container's cgroup by its number only where /dev/char has a link for it.
+    """
+    generate = f"ExecStart=/usr/bin/nvidia-ctk cdi generate --output={SPEC_PATH}\n" if mode == CDI else ""
+    return (
+        "# Kept by swarmspeed.cluster (nvidia_container_toolkit)\n"
+        "[Unit]\nDescription=Links and descriptions of NVIDIA devices for containers\n"
+        "After=nvidia-persistenced.service systemd-modules-load.service\nBefore=docker.service\n\n"
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+        "ExecStartPre=-/sbin/modprobe nvidia-uvm\n"
+        "ExecStart=/usr/bin/nvidia-ctk system create-dev-char-symlinks --create-all\n"
+        f"{generate}\n"
+        "[Install]\nWantedBy=multi-user.target\n"
+    )
+
+
+def stamp_text(asked: Request, host: Host, way: Access) -> str:
+    """Return what a smoke test that passed stands for."""
+    driver = host.part("gpu").get("driver")
+    said = {
+        "toolkit": host.version_of(PACKAGES[0]),
+        "driver": driver.get("version") if isinstance(driver, Mapping) else None,
+        "engine": host.engine_version,
+        "mode": way.mode,
+        "default_runtime": asked.default_runtime,
+    }
+    return json.dumps(said, sort_keys=True) + "\n"
+
+
+def _entry(host: Host, path: str) -> Mapping[str, Any]:
+    entry = host.part("files").get(path)
+    return entry if isinstance(entry, Mapping) else {}
+
+
+def _exists(host: Host, path: str) -> bool:
+    return _entry(host, path).get("exists") is True
+
+
+def _holds(asked: Request, host: Host) -> tuple[list[str], list[str], list[str]]:
+    ours = recorded(host.part("files"), RECORD_PATH)
+    if asked.source == KEEP:
+        return [], [], []
+    if not asked.hold:
+        return [], [], ours
+    already = names(host.facts.get("held"))
+    return list(PACKAGES), [name for name in PACKAGES if name not in already or name not in ours], []
+
+
+def _restart_reasons(
+    host: Host, way: Access, found: Mapping[str, Any], merged: Mapping[str, Any], packages: list[str]
+) -> list[str]:
+    """Why a running engine would have to be restarted: it looks for the hook only when it starts."""
+    if not host.running:
+        return []
+    keys = needs_restart(dict(found), dict(merged))
+    reasons = [f"{', '.join(keys)} in {CONFIG_PATH}"] if keys else []
+    if way.mode == RUNTIME and packages and host.version_of(PACKAGES[0]) is None:
+        reasons.append("NVIDIA's runtime hook, which it looks for when it starts")
+    return reasons
+
+
+def _in_the_way(asked: Request, host: Host, restarts: list[str], changes: bool) -> list[str]:
+    """Return the containers that a restart stops; and, where anything changes, those in which a job runs."""
+    if asked.restart:
+        return []
+    if restarts:
+        return host.running_containers
+    jobs = host.facts.get("jobs")
+    running = isinstance(jobs, Mapping) and any(state in _ACTIVE for state in jobs.values())
+    return host.running_containers if changes and running else []
+
+
+def _problems(asked: Request, host: Host, way: Access, packages: list[str]) -> list[str]:
+    if asked.source == KEEP:
+        return []
+    problems = [way.problem] if way.problem else []
+    if packages:
+        problems += [
+            f"{problem}. Remedy: correct it"
+            for problem in source_problems("nvidia_container_toolkit", asked.repository_url, asked.repository_key)
+        ]
+        machine = str(host.part("system").get("architecture") or "")
+        if machine and machine not in _ARCHITECTURES:
+            problems.append(f"NVIDIA has no container toolkit for {machine}. Remedy: set cluster_accelerator: cpu")
+    ours = recorded(host.part("files"), RECORD_PATH)
+    foreign = [name for name in names(host.facts.get("held")) if name in packages and name not in ours]
+    if foreign:
+        problems.append(
+            f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, and version {asked.version} is "
+            f"asked for. Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or set "
+            "nvidia_container_toolkit_source: keep"
+        )
+    return problems
+
+
+def _clashes(host: Host, merged: Mapping[str, Any]) -> list[str]:
+    unit = unit_from_facts(host.part("engine").get("unit"))
+    return [
+        f"{CONFIG_PATH}: {problem}. Remedy: see the unit of the engine" for problem in conflicts(unit, dict(merged))
+    ]
+
+
+def _missing(asked: Request, host: Host, way: Access) -> list[str]:
+    """Return what keeps containers from the GPUs, as verify tells it."""
+    missing = []
+    docker = host.part("docker")
+    settings = docker.get("settings")
+    if way.mode == RUNTIME and asked.runtime not in names(docker.get("runtimes")):
+        missing.append(f"the Docker engine knows no runtime {asked.runtime}")
+    if way.mode == CDI:
+        if not (isinstance(settings, Mapping) and settings.get("cdi_directories")):
+            missing.append("the Docker engine takes no CDI devices")
+        if not _exists(host, SPEC_PATH):
+            missing.append(f"there is no {SPEC_PATH}, which describes the GPUs to it")
+    if asked.default_runtime and isinstance(settings, Mapping) and settings.get("default_runtime") != asked.runtime:
+        missing.append(f"the engine's default runtime is {settings.get('default_runtime')}, not {asked.runtime}")
+    return missing

@@ -1,0 +1,273 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The plan for a host's NVIDIA driver: what is to be done, with what, and why it must not be begun.
+
+Pure: what is asked and the facts go in. ``node_facts`` reads the facts, ``driver_preview`` asks apt, the role acts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
+    DKMS,
+    KEEP,
+    SIGNED,
+    Choice,
+    auto_flavour,
+    choices,
+    fabric_packages,
+    possible_flavours,
+    recommended_branch,
+    with_rivals,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric, upstream
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.auto_source import resolve
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.refusals import (
+    repository,
+    secure_boot_refusal,
+    state_refusals,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
+    AUTO,
+    FABRIC_MANAGER,
+    PERSISTENCED,
+    Node,
+    Refusal,
+    Request,
+    manager_shortcoming,
+    misfit,
+    shortcoming,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request_problems import (
+    branch_refusals,
+    flavour_refusals,
+    request_refusals,
+    use_refusals,
+)
+
+WORKS, LOAD, INSTALL, FABRIC = "works", "load", "install", "fabric"
+
+_PERSISTENCED_ALONE = re.compile(r"(nvidia-persiste\w*|nv-fabricmanage\w*) \(\d+\)$")
+"""What runs beside the driver and is stopped with it; the kernel keeps fifteen characters of a name."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """``state``: ``works``, ``load`` (installed, not running), ``fabric`` (its manager alone) or ``install``.
+
+    ``how`` says how the installed driver comes to run: ``load``, ``reload`` or ``reboot``. ``version`` is of a driver
+    that works, which a fabric manager beside it must have too. ``source`` is never ``auto``.
+    """
+
+    state: str
+    why: str = ""
+    branch: int | None = None
+    flavour: str | None = None
+    version: str | None = None
+    choices: tuple[Choice, ...] = ()
+    fabric: tuple[str, ...] = ()
+    sources: str = ""
+    address: str = ""
+    stale_sources: tuple[str, ...] = ()
+    how: str = "reboot"
+    reasons: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    source: str = ""
+
+
+def make_plan(facts: Mapping[str, Any], request: Request) -> Plan:
+    """Return the plan. Everything that speaks against it is collected, not the first alone."""
+    resolved = resolve(request, Node(facts))
+    return replace(_plan(facts, resolved), source=resolved.source)
+
+
+def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
+    node = Node(facts)
+    if not node.devices:
+        refusal = Refusal(
+            "this cluster computes on GPUs, and this host has none of NVIDIA's, or has given them to virtual machines",
+            "take it out of the cluster, or set cluster_accelerator: cpu for all",
+        )
+        return Plan(WORKS, refusals=(refusal,))
+    asked = tuple(request_refusals(request, node))
+    why = shortcoming(request, node)
+    how, reasons = how_to_load(request, node)
+    if why is None:
+        return _beside_a_working_driver(request, node, asked)
+    if asked:
+        return Plan(INSTALL, why, refusals=asked, how=how, reasons=reasons)
+    if request.source == KEEP:
+        refusal = Refusal(
+            f"{why}, and nvidia_driver_source is keep",
+            "mend the driver yourself, or let it be installed (nvidia_driver_source: auto)",
+        )
+        return Plan(INSTALL, why, refusals=(refusal,), how=how, reasons=reasons)
+    if _is_installed(request, node):
+        blocked = secure_boot_refusal(node) if how != "reboot" and not node.module.get("signer") else None
+        return Plan(LOAD, why, how=how, reasons=reasons, refusals=(blocked,) if blocked else ())
+    return _installation(request, node, why, how, reasons)
+
+
+def _installation(request: Request, node: Node, why: str, how: str, reasons: tuple[str, ...]) -> Plan:
+    place = node.place(request)
+    branch = request.number or recommended_branch(place, node.generations)
+    refusals = list(branch_refusals(request, node, branch))
+    if branch is None or refusals:
+        refusals += state_refusals(node, builds=False)
+        return Plan(INSTALL, why, branch, refusals=tuple(refusals), how=how, reasons=reasons)
+    possible = possible_flavours(node.generations)
+    flavour = auto_flavour(place, branch, possible) if request.flavour == AUTO else request.flavour
+    refusals += flavour_refusals(request, node, branch, flavour)
+    sets = [with_rivals(choice, node.packages) for choice in choices(place, branch, flavour, node.kernel)]
+    blocked = secure_boot_refusal(node)
+    if blocked:
+        sets = [choice for choice in sets if choice.kind == SIGNED]
+        refusals += [] if sets else [blocked]
+    fabric = fabric_packages(place, branch) if node.switches else ()
+    if node.switches and not fabric:
+        refusals.append(
+            Refusal(
+                "this host has NVSwitches, and Debian has no fabric manager, without which CUDA fails with error 802",
+                "set nvidia_driver_source: cuda_repository",
+            )
+        )
+    found = repository(request, node, fabric=bool(fabric))
+    refusals += [*found.refusals, *state_refusals(node, builds=[choice.kind for choice in sets] == [DKMS])]
+    refusals += use_refusals(request, node, how, reasons)
+    return Plan(
+        INSTALL,
+        why,
+        branch,
+        flavour,
+        choices=tuple(sets),
+        fabric=fabric,
+        sources=found.text,
+        address=found.address,
+        stale_sources=found.stale,
+        how=how,
+        reasons=reasons,
+        refusals=tuple(refusals),
+    )
+
+
+def _beside_a_working_driver(request: Request, node: Node, asked: tuple[Refusal, ...]) -> Plan:
+    """A driver that works is left alone; only a fabric manager that it needs is added."""
+    version = str(node.loaded.get("version"))
+    why = manager_shortcoming(node)
+    if why is None:
+        # What is asked must make sense all the same: a misspelt branch does not become right by a driver that runs.
+        return Plan(WORKS, version=version, refusals=asked)
+    branch = int(numeric(version)[0])
+    if request.source == KEEP:
+        refusal = Refusal(
+            f"{why}, so CUDA fails with error 802, and nvidia_driver_source is keep",
+            f"install nvidia-fabricmanager in version {version}, or let it be installed (nvidia_driver_source: auto)",
+        )
+        return Plan(FABRIC, why, branch, version=version, refusals=(*asked, refusal))
+    names = (f"nvidia-fabricmanager-{branch}", "nvidia-fabricmanager")
+    found = repository(request, node, fabric=True)
+    refusals = (*asked, *found.refusals, *state_refusals(node, builds=False))
+    return Plan(
+        FABRIC,
+        why,
+        branch,
+        version=version,
+        choices=(Choice(FABRIC, (), ()),),
+        fabric=names,
+        sources=found.text,
+        address=found.address,
+        stale_sources=found.stale,
+        refusals=refusals,
+    )
+
+
+def _is_installed(request: Request, node: Node) -> bool:
+    """Tell whether module and libraries on disk agree, fit the request, and only do not run yet."""
+    module = node.module
+    if misfit(module.get("version"), module.get("flavour"), request, node) is not None:
+        return False
+    finished = all(package.get("finished") for package in node.packages.values())
+    return finished and module.get("version") == node.loaded.get("library_version")
+
+
+def how_to_load(request: Request, node: Node) -> tuple[str, tuple[str, ...]]:
+    """Return how the driver on disk comes to run, and for a reboot why nothing less will do."""
+    reasons = []
+    running = str(node.system.get("kernel") or "")
+    if request.kernel and request.kernel != running:
+        reasons.append(f"the module is for kernel {request.kernel}, and {running} runs")
+    if node.loaded.get("nouveau_loaded"):
+        reasons.append("nouveau is loaded, which cannot be taken out of a console safely")
+    if node.loaded.get("loaded"):
+        users = node.host.get("users")
+        if users is None:
+            reasons.append("it cannot be seen what uses the loaded module")
+        else:
+            reasons += [f"{user} uses it" for user in users if not _PERSISTENCED_ALONE.match(user)]
+    if reasons:
+        return "reboot", tuple(reasons)
+    return ("reload" if node.loaded.get("loaded") else "load"), ()
+
+
+def plan_dict(plan: Plan, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The form that the filter gives to the role, with what ``compare`` needs. Everything in it is plain."""
+    node = Node(facts)
+    held = _to_hold(plan, request, node)
+    found, wanted = _compared(plan, request, node, held)
+    lists = {key: list(value) for key, value in vars(plan).items() if isinstance(value, tuple)}
+    return {
+        **vars(plan),
+        **lists,
+        "choices": [
+            {key: list(part) if isinstance(part, tuple) else part for key, part in asdict(choice).items()}
+            for choice in plan.choices
+        ],
+        "refusals": [asdict(refusal) for refusal in plan.refusals],
+        "problems": [str(refusal) for refusal in plan.refusals],
+        "ours": node.is_ours,
+        "held": held,
+        "packages": {name: package.get("version") for name, package in node.packages.items()},
+        "jobs": node.active_jobs,
+        "off": [name for name in wanted if name != "driver" and found[name] != wanted[name]],
+        "found": found,
+        "wanted": wanted,
+    }
+
+
+def _to_hold(plan: Plan, request: Request, node: Node) -> list[str]:
+    """Return what this role put on hold, or where holding was off till now, what has the driver's version."""
+    if node.held_by_us or plan.state != WORKS or not (node.is_ours and request.hold):
+        return node.held_by_us
+    return sorted(
+        name
+        for name, package in node.packages.items()
+        if package.get("version") and upstream(str(package["version"])) == plan.version
+    )
+
+
+def _compared(plan: Plan, request: Request, node: Node, held: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    version, flavour = node.loaded.get("version"), node.loaded.get("flavour")
+    now = f"{version} ({flavour or 'flavour unknown'}), loaded" if version else "none loaded"
+    found: dict[str, Any] = {"driver": now}
+    wanted: dict[str, Any] = {"driver": now}
+    if plan.state == INSTALL:
+        wanted["driver"] = f"branch {plan.branch} ({plan.flavour}), from {plan.source}"
+    elif plan.state == LOAD:
+        wanted["driver"] = f"{node.module.get('version')} ({node.module.get('flavour')}), loaded"
+    services = node.host.get("services") or {}
+    if plan.state == FABRIC or (plan.state == WORKS and node.gpu.get("nvswitches")):
+        found["fabric_manager"] = services.get(FABRIC_MANAGER, {}).get("active", False)
+        wanted["fabric_manager"] = True
+    if plan.state == WORKS and held:
+        there = [name for name in held if name in node.packages]
+        now_held = [name for name in there if node.packages[name].get("held") and node.held_by_us]
+        found["held"], wanted["held"] = (now_held, there) if request.hold else (held, [])
+    # What this role did not install is its owner's in this too.
+    if plan.state == WORKS and node.is_ours and request.persistence and PERSISTENCED in services:
+        found["persistence"], wanted["persistence"] = services[PERSISTENCED].get("active"), True
+    return found, wanted

@@ -1,0 +1,296 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What can be checked once every host was looked at: reachability, system, clocks, disk, swarms, subnets and ports.
+
+The facts are those of ``node_facts``. One that is missing is a problem in words, never an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.docker import check_docker, check_toolkit
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.driver import check_driver
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
+    check_ds_config,
+    check_hostfile,
+    check_shrink,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import (
+    check_host_names,
+    check_swarm_fixed,
+    check_swarm_managers,
+    check_swarm_ports,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import check_interfaces
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.overlay import (
+    check_overlay_encryption,
+    check_overlay_mtu,
+    check_overlay_names,
+    check_overlay_network,
+    check_overlay_subnet,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
+    Problem,
+    mapping,
+    missing,
+    number,
+    whole,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import check_proxies
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import check_foreign_swarm
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import (
+    VERSION_CHECKS,
+    check_versions,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
+
+PYTHON = (3, 9)
+"""The lowest Python on a host: Debian 12 and Ubuntu 22.04 have 3.11 and 3.10."""
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Facts:
+    """``hosts``: facts by host, null where there are none; ``unreachable``: by host why there are none."""
+
+    hosts: Mapping[str, Any]
+    wanted: Wanted
+    unreachable: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def bare(self) -> bool:
+        """Whether ranks run on the hosts themselves: then nothing is asked of Docker, and nothing of its swarms."""
+        return self.wanted.runtime == "host"
+
+    def present(self) -> dict[str, Mapping[str, Any]]:
+        """Return the facts of the hosts that gave any."""
+        return {host: facts for host, facts in self.hosts.items() if isinstance(facts, Mapping) and facts}
+
+    def sections(self, name: str) -> dict[str, Mapping[str, Any]]:
+        """Return one section of the facts by host, empty where a host did not give it."""
+        return {host: mapping(facts.get(name)) for host, facts in self.present().items()}
+
+
+def check_reachable(facts: Facts) -> Iterator[Problem]:
+    """Every host answered and could be looked at."""
+    for host in dict.fromkeys([*facts.unreachable, *facts.hosts]):
+        if host in facts.present():
+            continue
+        reason = " ".join(str(facts.unreachable.get(host) or "").split()).rstrip(".")
+        if reason:
+            remedy = (
+                f"make `ansible {host} -m ping` succeed with this inventory (address, user, key, known_hosts, sudo)"
+            )
+            yield Problem(host, f"cannot be reached: {reason}", remedy)
+        else:
+            yield Problem(
+                host, "gave no facts", "see the error of the task that looks at the hosts, further up, and run again"
+            )
+
+
+def check_distribution(facts: Facts) -> Iterator[Problem]:
+    """The host runs a supported distribution and release."""
+    supported = facts.wanted.distributions
+    names = ", ".join(f"{name.capitalize()} {' and '.join(releases)}" for name, releases in supported.items())
+    for host, system in facts.sections("system").items():
+        name, release = system.get("distribution"), str(system.get("release") or "")
+        if not isinstance(name, str):
+            yield missing(host, "which distribution it runs")
+        elif release not in supported.get(name, ()):
+            yield Problem(
+                host,
+                f"runs {name.capitalize()} {release or 'without a release number'}, which is not supported",
+                f"install one of: {names}",
+            )
+
+
+def check_systemd(facts: Facts) -> Iterator[Problem]:
+    """Systemd runs the host: Docker, the firewall's openings and the reboot of a driver installation rely on it."""
+    needed = "brings back what was opened in the firewall" if facts.bare else "starts and watches Docker"
+    for host, system in facts.sections("system").items():
+        if not isinstance(system.get("systemd"), bool):
+            yield missing(host, "whether systemd runs")
+        elif not system["systemd"]:
+            yield Problem(
+                host,
+                f"is not run by systemd (no /run/systemd/system), which {needed}",
+                "use a machine or virtual machine that was booted, not a plain container",
+            )
+
+
+def check_python(facts: Facts) -> Iterator[Problem]:
+    """Python on the host is recent enough for the modules of this collection."""
+    least = ".".join(map(str, PYTHON))
+    for host, system in facts.sections("system").items():
+        version = system.get("python")
+        parts = [whole(part) for part in str(version).split(".")[:2]]
+        if not isinstance(version, str) or len(parts) < 2 or None in parts:
+            yield missing(host, "which Python it has")
+        elif tuple(part or 0 for part in parts) < PYTHON:
+            yield Problem(
+                host,
+                f"Ansible uses Python {version} there; at least {least} is needed",
+                f"install python3 >= {least} and name it in ansible_python_interpreter",
+            )
+
+
+def check_clock(facts: Facts) -> Iterator[Problem]:
+    """No clock is further than ``max_clock_offset`` from the controller's, nor any two hosts' from one another.
+
+    Only what lies beyond the uncertainty of the measurement counts. Swarm's certificates, apt and logs of several hosts
+    need clocks that agree. Offsets are positive where the host is ahead.
+    """
+    limit = facts.wanted.max_clock_offset
+    within: dict[str, tuple[float, float]] = {}
+    for host, clock in facts.sections("clock").items():
+        offset, uncertainty = number(clock.get("offset")), number(clock.get("uncertainty"))
+        if offset is None or uncertainty is None:
+            yield missing(host, "how its clock stands")
+        elif abs(offset) - abs(uncertainty) > limit:
+            yield Problem(
+                host,
+                f"its clock is {abs(offset):.1f} s {'ahead of' if offset > 0 else 'behind'} the controller's "
+                f"(±{abs(uncertainty):.1f} s); {limit:g} s are allowed",
+                "switch on time synchronisation there (timedatectl set-ntp true), "
+                "or on the controller where every host is named here",
+            )
+        else:
+            within[host] = (offset, abs(uncertainty))
+    if len(within) < 2:
+        return
+    # The pair that is surely furthest apart: each measured offset is taken at the end of its range nearest the other's.
+    late = max(within, key=lambda host: within[host][0] - within[host][1])
+    early = min(within, key=lambda host: within[host][0] + within[host][1])
+    apart = within[late][0] - within[late][1] - (within[early][0] + within[early][1])
+    if apart > limit:
+        yield Problem(
+            f"{early}, {late}",
+            f"their clocks are at least {apart:.1f} s apart ({late} is ahead); {limit:g} s are allowed",
+            "switch on time synchronisation on both (timedatectl set-ntp true)",
+        )
+
+
+def check_disk(facts: Facts) -> Iterator[Problem]:
+    """There is the space that the image and the job need."""
+    for path, need in facts.wanted.min_free.items():
+        for host, disk in facts.sections("disk").items():
+            images = mapping(mapping(facts.present()[host].get("docker")).get("images"))
+            files = mapping(facts.present()[host].get("files"))
+            if need.unless_image is not None and need.unless_image in images:
+                continue
+            if need.unless_file is not None and mapping(files.get(need.unless_file)).get("exists") is True:
+                continue
+            free = whole(mapping(disk.get(path)).get("free_bytes"))
+            if free is None:
+                yield missing(host, f"how much space is free at {path}")
+            elif free < need.size:
+                yield Problem(
+                    host,
+                    f"{free / GIB:.1f} GiB are free at {path}; {need.size / GIB:.1f} GiB are needed",
+                    f"free space there, or lower {need.variable}",
+                )
+
+
+def check_image(facts: Facts) -> Iterator[Problem]:
+    """An image that is to be there already, is."""
+    image = facts.wanted.image_present
+    if not image or facts.bare:
+        return
+    for host, docker in facts.sections("docker").items():
+        if image not in mapping(docker.get("images")):
+            yield Problem(
+                host,
+                f"the image {image} is not there, and training_image_source is present",
+                "load it on this host (docker load), or set training_image_source to pull, archive or build",
+            )
+
+
+def check_port(facts: Facts) -> Iterator[Problem]:
+    """With the host's own network, nobody else listens on the port of the containers' sshd."""
+    port = facts.wanted.ssh_port
+    if facts.wanted.network_mode != "host" or facts.bare:
+        return
+    for host, listening in facts.sections("listening").items():
+        tcp = listening.get("tcp")
+        if not isinstance(tcp, list):
+            yield missing(host, "on which ports something listens")
+            continue
+        name = facts.wanted.containers.get(host, f"{facts.wanted.cluster_name}-{host}")
+        containers = mapping(mapping(facts.present()[host].get("docker")).get("containers"))
+        container = mapping(containers.get(name))
+        # In the overlay our own container listens in a network namespace of its own: then it is somebody else.
+        ours = container.get("state") == "running" and "host" in mapping(container.get("addresses"))
+        if port in tcp and not ours:
+            yield Problem(
+                host,
+                f"TCP port {port} is taken, which the training container's sshd needs with cluster_network_mode: host",
+                f"see who listens (ss -ltnp 'sport = :{port}') and stop it, or use cluster_network_mode: overlay",
+            )
+
+
+def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
+    if facts.bare:
+        return
+    docker: dict[str, Mapping[str, Any]] = {}
+    for host, section in facts.sections("docker").items():
+        if section:
+            docker[host] = section
+        else:
+            yield missing(host, "whether it has Docker")
+    wanted = facts.wanted
+    yield from check_foreign_swarm(
+        docker,
+        managers=wanted.managers,
+        cluster_name=wanted.cluster_name,
+        leave_foreign=wanted.swarm_leave_foreign,
+        adopt=wanted.swarm_adopt,
+    )
+
+
+def _of_hosts(
+    check: Callable[[Mapping[str, Mapping[str, Any]], Wanted], Iterator[Problem]],
+) -> Callable[[Facts], Iterator[Problem]]:
+    return lambda facts: check(facts.present(), facts.wanted)
+
+
+def _of_versions(check: str) -> Callable[[Facts], Iterator[Problem]]:
+    return lambda facts: check_versions(check, facts.wanted.versions)
+
+
+FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
+    "reachable": check_reachable,
+    "distribution": check_distribution,
+    "systemd": check_systemd,
+    "python": check_python,
+    "clock": check_clock,
+    "proxy": lambda facts: check_proxies(facts.sections("proxies")),
+    "disk": check_disk,
+    "image": check_image,
+    "foreign_swarm": _check_foreign_swarm,
+    "host_names": _of_hosts(check_host_names),
+    "swarm_fixed": _of_hosts(check_swarm_fixed),
+    "swarm_managers": _of_hosts(check_swarm_managers),
+    "swarm_ports": _of_hosts(check_swarm_ports),
+    "overlay_subnet": _of_hosts(check_overlay_subnet),
+    "overlay_network": _of_hosts(check_overlay_network),
+    "overlay_mtu": _of_hosts(check_overlay_mtu),
+    "overlay_encryption": _of_hosts(check_overlay_encryption),
+    "overlay_names": _of_hosts(check_overlay_names),
+    "port_2222": check_port,
+    "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
+    "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
+    "nvidia_container_toolkit": lambda facts: check_toolkit(
+        facts.present(), {} if facts.bare else facts.wanted.toolkit
+    ),
+    "nvidia_driver": lambda facts: check_driver(facts.present(), facts.wanted.driver),
+    **{check: _of_versions(check) for check in VERSION_CHECKS},
+    "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
+    "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
+    "shrink": lambda facts: check_shrink(facts.wanted.launch),
+    "bundle_systems": lambda facts: check_fit(facts.wanted.bundle, facts.sections("system")),
+}

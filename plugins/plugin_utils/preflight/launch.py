@@ -1,0 +1,103 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What preflight can say of the job: that its hostfile and ds_config.json can be written, before anything is changed.
+
+The modules of those names judge it again when they write; here a slip is told before an image is built.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import AUTO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters as hostfile_filters
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.shrink import refusal
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping
+
+_PREFIX = "deepspeed_launch_ds_config"
+_VARIABLES = {
+    "preset": f"{_PREFIX}_preset",
+    "precision": f"{_PREFIX}_precision",
+    "model": f"{_PREFIX}_model",
+    "script_keys": f"{_PREFIX}_script_keys",
+    # found on the hosts: where they are missing, another preset is the way out
+    "gpus": f"{_PREFIX}_preset",
+    "host_memory": f"{_PREFIX}_preset",
+    "deepspeed_version": "training_image_deepspeed_version",
+    "include": "deepspeed_launch_include",
+    "exclude": "deepspeed_launch_exclude",
+    "hosts": "gpu_slots",
+}
+"""Where the user wrote what a problem's path begins with; the keys of the configuration itself are in _PREFIX."""
+_REQUEST = tuple(field.name for field in fields(Request))
+
+
+def check_hostfile(launch: Mapping[str, Any]) -> Iterator[Problem]:
+    """The hosts of the job and the filter over them make a hostfile and a launch."""
+    if not launch:
+        return
+    try:
+        hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
+    except HostsError as error:
+        for problem in error.problems:
+            variable = _variable(problem.path, "gpu_slots")
+            yield Problem(variable, _words(problem.path, problem.message, variable), f"correct {variable}")
+
+
+def check_ds_config(launch: Mapping[str, Any]) -> Iterator[Problem]:
+    """DeepSpeed would take the configuration of the job."""
+    request = mapping(launch.get("ds_config"))
+    if not request:
+        return
+    given = {name: request[name] for name in _REQUEST if name in request}
+    if given.get("preset") == AUTO and launch.get("gpus_known") is False:
+        given["preset"] = "zero3"  # what the GPUs have is not known before their driver works: the rest is judged
+    try:
+        plan = hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
+        given["world_size"] = plan.world_size
+    except HostsError:
+        pass  # said by check_hostfile
+    for problem in build(Request(**given)).errors:
+        variable = _variable(problem.path, _PREFIX)
+        yield Problem(variable, _words(problem.path, problem.message, variable), f"correct {variable}")
+
+
+def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
+    """A job that may go on with fewer nodes is resumed, and its configuration allows it."""
+    asked, name = mapping(launch.get("shrink")), "deepspeed_launch_shrink"
+    if asked.get("wanted") is not True:
+        return
+    if asked.get("resume") != "auto":
+        text = "is true, and a job is only started again with deepspeed_launch_resume: auto"
+        yield Problem(name, text, f"set deepspeed_launch_resume: auto, or {name}: false")
+    request = mapping(launch.get("ds_config"))
+    given = {key: request[key] for key in _REQUEST if key in request}
+    try:
+        plan = hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
+    except HostsError:
+        return  # said by check_hostfile
+    made = build(Request(**{**given, "world_size": plan.world_size})) if request else None
+    if made is not None and made.errors:
+        return  # said by check_ds_config
+    slots = [len(host.slots) for host in plan.chosen]
+    text = refusal(made.config if made else None, slots, str(given.get("deepspeed_version") or ""))
+    if text:
+        words = f"is true, and the job could not go on with fewer nodes: {text.rstrip('.')}"
+        yield Problem(name, words, f"correct {_PREFIX}, or set {name}: false")
+
+
+def _variable(path: str, otherwise: str) -> str:
+    return _VARIABLES.get(re.split(r"[.\[]", path, maxsplit=1)[0], otherwise)
+
+
+def _words(path: str, message: str, variable: str) -> str:
+    """The problem in a sentence of preflight's, without full stop; a path that says no more is left out."""
+    # the option of the module is a variable of the role here
+    text = message.rstrip(".").replace("into script_keys", f"into {_VARIABLES['script_keys']}")
+    return text if not path or _VARIABLES.get(path) == variable else f"{path}: {text}"

@@ -1,0 +1,142 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What of the swarm and of its hosts would make trouble later: names, ports, managers that are gone, fixed settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
+    Problem,
+    listing,
+    mapping,
+    mappings,
+    texts,
+    whole,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import SWARM_LABEL
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
+
+Hosts = Mapping[str, Mapping[str, Any]]
+
+DATA_PATH_PORT = 4789
+MANAGER_PORT = 2377
+GOSSIP_PORT = 7946
+"""Source: https://docs.docker.com/engine/swarm/swarm-tutorial/#open-protocols-and-ports-between-the-hosts"""
+
+
+def _swarm(node: Any) -> Mapping[str, Any]:
+    return mapping(mapping(mapping(node).get("docker")).get("swarm"))
+
+
+def _own_swarm(hosts: Hosts, wanted: Wanted) -> Mapping[str, Any]:
+    """Return what the first manager says of this cluster's swarm, empty where it is in none or in another one."""
+    swarm = _swarm(hosts.get(wanted.managers[0])) if wanted.managers else {}
+    ours = mapping(swarm.get("labels")).get(SWARM_LABEL) == wanted.cluster_name or wanted.swarm_adopt
+    return swarm if swarm.get("state") == "active" and swarm.get("manager") is True and ours else {}
+
+
+def check_swarm_fixed(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+    """What is fixed when a swarm is formed, or when a node joins, is as asked."""
+    swarm = _own_swarm(hosts, wanted)
+    if wanted.runtime == "host" or not swarm:
+        return
+    anew = "build the swarm anew: teardown.yml, then site.yml"
+    asked, found = whole(wanted.swarm.get("data_path_port")), whole(swarm.get("data_path_port")) or DATA_PATH_PORT
+    if asked and asked != found:
+        yield Problem(
+            "swarm_data_path_port",
+            f"is {asked}, and the swarm was formed with {found}, which is fixed for its life",
+            f"set it to {found}, or {anew}",
+        )
+    pools, has = texts(wanted.swarm.get("default_address_pool")), texts(swarm.get("default_addr_pool"))
+    if pools and has and pools != has:
+        yield Problem(
+            "swarm_default_address_pool",
+            f"is {', '.join(pools)}, and the swarm was formed with {', '.join(has)}, which is fixed for its life",
+            f"set it to {', '.join(has)}, or {anew}",
+        )
+    members = {str(node.get("id")) for node in mappings(swarm.get("nodes"))}
+    for host, address in mapping(wanted.swarm.get("addresses")).items():
+        own = _swarm(hosts.get(host))
+        told = own.get("node_addr")
+        if own.get("node_id") in members and told and str(address)[:1].isdigit() and told != address:
+            yield Problem(
+                str(host),
+                f"tells the other nodes to reach it at {told}, not {address}, and that is fixed when a node joins",
+                "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to what it tells",
+                fatal=False,
+            )
+
+
+def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+    """The managers that answer are a majority with one to spare, and none is gone for good."""
+    swarm = _own_swarm(hosts, wanted)
+    if wanted.runtime == "host" or not swarm:
+        return
+    nodes = mappings(swarm.get("nodes"))
+    names = {str(mapping(node.get("system")).get("hostname")): host for host, node in hosts.items()}
+    for name in texts(wanted.swarm.get("departed")):
+        if name in names:
+            yield Problem(
+                "swarm_departed",
+                f"names {name}, which is {names[name]} of the inventory",
+                "take the host out of the inventory, or its name out of swarm_departed",
+            )
+    managers = [node for node in nodes if node.get("role") == "manager"]
+    silent = [node for node in managers if node.get("reachability") != "reachable"]
+    strangers = [str(node.get("hostname")) for node in silent if node.get("hostname") not in names]
+    answering = len(managers) - len(silent)
+    if silent:
+        who = listing(str(node.get("hostname")) for node in silent)
+        spare = 2 * (answering - 1) > len(managers)
+        yield Problem(
+            "group managers",
+            f"{answering} of the swarm's {len(managers)} managers answer, {who} not"
+            + ("" if spare else "; were one more lost, no node could join and no container be put on the overlay"),
+            "start the engines of those that do not answer"
+            + (f", or set swarm_departed: [{', '.join(strangers)}] where they are gone for good" if strangers else ""),
+            fatal=False,
+        )
+
+
+def check_host_names(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+    """Every host has a name of its own, as cloned machines often have not."""
+    if wanted.runtime == "host":
+        return
+    named: dict[str, list[str]] = {}
+    for host, node in hosts.items():
+        name = mapping(node.get("system")).get("hostname")
+        if isinstance(name, str) and name:
+            named.setdefault(name, []).append(host)
+    for name, bearers in named.items():
+        if len(bearers) > 1:
+            yield Problem(
+                ", ".join(bearers),
+                f"all have the host name {name}, by which the swarm lists its nodes: nobody could tell them apart",
+                "give each a name of its own (hostnamectl set-hostname …) and restart its engine",
+            )
+
+
+def check_swarm_ports(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+    """On a host that is still to join, nobody else listens where the swarm will."""
+    if wanted.runtime == "host":
+        return
+    data_path = whole(wanted.swarm.get("data_path_port")) or DATA_PATH_PORT
+    for host, node in hosts.items():
+        listening = mapping(node.get("listening"))
+        if _swarm(node).get("state") != "inactive":
+            continue
+        uses = [("tcp", GOSSIP_PORT, "nodes' gossip"), ("udp", GOSSIP_PORT, "nodes' gossip")]
+        uses += [("tcp", MANAGER_PORT, "managers")] if host in wanted.managers else []
+        uses += [("udp", data_path, "overlay's traffic")]
+        for protocol, port, what in uses:
+            if port in (listening.get(protocol) or []):
+                other = ", or set another swarm_data_path_port" if port == data_path else ""
+                yield Problem(
+                    host,
+                    f"{protocol.upper()} port {port} is taken, which the swarm needs for the {what}",
+                    f"see who listens (ss -lnp{protocol[0]} 'sport = :{port}') and stop it{other}",
+                )

@@ -1,0 +1,157 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Settings of NCCL and Gloo that the user gives, judged before any host is contacted, and by the hosts' interfaces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import secret_variables
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import IGNORED_NAMES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import (
+    as_text,
+    complaint,
+    misspelt,
+    parse_release,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import (
+    LONGEST_WAIT,
+    unknown_interfaces,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
+    Problem,
+    listing,
+    mapping,
+    whole,
+)
+
+SETTINGS, ENVIRONMENT = "nccl_env_settings", "nccl_env_environment"
+TIMEOUT, VERSION = "nccl_env_timeout", "nccl_env_version"
+VARIABLES = (SETTINGS, ENVIRONMENT, TIMEOUT, VERSION)
+
+CONTAINER = "training_container_environment"
+
+MOST_SOCKETS = 64
+"""NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD may not be more (NCCL's user guide)."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_IN_A_CONTAINER = re.compile(r"eth[0-9]*|lo", re.ASCII)
+_FOUND = "remove it: the interface is found on each node, by the training network's subnet"
+
+
+def check_settings(given: Mapping[str, Any], network_mode: Any) -> Iterator[Problem]:
+    """Judge one host's variables; ``given`` holds those of ``VARIABLES`` that are known."""
+    settings, environment = mapping(given.get(SETTINGS)), mapping(given.get(ENVIRONMENT))
+    release = parse_release(str(given.get(VERSION) or ""))
+    if given.get(VERSION) and release is None:
+        yield Problem(
+            VERSION,
+            f"'{given[VERSION]}' is no release of NCCL",
+            "write it as 2.27.3, or remove it to have the image asked",
+        )
+    seconds = whole(given.get(TIMEOUT, 0))
+    if seconds is None or seconds > LONGEST_WAIT:
+        yield Problem(
+            TIMEOUT,
+            f"{given[TIMEOUT]} is not a whole number of seconds from 0 to {LONGEST_WAIT}",
+            "set it to the seconds that NCCL is to wait, or to 0 for NCCL's own time-outs",
+        )
+    for name, value in settings.items():
+        wrong = complaint(str(name), value, release)
+        meant = misspelt(str(name))
+        if wrong:
+            yield Problem(f"{SETTINGS}.{name}", wrong, "correct it, or remove it")
+        elif meant:
+            yield Problem(
+                f"{SETTINGS}.{name}", "is no setting that NCCL knows", f"write {meant}, if that is meant", fatal=False
+            )
+    threads, sockets = (_number(settings.get(name)) for name in ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"))
+    if threads * sockets > MOST_SOCKETS:
+        yield Problem(
+            f"{SETTINGS}.NCCL_NSOCKS_PERTHREAD",
+            f"times NCCL_SOCKET_NTHREADS is {threads * sockets}, and NCCL allows {MOST_SOCKETS}",
+            "lower one of them",
+        )
+    yield from _environment(environment)
+    if network_mode == "overlay":
+        yield from _names_of_the_host(settings, environment)
+
+
+def check_container(environment: Mapping[str, Any]) -> Iterator[Problem]:
+    """The environment of a container holds no secret: ``docker inspect``, labels and results of modules show it."""
+    for name in secret_variables(environment):
+        yield Problem(
+            f"{CONTAINER}.{name}",
+            "holds a secret, by its name or by a password in an address, and docker inspect shows it",
+            f"put it into {ENVIRONMENT}, which reaches every rank by a file that root alone can read",
+        )
+
+
+def _number(value: Any) -> int:
+    return whole(value) or 1
+
+
+def _environment(environment: Mapping[str, Any]) -> Iterator[Problem]:
+    # A value may be a secret: it is shown only of names that are NCCL's or Gloo's.
+    for name, value in environment.items():
+        subject = f"{ENVIRONMENT}.{name}"
+        if _NAME.fullmatch(str(name)) is None:
+            yield Problem(subject, "is no name of an environment variable", "use letters, digits and underscores")
+        elif isinstance(value, (dict, list, tuple)) or value is None:
+            yield Problem(subject, "is no text and no number", "write it as text")
+        elif "\n" in as_text(value) or "\r" in as_text(value) or "\0" in as_text(value):
+            yield Problem(
+                subject, "has a line break in it, and the file has one line a variable", "write it as one line"
+            )
+        elif str(name).startswith("NCCL_"):
+            wrong = complaint(str(name), value)
+            yield Problem(
+                subject,
+                wrong or "wins over the settings of each node, and DeepSpeed copies that of rank 0 to every node",
+                f"put it into {SETTINGS}" + (", and correct it" if wrong else ""),
+                fatal=wrong is not None,
+            )
+        elif name == "GLOO_SOCKET_IFNAME" and re.search(r"[\s^=]", as_text(value)):
+            text = f"'{value}' is not a list of whole names: Gloo knows neither = nor ^, and no blanks"
+            yield Problem(subject, text, _FOUND)
+
+
+def _names_of_the_host(settings: Mapping[str, Any], environment: Mapping[str, Any]) -> Iterator[Problem]:
+    for variable, given, name in (
+        (SETTINGS, settings, "NCCL_SOCKET_IFNAME"),
+        (ENVIRONMENT, environment, "GLOO_SOCKET_IFNAME"),
+    ):
+        value = as_text(given.get(name) or "")
+        parts = [] if value.startswith("^") else value.lstrip("=").split(",")
+        foreign = [part for part in parts if part and part != "@IFNAME@" and not _of_a_container(part, name)]
+        if foreign:
+            yield Problem(
+                f"{variable}.{name}",
+                f"a container on an overlay has eth0, eth1 and so on, and no interface {', '.join(foreign)}",
+                f"{_FOUND}; the host's own are there with cluster_network_mode: host",
+            )
+
+
+def _of_a_container(part: str, name: str) -> bool:
+    # NCCL takes the beginning of a name, and "et" is one of eth0.
+    return _IN_A_CONTAINER.fullmatch(part) is not None or (name.startswith("NCCL") and "eth".startswith(part))
+
+
+def check_interfaces(fabrics: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, Any]) -> Iterator[Problem]:
+    """Each interface that is named for NCCL or Gloo is there. ``wanted``: setting to host to its value."""
+    for name, by_host in wanted.items():
+        for host, value in mapping(by_host).items():
+            interfaces = mapping(fabrics.get(host)).get("interfaces")
+            names = [str(mapping(entry).get("name")) for entry in interfaces] if isinstance(interfaces, list) else []
+            missing = unknown_interfaces(str(value or ""), names, exact=name.startswith("GLOO")) if names else []
+            if missing:
+                fit = [one for one in names if not any(fnmatchcase(one, pattern) for pattern in IGNORED_NAMES)]
+                yield Problem(
+                    host,
+                    f"{name} names {', '.join(missing)}, which is no interface there; it has {listing(fit)}",
+                    _FOUND,
+                )

@@ -1,0 +1,64 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What preflight says of proxies and of a company's certificate authority. Pure.
+
+Only a refusal (407, RFC 9110 section 15.5.8) is an error: a proxy that is down keeps nobody from a run that fetches
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping, texts
+
+CERTIFICATE = "host_ca_certificate"
+REFUSED = 407
+_FORM = "http://USER:PASSWORD@HOST:PORT, with %40 for an @ in either and so on"
+
+
+def check_certificate(path: str, text: str) -> Iterator[Problem]:
+    """An authority's file holds certificates in PEM form, and no key: all accounts on the nodes may read it."""
+    if "PRIVATE KEY-----" in text:
+        yield Problem(
+            CERTIFICATE,
+            f"{path} holds a private key, which every account on the nodes could read then",
+            "leave the key where it was made, and give a file with the certificate alone",
+        )
+    elif "-----BEGIN CERTIFICATE-----" not in text:
+        yield Problem(
+            CERTIFICATE,
+            f"{path} holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)",
+            "give the right file, or convert it: openssl x509 -inform der -in FILE -out FILE.crt",
+        )
+
+
+def check_proxies(sections: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
+    """Every proxy lets each host through. ``sections`` are, by host, the answers by the variable that names a proxy."""
+    for host, answers in sections.items():
+        said: dict[tuple[str, str, bool], list[str]] = {}
+        for variable, answer in answers.items():
+            told = _trouble(mapping(answer))
+            if told:
+                said.setdefault(told, []).append(str(variable))
+        for (text, remedy, fatal), variables in said.items():
+            yield Problem(host, f"{', '.join(variables)}: {text}", remedy, fatal=fatal)
+
+
+def _trouble(answer: Mapping[str, Any]) -> tuple[str, str, bool] | None:
+    address, offered = answer.get("address"), texts(answer.get("schemes"))
+    if answer.get("error"):
+        remedy = "see to it, or correct the address, before something is to be fetched"
+        return f"the proxy {address} does not answer: {answer['error']}", remedy, False
+    if answer.get("status") != REFUSED:
+        return None
+    if offered and "basic" not in map(str.lower, offered):
+        spoken = ", ".join(offered)
+        remedy = "put a proxy in between that does, such as cntlm, and name that one"
+        return f"the proxy {address} wants {spoken} (407), which apt, pip and Docker do not speak", remedy, True
+    if answer.get("given"):
+        return f"the proxy {address} does not accept this user and password (407)", f"correct them: {_FORM}", True
+    remedy = f"write them into the address, {_FORM}, in a file of ansible-vault or one that you alone can read"
+    return f"the proxy {address} wants a user and a password (407), and none is given", remedy, True

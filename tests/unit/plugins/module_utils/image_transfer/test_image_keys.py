@@ -1,0 +1,82 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Lines of authorized_keys: what a key may do, and that nobody else's line is touched."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
+    key_line,
+    known_hosts,
+    rewrite,
+    server_command,
+    ssh_command,
+    with_keys,
+    without_keys,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+SPOOL = "/srv/swarmspeed/lab/transfer"
+MINE = "ssh-ed25519 AAAA me@desk\n"
+
+
+def line(spool: str = SPOOL, account: str = "root") -> str:
+    command = server_command(spool, "/usr/bin/python3", account)
+    return key_line("ssh-ed25519 BBBB comment", command, "lab2", "run1", 0)
+
+
+def test_a_key_may_read_the_spool_and_nothing_else_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    __import__("time").tzset()
+    assert line() == (
+        f'restrict,expiry-time="197001010000",command="/usr/bin/python3 -B {SPOOL}/serve.py" '
+        "ssh-ed25519 BBBB swarmspeed-transfer lab2.run1"
+    )
+    assert f'command="sudo -n /usr/bin/python3 -B {SPOOL}/serve.py"' in line(account="debian")
+
+
+def test_only_lines_of_this_spool_are_removed() -> None:
+    other = line("/srv/swarmspeed/other/transfer")
+    text = with_keys(MINE.rstrip("\n"), [line(), other, line(account="debian")])
+    assert text == MINE + "".join(f"{one}\n" for one in (line(), other, line(account="debian")))
+    assert without_keys(text, SPOOL) == MINE + other + "\n"
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")))
+def test_what_the_user_wrote_stays_as_it_is(text: str) -> None:
+    ended = text if not text or text.endswith("\n") else text + "\n"
+    assert without_keys(with_keys(text, [line()]), SPOOL) == ended
+
+
+def test_a_file_keeps_its_mode_and_owner(tmp_path: Path) -> None:
+    path = tmp_path / "ssh" / "authorized_keys"
+    owner = (os.getuid(), os.getgid())
+    rewrite(path, lambda text: text, owner)
+    assert not path.parent.exists(), "nothing to write"
+    rewrite(path, lambda text: with_keys(text, ["a"]), owner)
+    assert (path.read_text(), oct(path.stat().st_mode & 0o777)) == ("a\n", "0o600")
+    path.chmod(0o640)
+    rewrite(path, lambda text: with_keys(text, ["b"]), owner)
+    assert (path.read_text(), oct(path.stat().st_mode & 0o777)) == ("a\nb\n", "0o640")
+    assert [entry.name for entry in path.parent.iterdir()] == ["authorized_keys"]
+
+
+def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts() -> None:
+    source = {"name": "lab1", "address": "10.0.0.1", "port": 2222, "account": "root", "host_key": "ssh-ed25519 H c\n"}
+    assert known_hosts([source]) == "lab1 ssh-ed25519 H\n"
+    words = shlex.join(ssh_command(source, "/s/key", "/s/hosts"))
+    for part in (
+        "-F /dev/null -i /s/key -l root -p 2222",
+        "HostKeyAlias=lab1",
+        "StrictHostKeyChecking=yes",
+        "UserKnownHostsFile=/s/hosts",
+        "BatchMode=yes",
+    ):
+        assert part in words
+    assert words.endswith(" -- 10.0.0.1 read")

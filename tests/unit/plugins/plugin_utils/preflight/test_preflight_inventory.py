@@ -1,0 +1,361 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The first stage of preflight: groups, names, variables and files, all invented."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS, Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
+    Problem,
+    Report,
+    collect,
+    listing,
+    whole,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecs, parse_specs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.effort import examples
+
+LABEL = "(lower-case letters a-z, digits and inner hyphens, at most 63 of them)"
+
+SPECS: RoleSpecs = parse_specs(
+    {
+        "swarm": {"argument_specs": {"main": {"options": {"swarm_advertise_addr": {}, "swarm_port": {"type": "int"}}}}},
+        "docker": {"argument_specs": {"main": {"options": {"docker_daemon_config": {}}}}},
+        "preflight": {"argument_specs": {"main": {"options": {"cluster_name": {}, "cluster_network_mode": {}}}}},
+    }
+)
+
+
+def groups(managers: list[str], workers: list[str], cluster: list[str] | None = None) -> dict[str, Any]:
+    return {
+        "cluster": list(dict.fromkeys([*managers, *workers])) if cluster is None else cluster,
+        "managers": managers,
+        "workers": workers,
+    }
+
+
+def lines(inventory: Inventory, *skip: str) -> list[str]:
+    return [problem.line() for problem in collect(INVENTORY_CHECKS, inventory, skip).problems]
+
+
+def with_variables(**by_host: dict[str, Any]) -> Inventory:
+    return Inventory(
+        groups=groups(["lab1"], ["lab2", "lab3"]),
+        hosts=by_host,
+        names={host: list(variables) for host, variables in by_host.items()},
+        defaults={"cluster_name": "demo", "cluster_network_mode": "overlay"},
+        specs=SPECS,
+        invalid=lambda name, value: f"{name} is no int" if name == "swarm_port" and value == "x" else None,
+    )
+
+
+def everywhere(name: str, value: Any) -> Inventory:
+    return with_variables(**{host: {name: value} for host in ("lab1", "lab2", "lab3")})
+
+
+NO_MANAGER = "group managers: has no host, and a swarm needs a manager. Remedy: put one host into it."
+
+
+@pytest.mark.parametrize(
+    ("given_groups", "expected"),
+    [
+        (groups(["a"], []), []),
+        (groups(["a"], ["b", "c"]), []),
+        (groups(["a", "b", "c"], []), []),
+        (groups(["a", "b", "c", "d", "e"], ["f"]), []),
+        (
+            {},
+            [
+                "group cluster, group managers, group workers: is not in the inventory. "
+                "Remedy: define group cluster with the children managers and workers (workers may be empty)."
+            ],
+        ),
+        (
+            groups([], []),
+            [
+                "group cluster: has no host. Remedy: list at least one host in group managers, a child of cluster.",
+                NO_MANAGER,
+            ],
+        ),
+        (groups([], ["a"]), [NO_MANAGER]),
+        (
+            groups(["a", "b"], ["c"]),
+            [
+                "group managers: has 2 hosts (a, b); managers decide by majority, so an even number survives no more "
+                "failures than 1. Remedy: use 1, 3 or 5 managers and put the others into group workers."
+            ],
+        ),
+        (groups(["a"], ["a", "b"]), ["a: is in both groups, managers and workers. Remedy: keep it in one of them."]),
+        (
+            groups(["a"], ["b"], ["a", "b", "c", "d"]),
+            ["c, d: is in group cluster but neither in managers nor in workers. Remedy: put it into one of them."],
+        ),
+        (
+            groups(["a"], ["b"], ["a"]),
+            ["b: is in managers or workers but not in cluster. Remedy: make both groups children of cluster."],
+        ),
+    ],
+)
+def test_groups_and_managers(given_groups: dict[str, Any], expected: list[str]) -> None:
+    assert lines(Inventory(groups=given_groups)) == expected
+
+
+@pytest.mark.parametrize("host", ["Node1", "gpu_1", "10.0.0.5", "gpu1.example.org", "-a", "a-", "n" * 64, "gpü"])
+def test_host_names_that_are_no_labels(host: str) -> None:
+    assert lines(Inventory(groups=groups([host], []), defaults={"cluster_name": "demo"})) == [
+        f"{host}: is no DNS label {LABEL}, and its container is named after it. "
+        "Remedy: give the host a short name in the inventory and its address in ansible_host."
+    ]
+
+
+@pytest.mark.parametrize("name", ["Demo", "my_cluster", "a.b", "", "-", True])
+def test_cluster_names_that_are_no_labels(name: Any) -> None:
+    assert lines(everywhere("cluster_name", name), "variable_values") == [
+        f"cluster_name: '{name}' is no DNS label {LABEL}, and containers are named after it. "
+        "Remedy: choose a name like lab or team-a."
+    ]
+
+
+@pytest.mark.parametrize("name", ["demo", "a", "a-b", "7b", 7])
+def test_cluster_names_that_are_fine(name: Any) -> None:
+    assert lines(everywhere("cluster_name", name)) == []
+
+
+def test_the_name_of_a_container_is_one_label() -> None:
+    inventory = Inventory(groups=groups(["n" * 40], ["m" * 39]), defaults={"cluster_name": "c" * 23})
+    container = f"{'c' * 23}-{'n' * 40}"
+    assert lines(inventory) == [
+        f"{'n' * 40}: the name of its container, {container}, has 64 letters; DNS allows 63. "
+        "Remedy: shorten cluster_name or the host's name in the inventory."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inventory", "expected"),
+    [
+        (with_variables(), []),
+        (everywhere("cluster_network_mode", "host"), []),
+        (
+            everywhere("cluster_network_mode", "bridge"),
+            ["cluster_network_mode: 'bridge' is not one of overlay, host. Remedy: set it to one of overlay, host."],
+        ),
+        (
+            with_variables(lab2={"cluster_network_mode": "host"}),
+            [
+                "cluster_network_mode: differs between hosts of one cluster: 'overlay' for lab1, lab3; "
+                "'host' for lab2. Remedy: set it once, for the whole group cluster."
+            ],
+        ),
+        (
+            with_variables(lab2={"cluster_name": "other"}),
+            [
+                "cluster_name: differs between hosts of one cluster: 'demo' for lab1, lab3; 'other' for lab2. "
+                "Remedy: set it once, for the whole group cluster."
+            ],
+        ),
+        (
+            with_variables(lab1={"cluster_accelerator": "tpu"}, lab2={"cluster_accelerator": "cpu"}),
+            [
+                "cluster_accelerator: 'tpu' is not one of auto, cuda, cpu (set for lab1). "
+                "Remedy: set it to one of auto, cuda, cpu."
+            ],
+        ),
+    ],
+)
+def test_modes(inventory: Inventory, expected: list[str]) -> None:
+    assert lines(inventory, "variable_names") == expected
+
+
+SLOTS_REMEDY = (
+    "Remedy: set it to the number of processes the host is to run, or remove it to have one for each GPU found."
+)
+
+
+@pytest.mark.parametrize(
+    ("slots", "expected"),
+    [
+        ([8, 8, 8], []),
+        (["8", 0, None], []),
+        ([0, None, None], []),  # what the others have, gpu_info will say
+        (
+            [0, "0", 0],
+            [
+                "gpu_slots: is 0 for every host, so no process would run. "
+                "Remedy: set it to 1 or more for at least one host."
+            ],
+        ),
+        ([-1, 1, 1], [f"gpu_slots: -1 is not a whole number of at least 0 (set for lab1). {SLOTS_REMEDY}"]),
+        (["many"] * 3, [f"gpu_slots: 'many' is not a whole number of at least 0. {SLOTS_REMEDY}"]),
+        (
+            [1.5, True, 1],
+            [
+                f"gpu_slots: 1.5 is not a whole number of at least 0 (set for lab1). {SLOTS_REMEDY}",
+                f"gpu_slots: True is not a whole number of at least 0 (set for lab2). {SLOTS_REMEDY}",
+            ],
+        ),
+    ],
+)
+def test_gpu_slots(slots: list[Any], expected: list[str]) -> None:
+    inventory = with_variables(**{f"lab{index}": {"gpu_slots": value} for index, value in enumerate(slots, 1)})
+    assert lines(inventory, "variable_names") == expected
+
+
+def test_a_misspelt_name_is_a_problem_and_a_stranger_a_warning() -> None:
+    report = collect(
+        INVENTORY_CHECKS,
+        with_variables(
+            lab1={"swarm_advertize_addr": 1, "docker_edition": "ce", "docker_users": [], "mine": 1},
+            lab2={"swarm_advertize_addr": 1, "cluster_zzzzzzzzzzzz": 1, "swarn_advertise_addr": 1},
+        ),
+    )
+    skip = "if it is another role's, skip the check variable_names"
+    assert [problem.line() for problem in report.problems] == [
+        "cluster_zzzzzzzzzzzz: is no variable of this collection, although its name begins with cluster_ "
+        f"(set for lab2). Remedy: remove it, or rename it; {skip}.",
+        "swarm_advertize_addr: is no variable of this collection, although its name begins with swarm_ "
+        f"(set for lab1, lab2). Remedy: did you mean swarm_advertise_addr? Rename it; {skip}.",
+    ]
+    assert [problem.line() for problem in report.warnings] == [
+        "docker_edition, docker_users: is no variable of this collection, although its name begins with docker_ "
+        "(set for lab1). Remedy: remove it, or rename it unless another role of yours uses it.",
+        "swarn_advertise_addr: is no variable of this collection, but looks like one (set for lab2). "
+        "Remedy: did you mean swarm_advertise_addr? Rename it unless another role of yours uses it.",
+    ]
+    assert [notice.rpartition("uses it. ")[2] for notice in report.notices()] == ["(check: variable_names)"] * 2
+
+
+def test_values_are_checked_against_the_specs() -> None:
+    remedy = "Remedy: correct it in the inventory or in the variables file that sets it."
+    inventory = with_variables(lab1={"swarm_port": "x"}, lab2={"swarm_port": 3}, lab3={"swarm_port": "x"})
+    assert lines(inventory) == [f"swarm_port: swarm_port is no int (set for lab1, lab3). {remedy}"]
+    assert lines(everywhere("swarm_port", "x")) == [f"swarm_port: swarm_port is no int. {remedy}"]
+    assert lines(everywhere("swarm_port", None)) == []
+    broken = Inventory(groups=groups(["a"], []), specs=SPECS, broken={"a": {"swarm_port": "no filter named x"}})
+    assert lines(broken) == [f"swarm_port: its template cannot be evaluated: no filter named x. {remedy}"]
+
+
+def test_a_value_that_is_not_known_yet_is_not_guessed() -> None:
+    inventory = Inventory(
+        groups=groups(["a"], ["b"]),
+        hosts={"a": {}, "b": {"cluster_network_mode": "host"}},
+        names={"a": ["cluster_network_mode"], "b": ["cluster_network_mode"]},
+        defaults={"cluster_network_mode": "overlay"},
+        specs=SPECS,
+    )
+    assert lines(inventory) == []
+
+
+KINDS = {"/src": "directory", "/src/train.py": "file", "/image.tar": "file"}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        (
+            {
+                "workspace_source": "/src",
+                "deepspeed_launch_script": "/src/train.py",
+                "training_image_archive": "/image.tar",
+            },
+            [],
+        ),
+        ({"workspace_source": None, "training_image_archive": ""}, []),
+        (
+            {"workspace_source": "/gone", "deepspeed_launch_script": "/gone/train.py"},
+            ["workspace_source: there is no directory /gone on the controller. Remedy: create it or correct the path."],
+        ),
+        (
+            {"workspace_source": "/src", "deepspeed_launch_script": "/src/tran.py"},
+            [
+                "deepspeed_launch_script: there is no file /src/tran.py on the controller. "
+                "Remedy: create it or correct the path."
+            ],
+        ),
+        (
+            {"deepspeed_launch_script": "/src", "training_image_wheelhouse": "/image.tar"},
+            [
+                "deepspeed_launch_script: /src on the controller is a directory, not a file. Remedy: correct the path.",
+                "training_image_wheelhouse: /image.tar on the controller is a file, not a directory. "
+                "Remedy: correct the path.",
+            ],
+        ),
+        (
+            {"training_image_archive": 7},
+            ["training_image_archive: 7 is not a path. Remedy: give the path of a file on the controller."],
+        ),
+    ],
+)
+def test_files(files: dict[str, Any], expected: list[str]) -> None:
+    assert lines(Inventory(groups=groups(["a"], []), files=files, kind=KINDS.get)) == expected
+
+
+def test_report() -> None:
+    inventory = Inventory(groups=groups(["a", "b"], ["b"]))
+    report = collect(INVENTORY_CHECKS, inventory, ["managers", "disk"])
+    assert report.checked == tuple(name for name in INVENTORY_CHECKS if name != "managers")
+    assert report.skipped == ("managers",)
+    assert report.notices() == ["Preflight check managers is skipped, as requested."]
+    assert report.problems == (
+        Problem("b", "is in both groups, managers and workers", "keep it in one of them", check="groups"),
+    )
+    assert report.message() == (
+        "Preflight found 1 problem. Nothing was changed.\n"
+        "1. b: is in both groups, managers and workers. Remedy: keep it in one of them. (check: groups)"
+    )
+    assert (
+        collect(INVENTORY_CHECKS, inventory)
+        .message()
+        .startswith("Preflight found 2 problems. Nothing was changed.\n1. ")
+    )
+    assert Report((), (), ("groups", "disk")).message() == "Preflight: 2 checks passed."
+
+
+def test_long_lists_are_cut() -> None:
+    assert listing("abcde") == "a, b, c, d, e"
+    assert listing("abcdefg") == "a, b, c, d, e and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, 0), ("12", 12), (-1, None), ("-1", None), (True, None), (1.0, None), ("٣", None), (None, None)],
+)
+def test_whole(value: Any, expected: int | None) -> None:
+    assert whole(value) == expected
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=8), children, max_size=3),
+    max_leaves=8,
+)
+HOST = st.sampled_from(["a", "b", "c", "Bad_Host", ""])
+VARIABLE = st.sampled_from(
+    ["cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu_slots", "swarm_port", "swarm_x"]
+)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    any_groups=st.dictionaries(st.sampled_from(["cluster", "managers", "workers"]), st.lists(HOST, max_size=4) | JSON),
+    hosts=st.dictionaries(HOST, st.dictionaries(VARIABLE, JSON, max_size=3), max_size=3),
+    defaults=st.dictionaries(VARIABLE, JSON, max_size=3),
+    files=st.dictionaries(st.sampled_from(["workspace_source", "deepspeed_launch_script"]), JSON),
+)
+def test_any_inventory_passes_or_gets_words(
+    any_groups: dict[str, Any], hosts: dict[str, Any], defaults: dict[str, Any], files: dict[str, Any]
+) -> None:
+    inventory = Inventory(
+        any_groups, hosts, {host: list(names) for host, names in hosts.items()}, defaults, SPECS, files=files
+    )
+    report = collect(INVENTORY_CHECKS, inventory)
+    assert all(problem.text and problem.remedy and problem.check in INVENTORY_CHECKS for problem in report.problems)
+    managers = any_groups.get("managers")
+    if isinstance(managers, list) and len(managers) % 2 == 0:
+        assert "managers" in {problem.check for problem in report.problems}

@@ -1,0 +1,175 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Preflight's words about settings of NCCL and Gloo. Hosts and values are invented."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS, Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import check_interfaces
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Report, collect
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.effort import examples
+
+FOUND = "Remedy: remove it: the interface is found on each node, by the training network's subnet"
+
+
+def report(mode: str = "overlay", **by_host: dict[str, Any]) -> Report:
+    inventory = Inventory(
+        groups={"cluster": ["lab1", "lab2"], "managers": ["lab1"], "workers": ["lab2"]},
+        hosts=by_host,
+        names={host: list(variables) for host, variables in by_host.items()},
+        defaults={"cluster_name": "demo", "cluster_network_mode": mode},
+    )
+    return collect({"nccl_env": INVENTORY_CHECKS["nccl_env"]}, inventory)
+
+
+def lines(mode: str = "overlay", **variables: Any) -> list[str]:
+    return [problem.line() for problem in report(mode, lab1=variables, lab2=variables).problems]
+
+
+def test_nothing_given_and_good_settings_pass() -> None:
+    assert lines() == []
+    good = {"NCCL_IB_TIMEOUT": "22", "NCCL_SOCKET_IFNAME": "eth", "NCCL_IB_HCA": ""}
+    assert lines(nccl_env_settings=good, nccl_env_environment={"HF_HOME": "/data", "GLOO_SOCKET_IFNAME": "eth1"}) == []
+    bonds = {"NCCL_SOCKET_IFNAME": "=bond0"}
+    assert lines("host", nccl_env_settings=bonds, nccl_env_environment={"GLOO_SOCKET_IFNAME": "bond0"}) == []
+    assert lines(nccl_env_timeout="120", nccl_env_version="2.27.3") == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        (
+            {"nccl_env_settings": {"NCCL_IB_DISABLE": True}},
+            "nccl_env_settings.NCCL_IB_DISABLE: 'true' is no number, and NCCL would read it as 0; it takes a whole "
+            "number from 0 to 1, so write 1. Remedy: correct it, or remove it.",
+        ),
+        (
+            {"nccl_env_settings": {"NCCL_RAS_ENABLE": 0}, "nccl_env_version": "2.21.5"},
+            "nccl_env_settings.NCCL_RAS_ENABLE: is known to NCCL from 2.24 on, and the image has 2.21.5. Remedy: "
+            "correct it, or remove it.",
+        ),
+        (
+            {"nccl_env_settings": {"NCCL_SOCKET_NTHREADS": 16, "NCCL_NSOCKS_PERTHREAD": "8"}},
+            "nccl_env_settings.NCCL_NSOCKS_PERTHREAD: times NCCL_SOCKET_NTHREADS is 128, and NCCL allows 64. Remedy: "
+            "lower one of them.",
+        ),
+        (
+            {"nccl_env_settings": {"NCCL_SOCKET_IFNAME": "=bond0"}},
+            "nccl_env_settings.NCCL_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, and no "
+            "interface "
+            f"bond0. {FOUND}; the host's own are there with cluster_network_mode: host.",
+        ),
+        (
+            {"nccl_env_environment": {"GLOO_SOCKET_IFNAME": "eth0,ens3"}},
+            "nccl_env_environment.GLOO_SOCKET_IFNAME: a container on an overlay has eth0, eth1 and so on, and no "
+            f"interface ens3. {FOUND}; the host's own are there with cluster_network_mode: host.",
+        ),
+        (
+            {"nccl_env_environment": {"GLOO_SOCKET_IFNAME": "=eth0"}},
+            "nccl_env_environment.GLOO_SOCKET_IFNAME: '=eth0' is not a list of whole names: Gloo knows neither = nor "
+            "^, "
+            f"and no blanks. {FOUND}.",
+        ),
+        (
+            {"nccl_env_environment": {"NCCL_IB_TIMEOUT": 99}},
+            "nccl_env_environment.NCCL_IB_TIMEOUT: '99' is not a whole number from 0 to 31 (4.096 us * 2^n; 0 waits "
+            "for ever). Remedy: put it into nccl_env_settings, and correct it.",
+        ),
+        (
+            {"nccl_env_environment": {"MY-TOKEN": "hf_invented"}},
+            "nccl_env_environment.MY-TOKEN: is no name of an environment variable. Remedy: use letters, digits and "
+            "underscores.",
+        ),
+        (
+            {"nccl_env_environment": {"TOKEN": "hf_\ninvented"}},
+            "nccl_env_environment.TOKEN: has a line break in it, and the file has one line a variable. Remedy: write "
+            "it as one line.",
+        ),
+        (
+            {"nccl_env_environment": {"LIST": [1]}},
+            "nccl_env_environment.LIST: is no text and no number. Remedy: write it as text.",
+        ),
+        (
+            {"nccl_env_timeout": 4000},
+            "nccl_env_timeout: 4000 is not a whole number of seconds from 0 to 3600. Remedy: set it to the seconds "
+            "that NCCL is to wait, or to 0 for NCCL's own time-outs.",
+        ),
+        (
+            {"nccl_env_version": "newest"},
+            "nccl_env_version: 'newest' is no release of NCCL. Remedy: write it as 2.27.3, or remove it to have the "
+            "image asked.",
+        ),
+    ],
+)
+def test_what_is_refused_before_any_connection(variables: dict[str, Any], expected: str) -> None:
+    assert lines(**variables) == [expected]
+    assert "hf_" not in expected
+
+
+def test_one_hosts_own_is_named_and_several_problems_are_told_together() -> None:
+    found = report(lab1={}, lab2={"nccl_env_settings": {"NCCL_IB_DISABLE": 3, "NCCL_IB_RETRY_CNT": 9}})
+    assert [problem.line() for problem in found.problems] == [
+        "nccl_env_settings.NCCL_IB_DISABLE: '3' is not a whole number from 0 to 1 (set for lab2). Remedy: correct it, "
+        "or remove it.",
+        "nccl_env_settings.NCCL_IB_RETRY_CNT: '9' is not a whole number from 0 to 7 (set for lab2). Remedy: correct "
+        "it, or remove it.",
+    ]
+
+
+def test_what_may_be_meant_is_a_warning() -> None:
+    found = report(
+        lab1={"nccl_env_settings": {"NCCL_IB_TIMOUT": 22, "NCCL_OFI_X": 1}, "nccl_env_environment": {"NCCL_NET": "IB"}},
+        lab2={},
+    )
+    assert found.problems == ()
+    assert [problem.line() for problem in found.warnings] == [
+        "nccl_env_settings.NCCL_IB_TIMOUT: is no setting that NCCL knows (set for lab1). Remedy: write "
+        "NCCL_IB_TIMEOUT, if that is meant.",
+        "nccl_env_environment.NCCL_NET: wins over the settings of each node, and DeepSpeed copies that of rank 0 to "
+        "every node (set for lab1). Remedy: put it into nccl_env_settings.",
+    ]
+
+
+FABRICS = {name: {"interfaces": [{"name": "lo"}, {"name": "bond0"}, {"name": "eno1"}]} for name in ("a", "b")}
+
+
+def test_a_wrong_interface_name_is_named_with_those_that_are_there() -> None:
+    wanted = {
+        "NCCL_SOCKET_IFNAME": {"a": "=bond9", "b": "=bond0"},
+        "GLOO_SOCKET_IFNAME": {"a": "", "b": "bond"},
+    }
+    assert [problem.line() for problem in check_interfaces(FABRICS, wanted)] == [
+        f"a: NCCL_SOCKET_IFNAME names bond9, which is no interface there; it has bond0, eno1. {FOUND}.",
+        f"b: GLOO_SOCKET_IFNAME names bond, which is no interface there; it has bond0, eno1. {FOUND}.",
+    ]
+    assert list(check_interfaces(FABRICS, {})) == []
+    # What the host has could not be read: another check says so.
+    assert list(check_interfaces({"a": {"interfaces": None}}, {"NCCL_SOCKET_IFNAME": {"a": "=x0", "c": "=x0"}})) == []
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=6), inner, max_size=2),
+    max_leaves=4,
+)
+NAMES = st.sampled_from(["NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_SOCKET_NTHREADS", "X"])
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(st.dictionaries(NAMES, VALUES) | VALUES, st.dictionaries(NAMES, VALUES) | VALUES, VALUES, VALUES)
+def test_any_variables_pass_or_get_words(given_ones: Any, environment: Any, timeout: Any, version: Any) -> None:
+    variables = {
+        "nccl_env_settings": given_ones,
+        "nccl_env_environment": environment,
+        "nccl_env_timeout": timeout,
+        "nccl_env_version": version,
+    }
+    for problem in report("overlay", lab1=variables, lab2={}).problems:
+        assert problem.text and problem.remedy

@@ -1,0 +1,290 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What differs, what is shown of it, and what is never shown."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
+    Difference,
+    OwnedFile,
+    OwnedFileError,
+    describe,
+    differences,
+    file_diff,
+    file_is_right,
+)
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.effort import examples
+
+LEAF = (
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=3) | st.lists(st.integers(0, 2), max_size=2)
+)
+TREE = st.dictionaries(
+    st.sampled_from("abc"),
+    st.recursive(LEAF, lambda inside: st.dictionaries(st.sampled_from("abc"), inside, max_size=3), max_leaves=6),
+    max_size=3,
+)
+
+
+def merged(found: Any, wanted: Any) -> Any:
+    """Do what a role does with the differences: set what is wanted, leave the rest."""
+    if not isinstance(wanted, dict):
+        return wanted
+    below = dict(found) if isinstance(found, dict) else {}
+    return {**below, **{key: merged(below.get(key), value) for key, value in wanted.items()}}
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "expected"),
+    [
+        ({}, {}, []),
+        ({"mine": 1}, {}, []),
+        ({"a": 1, "mine": {"deep": 2}}, {"a": 1}, []),
+        ({"a": {"b": 1, "mine": 2}}, {"a": {"b": 1}}, []),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, [Difference("a.b", 1, 2)]),
+        ({}, {"a": {"b": 1}}, [Difference("a.b", None, 1)]),
+        ({"a": "text"}, {"a": {"b": 1}}, [Difference("a.b", None, 1)]),
+        ({"a": {"b": 1}}, {"a": "text"}, [Difference("a", {"b": 1}, "text")]),
+        ({"a": [1, 2]}, {"a": [2, 1]}, [Difference("a", [1, 2], [2, 1])]),
+        ({}, {"a": None}, []),
+        ({"a": 1}, {"a": None}, [Difference("a", 1, None)]),
+        ({"a": 1}, {"a": True}, [Difference("a", 1, True)]),
+        ({"a": False}, {"a": 0}, [Difference("a", False, 0)]),
+        ({"a": True}, {"a": True}, []),
+        ({"a": ""}, {"a": None}, [Difference("a", "", None)]),
+        ({}, {1: "x"}, [Difference("1", None, "x")]),
+        ({"b": 1, "a": 1}, {"b": 0, "a": 0}, [Difference("b", 1, 0), Difference("a", 1, 0)]),
+    ],
+)
+def test_differences(found: dict[Any, Any], wanted: dict[Any, Any], expected: list[Difference]) -> None:
+    # As text, for to Python a list with True in it equals one with 1.
+    assert repr(differences(found, wanted)) == repr(expected)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(TREE, TREE)
+def test_once_merged_nothing_differs_and_nothing_of_the_users_is_lost(
+    found: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    before = copy.deepcopy((found, wanted))
+    assert differences(found, found) == []
+    assert differences(merged(found, wanted), wanted) == []
+    for item in differences(found, wanted):
+        head = item.path.split(".")[0]
+        assert head in wanted and repr(item.before) != repr(item.after)
+    assert (found, wanted) == before
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(TREE, st.sampled_from("abc"), st.integers(10, 12))
+def test_a_changed_leaf_is_found_at_its_path(tree: dict[str, Any], key: str, other: int) -> None:
+    assert differences(tree, {**tree, key: other}) == [Difference(key, tree.get(key), other)]
+
+
+def test_describe_has_one_line_a_difference_on_both_sides() -> None:
+    found = [Difference("swarm.state", "inactive", "active"), Difference("a", None, True), Difference("b", False, [1])]
+    assert describe(found) == {
+        "before": "swarm.state: inactive\na: absent\nb: no\n",
+        "after": "swarm.state: active\na: yes\nb: [1]\n",
+    }
+    assert describe([]) == {"before": "", "after": ""}
+
+
+def sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def seen(text: str | None = "x\n", **other: Any) -> dict[str, Any]:
+    """Return what node_facts says of a file that is there (of a directory: None)."""
+    digest = None if text is None else sha(text)
+    return {"exists": True, "sha256": digest, "mode": "0644", "owner": 0, "group": 0, **other}
+
+
+ABSENT = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+
+
+@pytest.mark.parametrize(
+    ("item", "found", "right"),
+    [
+        (OwnedFile("/f", "x\n"), seen(), True),
+        (OwnedFile("/f", "y\n"), seen(), False),
+        (OwnedFile("/f", "x\n", mode="0600"), seen(), False),
+        (OwnedFile("/f", "x\n", owner=1), seen(), False),
+        (OwnedFile("/f", "x\n", group=1), seen(), False),
+        (OwnedFile("/f", ""), seen(""), True),
+        (OwnedFile("/f", "ü\n"), seen("ü\n"), True),
+        (OwnedFile("/f", "x\n"), ABSENT, False),
+        (OwnedFile("/f", "x\n"), None, None),
+        (OwnedFile("/f", "x\n", state="absent"), seen(), False),
+        (OwnedFile("/f", "x\n", state="absent"), ABSENT, True),
+        (OwnedFile("/f", None, state="absent"), None, None),
+        # A directory, and a file in its place.
+        (OwnedFile("/d", None), seen(None), True),
+        (OwnedFile("/d", None, mode="0700"), seen(None), False),
+        (OwnedFile("/d", None), ABSENT, False),
+        (OwnedFile("/d", None), seen("x\n"), False),
+        (OwnedFile("/f", "x\n"), seen(None), False),
+        # A block: the mode of the file around it is not ours.
+        (OwnedFile("/f", "x\n", block="b", mode="0600"), seen(), True),
+        (OwnedFile("/f", "x", block="b"), seen(), True),
+        (OwnedFile("/f", "y\n", block="b"), seen(), False),
+        (OwnedFile("/f", "x\n", block="b"), ABSENT, False),
+        (OwnedFile("/f", "", block="b"), ABSENT, True),
+        (OwnedFile("/f", "", block="b"), seen(), False),
+        # A path where somebody else may keep a file.
+        (OwnedFile("/f", "", mark="m", state="absent"), seen(marked=False), True),
+        (OwnedFile("/f", "", mark="m", state="absent"), seen(marked=True), False),
+        (OwnedFile("/f", "", mark="m", state="absent"), ABSENT, True),
+        (OwnedFile("/f", "y\n", mark="m"), seen(marked=True), False),
+        (OwnedFile("/f", "x\n", mark="m"), seen(marked=True), True),
+        (OwnedFile("/f", "x\n", mark="m"), ABSENT, False),
+    ],
+)
+def test_file_is_right(item: OwnedFile, found: dict[str, Any] | None, right: bool | None) -> None:
+    assert file_is_right(item, found) is right
+
+
+def keyed(text: str, key: str, **other: Any) -> dict[str, Any]:
+    """Return what node_facts says of a file with a secret."""
+    return {**seen(mode="0600", keyed=True, **other), "sha256": keyed_digest(text.encode(), key)}
+
+
+@pytest.mark.parametrize(
+    ("found", "key", "right"),
+    [
+        (keyed("x\n", "k"), "k", True),
+        (keyed("x\n", "k"), "another", False),
+        (keyed("y\n", "k"), "k", False),
+        (keyed("x\n", "k", owner=1), "k", False),
+        ({**keyed("x\n", "k"), "sha256": None}, "k", False),  # a directory
+        (seen(mode="0600"), "k", True),  # asked for as if it were no secret
+        ({**seen(mode="0600"), "keyed": True}, "k", False),
+    ],
+)
+def test_a_secret_is_compared_by_the_key_of_the_run(found: dict[str, Any], key: str, right: bool) -> None:
+    item = OwnedFile("/f", "x\n", mode="0600", secret=True)
+    assert file_is_right(item, found, key) is right
+    shown = json.dumps(file_diff(item, found, key))
+    assert "x\\n" not in shown and "y\\n" not in shown and str(found["sha256"]) not in shown
+    # What was a secret is none any more.
+    assert file_diff(OwnedFile("/f", "z\n"), keyed("x\n", "k"), "k")["before"] == "(a secret)\n"
+
+
+@pytest.mark.parametrize("found", [seen(marked=False), seen()])
+def test_a_file_of_somebody_elses_is_not_written_over(found: dict[str, Any]) -> None:
+    with pytest.raises(OwnedFileError) as caught:
+        file_is_right(OwnedFile("/etc/xdg/pip/pip.conf", "y\n", mark="Kept by us"), found)
+    assert str(caught.value) == (
+        "/etc/xdg/pip/pip.conf exists and is not ours: its first line does not say 'Kept by us'. It was left alone. "
+        "Write what is wanted into it yourself and unset the variables for it, or move it away."
+    )
+
+
+@pytest.mark.parametrize(
+    ("item", "found", "before", "after"),
+    [
+        (OwnedFile("/f", "y\n"), seen(content="x\n"), "x\n", "y\n"),
+        (OwnedFile("/f", "y\n"), seen(), f"(SHA-256 {sha('x' + chr(10))})\n", "y\n"),
+        (OwnedFile("/f", "y\n"), seen("", content=""), "", "y\n"),
+        (OwnedFile("/f", "y\n"), ABSENT, "", "y\n"),
+        (OwnedFile("/f", "x\n", state="absent"), seen(content="x\n"), "x\n", ""),
+        (OwnedFile("/f", "y", block="b"), ABSENT, "", "y\n"),
+        (OwnedFile("/f", "", block="b"), seen(content="x\n"), "x\n", ""),
+        (
+            OwnedFile("/f", "x\n", mode="0600"),
+            seen(),
+            "file, mode 0644, owner 0, group 0\n",
+            "file, mode 0600, owner 0, group 0\n",
+        ),
+        (
+            OwnedFile("/f", "x\n", owner=7),
+            seen(),
+            "file, mode 0644, owner 0, group 0\n",
+            "file, mode 0644, owner 7, group 0\n",
+        ),
+        (
+            OwnedFile("/d", None, group=7),
+            seen(None),
+            "directory, mode 0644, owner 0, group 0\n",
+            "directory, mode 0644, owner 0, group 7\n",
+        ),
+        (
+            OwnedFile("/d", None),
+            seen("x\n"),
+            "file, mode 0644, owner 0, group 0\n",
+            "directory, mode 0644, owner 0, group 0\n",
+        ),
+        (OwnedFile("/d", None), ABSENT, "absent\n", "directory, mode 0644, owner 0, group 0\n"),
+        (OwnedFile("/d", None, state="absent"), seen(None), "directory, mode 0644, owner 0, group 0\n", "absent\n"),
+        (OwnedFile("/s", "new", secret=True), seen("old"), "(a secret)\n", "(another secret)\n"),
+        (OwnedFile("/s", "new", secret=True), ABSENT, "", "(another secret)\n"),
+        (OwnedFile("/s", "new", secret=True, state="absent"), seen("old"), "(a secret)\n", ""),
+        (
+            OwnedFile("/s", "x\n", secret=True, mode="0600"),
+            seen(),
+            "file, mode 0644, owner 0, group 0\n",
+            "file, mode 0600, owner 0, group 0\n",
+        ),
+    ],
+)
+def test_file_diff(item: OwnedFile, found: dict[str, Any], before: str, after: str) -> None:
+    assert file_is_right(item, found) is False  # or there would be nothing to show
+    expected = {"before": before, "after": after, "before_header": item.path, "after_header": item.path}
+    assert file_diff(item, found) == expected
+
+
+CONTENT = st.text("abc\n", max_size=6)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    st.none() | CONTENT,
+    st.sampled_from(["0600", "0644"]),
+    st.sampled_from([None, "b"]),
+    st.sampled_from(["present", "absent"]),
+    st.sampled_from([ABSENT, seen(None), seen("a", content="a"), seen("c\n"), seen("", content="")]),
+)
+def test_every_difference_is_visible_in_the_diff(
+    content: str | None, mode: str, block: str | None, state: str, found: dict[str, Any]
+) -> None:
+    item = OwnedFile("/f", content, mode=mode, block=block, state=state)
+    assume(not file_is_right(item, found))
+    diff = file_diff(item, found)
+    nothing_to_show = item.text == "" if item.wanted else found.get("content") == ""
+    assert diff["before"] != diff["after"] or nothing_to_show  # an empty file that comes or goes
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.sampled_from(["present", "absent"]), st.sampled_from(["0600", "0644"]), st.booleans(), st.none() | st.just("b")
+)
+def test_a_secret_is_never_in_a_diff(state: str, mode: str, same: bool, block: str | None) -> None:
+    item = OwnedFile("/s", "hunter2-new\n", mode=mode, secret=True, state=state, block=block)
+    found = seen("hunter2-new\n" if same else "hunter2-old\n", content="hunter2-old\n")
+    assert "hunter2" not in str(file_diff(item, found)) + str(file_diff(item, ABSENT))
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "message"),
+    [
+        ("etc/x", "0644", "'etc/x' is not an absolute path. Write it from the root: /etc/…"),
+        ("", "0644", "'' is not an absolute path. Write it from the root: /etc/…"),
+        ("/x", "420", "/x: mode '420' is not four octal digits. Write it as text, in quotes: \"0644\"."),
+        ("/x", "u=rw", "/x: mode 'u=rw' is not four octal digits. Write it as text, in quotes: \"0644\"."),
+        ("/x", "0888", "/x: mode '0888' is not four octal digits. Write it as text, in quotes: \"0644\"."),
+    ],
+)
+def test_a_file_described_wrongly_is_refused(path: str, mode: str, message: str) -> None:
+    with pytest.raises(OwnedFileError) as caught:
+        OwnedFile(path, "hunter2", mode=mode)
+    assert str(caught.value) == message
