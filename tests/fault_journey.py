@@ -83,7 +83,7 @@ def log() -> str:
 def alive(name: str) -> list[str]:
     """Processes of the job on a node, in its container or not: ranks, launchers, supervisors."""
     ranks = "grep -lsz '^SWARMSPEED_JOB=/jobs/fault$' /proc/[0-9]*/environ"
-    return on(name, f"{ranks}; pgrep -f '[j]obs/fault/supervisor.py'; true").split()
+    return on(name, f"{ranks}; pgrep -f '[j]obs/fault/supervisor.pyz'; true").split()
 
 
 def wait(what: Callable[[], bool], seconds: float) -> float:

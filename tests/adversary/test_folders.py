@@ -33,7 +33,7 @@ from tests.adversary.job_attacks import SECRET, SPEC, Engine, call, forge, look,
 @pytest.mark.parametrize("state", ["stopped", "absent"])
 def test_the_host_runs_no_supervisor_of_the_container(jobs: Path, tmp_path: Path, state: str) -> None:
     owned = tmp_path / "owned"
-    (jobs / "digits" / "supervisor.py").write_text(f"open({str(owned)!r}, 'w')\n")
+    (jobs / "digits" / "supervisor.pyz").write_text(f"open({str(owned)!r}, 'w')\n")
     forge(
         jobs,
         runtime="host",

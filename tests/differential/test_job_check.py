@@ -11,7 +11,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import ds_config_check
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.ds_config_check import OPTION
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 from deepspeed_oracle import FOLDER, Oracle
 
 
@@ -57,8 +59,10 @@ def test_what_deepspeed_says(oracle: Oracle, tmp_path: Path, config: dict[str, o
     ("config", "says"), [CASES[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[1:])]
 )
 def test_what_the_script_prints(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:
+    program = tmp_path / PROGRAM
+    program.write_bytes(supervisor_archive())
     done = subprocess.run(
-        [str(FOLDER / "venv/bin/python"), ds_config_check.__file__, written(tmp_path, config), "6"],
+        [str(FOLDER / "venv/bin/python"), str(program), OPTION, written(tmp_path, config), "6"],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(FOLDER / f"deepspeed-{oracle.release}")},
         stdout=subprocess.PIPE,
         check=True,

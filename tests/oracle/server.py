@@ -126,10 +126,10 @@ def engine(
 
 def job_check(path: str, world_size: int) -> dict[str, str]:
     """What the check that runs in the container before the launcher says of a file."""
-    sys.path.append(str(Path(__file__).parents[2] / "plugins/module_utils/job"))
+    sys.path.append(str(Path(__file__).parents[2] / "plugins"))
     # It leaves its own answers in the module that tells rank and world size.
     with mock.patch.multiple(dist, get_rank=None, get_world_size=None):
-        found: dict[str, str] = importlib.import_module("ds_config_check").verdict(path, world_size)
+        found: dict[str, str] = importlib.import_module("module_utils.job.ds_config_check").verdict(path, world_size)
     return found
 
 

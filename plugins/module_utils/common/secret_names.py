@@ -3,8 +3,8 @@
 
 """What is secret: the one list of names, and the masks for texts that are shown.
 
-Used on the controller, on nodes, and in containers beside the supervisor of a job: one file, standard library, Python
-3.8 or later. Every repetition in a pattern is bounded, as a text may come from a container that wants to keep us busy.
+Used on the controller, on nodes, and in containers by the supervisor of a job: standard library, Python 3.8 or
+later. Every repetition in a pattern is bounded, as a text may come from a container that wants to keep us busy.
 """
 
 from __future__ import annotations

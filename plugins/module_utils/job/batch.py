@@ -3,7 +3,7 @@
 
 """Among how many ranks DeepSpeed splits a batch.
 
-Also copied into containers: one file, standard library, Python 3.8 or later. Read in DeepSpeed 0.15.4, 0.16.9, 0.17.6,
+Also part of the supervisor's archive: standard library, Python 3.8 or later. Read in DeepSpeed 0.15.4, 0.16.9, 0.17.6,
 0.18.9 and 0.19.8 (``initialize`` in __init__.py, runtime/config.py, runtime/pipe/module.py and topology.py):
 
 - A script whose model is a PipelineModule has its configuration read for ``world size / num_stages`` ranks. The number

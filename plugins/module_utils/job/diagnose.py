@@ -4,7 +4,7 @@
 """Why a job failed: its log lines and exit codes, compared with the table in failures.py.
 
 A cause goes before its symptoms, and of several causes the first in time is named: when one rank ends, the others print
-more and louder. Also copied into containers: standard library, Python 3.8 or later.
+more and louder. Also part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -13,16 +13,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.exits import (
-        ExitMeaning,
-        exit_meaning,
-        exits_in,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.failures import BY_ID, FAILURES, Failure
-except ImportError:  # in a job's folder, where the files lie side by side
-    from exits import ExitMeaning, exit_meaning, exits_in  # type: ignore[import-not-found,no-redef]
-    from failures import BY_ID, FAILURES, Failure  # type: ignore[import-not-found,no-redef]
+from .exits import (
+    ExitMeaning,
+    exit_meaning,
+    exits_in,
+)
+from .failures import BY_ID, FAILURES, Failure
 
 LONGEST = 2000
 """Characters of a line that are looked at."""

@@ -3,9 +3,9 @@
 
 """Runs inside the container before the launcher: DeepSpeed itself reads the configuration, for the job's world size.
 
-The module training_job copies this file beside the supervisor. Usage: ``ds_config_check.py FILE WORLD_SIZE``. It prints
-one line of JSON: ``release`` (of the DeepSpeed that read, empty where there is none) and ``refusal`` (empty: accepted).
-It takes the 1 to 3 seconds of importing DeepSpeed, and spares a job that would fail on every rank at once.
+Part of the supervisor's archive, and a process of its own: ``supervisor.pyz --check-ds-config FILE WORLD_SIZE``. It
+prints one line of JSON: ``release`` (of the DeepSpeed that read, empty where there is none) and ``refusal`` (empty:
+accepted). It takes the 1 to 3 seconds of importing DeepSpeed, and spares a job that would fail on every rank at once.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.batch import batch_ranks
-except ImportError:  # in a job's folder, where the files lie side by side
-    from batch import batch_ranks  # type: ignore[import-not-found,no-redef]
+from .batch import batch_ranks
 
+OPTION = "--check-ds-config"
 AUTO = "auto"
 BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 MESH = ("sequence_parallel_size", "data_parallel_size")
@@ -94,7 +91,3 @@ def main(arguments: list[str]) -> int:
     answer.write(json.dumps(result) + "\n")
     answer.close()
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

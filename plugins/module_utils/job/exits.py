@@ -4,7 +4,7 @@
 """Exit codes of ranks and launchers: what they mean, and where the launchers of DeepSpeed and PyTorch print them.
 
 Formats: deepspeed/launcher/launch.py 0.16.9 to 0.19.8, pdsh 2.34, torch.distributed.run of PyTorch 2.13.0.
-Also copied into containers: standard library, Python 3.8 or later.
+Also part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations

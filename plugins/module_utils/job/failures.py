@@ -6,7 +6,7 @@
 Read by diagnose.py, and by the test that keeps docs/diagnosis.md equal to it. A text is plain; ``…`` in it stands
 for anything, and ``^`` before it for the beginning of the line. Where two entries fit one line, the first of them is
 taken, so what is special stands before what is not.
-Also copied into containers: standard library, Python 3.8 or later.
+Also part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations

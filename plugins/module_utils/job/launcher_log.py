@@ -4,7 +4,7 @@
 """What the log of a DeepSpeed launcher says about a job: its world size, which ranks ended how, and the first failure.
 
 The formats are those of deepspeed/launcher (launch.py, runner.py, multinode_runner.py), releases 0.16.9 and 0.19.8.
-Also copied into containers beside the supervisor: one file, standard library, Python 3.8 or later.
+Also part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations

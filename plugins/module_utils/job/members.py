@@ -3,7 +3,7 @@
 
 """Which ranks run on which node: DeepSpeed and torchrun count them along the nodes, slot by slot.
 
-Also copied into containers: one file, standard library, Python 3.8 or later.
+Also part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations

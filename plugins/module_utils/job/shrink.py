@@ -1,8 +1,8 @@
 """Whether a job can go on with fewer ranks than it began with, and its ds_config.json for them.
 
-Also copied into containers: standard library, Python 3.8 or later. What decides is whether a checkpoint depends on the
-number of ranks; read in deepspeed/runtime/engine.py (``load_checkpoint``, ``_load_zero_checkpoint``) and in
-runtime/zero/stage3.py of 0.15.4, 0.16.9, 0.17.6, 0.18.9 and 0.19.8:
+Also part of the supervisor's archive: standard library, Python 3.8 or later. What decides is whether a checkpoint
+depends on the number of ranks; read in deepspeed/runtime/engine.py (``load_checkpoint``, ``_load_zero_checkpoint``) and
+in runtime/zero/stage3.py of 0.15.4, 0.16.9, 0.17.6, 0.18.9 and 0.19.8:
 
 - ZeRO stage 1 to 3: another number of data-parallel ranks is refused ("Automatic adjustment of ZeRO's optimizer state
   partitioning with a new world size is not currently supported"), except for a universal checkpoint.
@@ -20,10 +20,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.batch import batch_ranks, positive
-except ImportError:  # in a job's folder, where the files lie side by side
-    from batch import batch_ranks, positive  # type: ignore[import-not-found,no-redef]
+from .batch import batch_ranks, positive
 
 KEYS = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 WHOLE_BF16 = (0, 18, 9)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import inspect
 import json
 import os
 import re
@@ -17,20 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import secret_names
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import (
-    batch,
-    diagnose,
-    ds_config_check,
-    exits,
-    failures,
-    launcher_log,
-    members,
-    shrink,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import summary as job_summary
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import placed
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import (
@@ -52,67 +39,17 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource im
     whole_lines,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import base as job_base
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import (
-    channel,
-    checkpoints,
-    follower,
-    frames,
-    judge,
-    leader,
-    link,
-    local_run,
-    main,
-    messages,
-    nodes,
-    progress,
-    rank_log_filter,
-    readiness,
-    restart_recovery,
-    restarts,
-    wire,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import GRACE, now_text
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import GRACE, PROGRAM, now_text
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
 START_TIMEOUT = 15.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
 STOP_TIMEOUT = 3 * GRACE + 10
 """Seconds until a job that is being stopped must have ended; its supervisor kills after GRACE, twice at most."""
-SOURCES = {
-    "supervisor.py": main,
-    "base.py": job_base,
-    "batch.py": batch,
-    "channel.py": channel,
-    "checkpoints.py": checkpoints,
-    "restart_recovery.py": restart_recovery,
-    "diagnose.py": diagnose,
-    "ds_config_check.py": ds_config_check,
-    "exits.py": exits,
-    "failures.py": failures,
-    "follower.py": follower,
-    "frames.py": frames,
-    "judge.py": judge,
-    "leader.py": leader,
-    "link.py": link,
-    "launcher_log.py": launcher_log,
-    "members.py": members,
-    "messages.py": messages,
-    "nodes.py": nodes,
-    "local_run.py": local_run,
-    "progress.py": progress,
-    "readiness.py": readiness,
-    "restarts.py": restarts,
-    "shrink.py": shrink,
-    "summary.py": job_summary,
-    "rank_log_filter.py": rank_log_filter,
-    "wire.py": wire,
-    "secret_names.py": secret_names,
-}
-"""What runs inside the container."""
 RUN_FILES = (
     *("launcher.log", "node.log", "ranks", "supervisor.log", "summary.json", "environment", "resumes", "stop"),
     *("hostfile", "ds_config.json"),
-    *(*SOURCES, "spec.json", "state.json"),
+    *(PROGRAM, "spec.json", "state.json"),
 )
 """What belongs to one run. state.json comes last: until it is moved, a rotation that was interrupted is done again."""
 REMEDY = (
@@ -269,9 +206,7 @@ class Store:
         last = self.set_aside()
         state = {**state, "run": place.get("run") or last + 1}
         state.setdefault("run_id", f"{self.name}/{state['run']}/{state.get('started_at')}")
-        for name, source in SOURCES.items():
-            # The source, not the file: on a target this module runs out of a zip archive.
-            self._write(name, inspect.getsource(source))
+        self._folder.write(f"{self.name}/{PROGRAM}", supervisor_archive())
         self._write("spec.json", json.dumps({"spec": spec, **place, "run_id": state["run_id"]}))
         self.write_state(state)
         return state
@@ -334,7 +269,7 @@ class JobRunner:
         problem = ""
         try:
             self._store.check_private()
-            handle = self._runtime.launch(found.id, ["python3", "-B", f"{inside}/supervisor.py", inside])
+            handle = self._runtime.launch(found.id, ["python3", "-B", f"{inside}/{PROGRAM}", inside])
             deadline = self._clock() + START_TIMEOUT
             while self._state() == "starting" and self._clock() < deadline:
                 code = self._runtime.exited(handle)
@@ -377,7 +312,7 @@ class JobRunner:
     def sweep(self, container: Container, inside: str) -> None:
         """End every process of the job that is left."""
         self._store.check_private()
-        handle = self._runtime.launch(container.id, ["python3", "-B", f"{inside}/supervisor.py", inside, "--sweep"])
+        handle = self._runtime.launch(container.id, ["python3", "-B", f"{inside}/{PROGRAM}", inside, "--sweep"])
         deadline = self._clock() + STOP_TIMEOUT
         while self._runtime.exited(handle) is None:
             if self._clock() > deadline:

@@ -3,8 +3,8 @@
 
 """The summary of one run of a job: what was asked, what came of it, without a secret in it.
 
-The leader's supervisor writes it as summary.json at the end; training_job_info returns the same for every job. Copied
-into containers beside the supervisor: standard library, Python 3.8 or later.
+The leader's supervisor writes it as summary.json at the end; training_job_info returns the same for every job. Also
+part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ import math
 from datetime import datetime, timezone
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import (
-        Hide,
-        hider,
-        mask_arguments,
-    )
-except ImportError:  # in a job's folder, where the files lie side by side
-    from secret_names import Hide, hider, mask_arguments  # type: ignore[import-not-found,no-redef]
+from ..common.secret_names import (
+    Hide,
+    hider,
+    mask_arguments,
+)
 
 FIGURES = ("step", "total", "loss", "samples_per_second", "tokens_per_second", "seconds_left", "slowest_rank")
 VERSIONS = ("deepspeed", "torch", "python", "image")

@@ -3,7 +3,7 @@
 
 """What the supervisors of a job share: their place in it, the state file, and how they are asked to end.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -18,16 +18,12 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import ranks_by_node, world_size
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import (
-        Part,
-        rest,
-        survivors,
-    )
-except ImportError:  # in a job's folder, where the files lie side by side
-    from local_run import Part, rest, survivors  # type: ignore[import-not-found,no-redef]
-    from members import ranks_by_node, world_size  # type: ignore[import-not-found,no-redef]
+from ..members import ranks_by_node, world_size
+from .local_run import (
+    Part,
+    rest,
+    survivors,
+)
 
 POLL = 0.25
 """Seconds between two looks at logs, processes, the other supervisors and the stop file."""
@@ -44,6 +40,8 @@ SILENCE = 10.0
 """Seconds without a word of a follower after which its node counts as gone."""
 START_TIMEOUT = 60.0
 """Seconds in which the supervisors of all nodes must have come to the leader."""
+PROGRAM = "supervisor.pyz"
+"""The archive of the supervisor in the folder of its job."""
 RESUMES = "resumes"
 """A file in the folder of a job that goes on after a restart of its container; entrypoint.sh looks for it."""
 LEADER_GONE = 15.0

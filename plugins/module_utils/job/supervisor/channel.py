@@ -3,7 +3,7 @@
 
 """How the supervisors of one job talk: one TCP connection from each follower (link.py) to the leader.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later. Nothing here waits or uses threads:
+Part of the supervisor's archive: standard library, Python 3.8 or later. Nothing here waits or uses threads:
 both ends are polled.
 
 The port can be reached by anybody on the training network. Until a connection has proved that it knows the cluster's
@@ -25,14 +25,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Callable, NamedTuple
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import frames
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import from_follower
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import BURST, Wire
-except ImportError:  # in a job's folder, where the files lie side by side
-    import frames  # type: ignore[import-not-found,no-redef]
-    from messages import from_follower  # type: ignore[import-not-found,no-redef]
-    from wire import BURST, Wire  # type: ignore[import-not-found,no-redef]
+from . import frames
+from .messages import from_follower
+from .wire import BURST, Wire
 
 BEAT = 2.0
 """Seconds between two beats."""

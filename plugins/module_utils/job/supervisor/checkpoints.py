@@ -3,7 +3,7 @@
 
 """Which checkpoint a job can go on from, what is missing of it and on which node.
 
-Also copied into containers: one file, standard library, Python 3.8 or later. What DeepSpeed writes and reads is that of
+Part of the supervisor's archive: standard library, Python 3.8 or later. What DeepSpeed writes and reads is that of
 deepspeed/runtime/engine.py in 0.15.4, 0.16.9, 0.17.6, 0.18.9 and 0.19.8:
 
 - Rank 0 writes ``latest`` when its own files are written, before the other ranks have ended theirs. Nothing is renamed

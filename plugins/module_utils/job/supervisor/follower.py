@@ -3,7 +3,7 @@
 
 """The supervisor of a node of the job that does not hold rank 0: it does what the leader says and tells what it sees.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -12,34 +12,23 @@ import os
 import time
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import (
-        RESUMES,
-        Place,
-        Supervisor,
-        now_text,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import list_files
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.frames import read_secret
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.link import Link
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import Part
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import (
-        listing_messages,
-        pieces,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.rank_log_filter import Voices
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restarts import Restarts
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import ChannelLog
-except ImportError:  # in a job's folder, where the files lie side by side
-    from base import RESUMES, Place, Supervisor, now_text  # type: ignore[import-not-found,no-redef]
-    from checkpoints import list_files  # type: ignore[import-not-found,no-redef]
-    from frames import read_secret  # type: ignore[import-not-found,no-redef]
-    from link import Link  # type: ignore[import-not-found,no-redef]
-    from local_run import Part  # type: ignore[import-not-found,no-redef]
-    from messages import listing_messages, pieces  # type: ignore[import-not-found,no-redef]
-    from rank_log_filter import Voices  # type: ignore[import-not-found,no-redef]
-    from restarts import Restarts  # type: ignore[import-not-found,no-redef]
-    from wire import ChannelLog  # type: ignore[import-not-found,no-redef]
+from .base import (
+    RESUMES,
+    Place,
+    Supervisor,
+    now_text,
+)
+from .checkpoints import list_files
+from .frames import read_secret
+from .link import Link
+from .local_run import Part
+from .messages import (
+    listing_messages,
+    pieces,
+)
+from .rank_log_filter import Voices
+from .restarts import Restarts
+from .wire import ChannelLog
 
 
 class Follower(Supervisor):

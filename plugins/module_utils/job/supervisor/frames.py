@@ -3,7 +3,7 @@
 
 """The bytes on a channel between two supervisors: a mutual proof of the shared secret, then authenticated frames.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later. No sockets here.
+Part of the supervisor's archive: standard library, Python 3.8 or later. No sockets here.
 
 Handshake, each part of a fixed length, so that nothing a stranger sends is ever parsed:
 

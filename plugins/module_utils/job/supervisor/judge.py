@@ -4,7 +4,7 @@
 """Judges a job by what its launchers and ranks say and how they end: whether it did what was asked, and if not, who
 failed first and why.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -12,24 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import (
-        Diagnosis,
-        Finding,
-        first_cause,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.exits import exit_meaning
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.launcher_log import LogWatch
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import ranks_by_node
-except ImportError:  # in a job's folder, where the files lie side by side
-    from diagnose import (  # type: ignore[import-not-found,no-redef]
-        Diagnosis,
-        Finding,
-        first_cause,
-    )
-    from exits import exit_meaning  # type: ignore[import-not-found,no-redef]
-    from launcher_log import LogWatch  # type: ignore[import-not-found,no-redef]
-    from members import ranks_by_node  # type: ignore[import-not-found,no-redef]
+from ..diagnose import (
+    Diagnosis,
+    Finding,
+    first_cause,
+)
+from ..exits import exit_meaning
+from ..launcher_log import LogWatch
+from ..members import ranks_by_node
 
 _WEAK = ("exit-ssh", "exit-sigabrt", "unknown")
 """What a node that has gone leaves behind on the others: ssh that breaks off, an abort, an end without a word."""

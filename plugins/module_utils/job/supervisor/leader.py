@@ -3,7 +3,7 @@
 
 """The supervisor on the node of rank 0: it starts the job everywhere, judges it, and ends it everywhere.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 
 Why DeepSpeed's exit code is not enough (deepspeed/launcher, releases 0.16.9 and 0.19.8): without a hostfile it trains
 on one node and only warns; when its child is ended by a signal it exits 0. So success also needs what launch.py logs
@@ -16,42 +16,25 @@ import contextlib
 import socket
 import time
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import ranks_by_node
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.summary import summary
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import (
-        RESUMES,
-        now_text,
-        write_json,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import Hub
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.frames import read_secret
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import MARKER, rest
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nodes import Nodes
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.readiness import (
-        can_not_shrink,
-        read_config,
-        refused,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restart_recovery import Comeback
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restarts import Restarts
-except ImportError:  # in a job's folder, where the files lie side by side
-    from base import RESUMES, now_text, write_json  # type: ignore[import-not-found,no-redef]
-    from channel import Hub  # type: ignore[import-not-found,no-redef]
-    from frames import read_secret  # type: ignore[import-not-found,no-redef]
-    from judge import Failure  # type: ignore[import-not-found,no-redef]
-    from local_run import MARKER, rest  # type: ignore[import-not-found,no-redef]
-    from members import ranks_by_node  # type: ignore[import-not-found,no-redef]
-    from nodes import Nodes  # type: ignore[import-not-found,no-redef]
-    from readiness import (  # type: ignore[import-not-found,no-redef]
-        can_not_shrink,
-        read_config,
-        refused,
-    )
-    from restart_recovery import Comeback  # type: ignore[import-not-found,no-redef]
-    from restarts import Restarts  # type: ignore[import-not-found,no-redef]
-    from summary import summary  # type: ignore[import-not-found,no-redef]
+from ..members import ranks_by_node
+from ..summary import summary
+from .base import (
+    RESUMES,
+    now_text,
+    write_json,
+)
+from .channel import Hub
+from .frames import read_secret
+from .judge import Failure
+from .local_run import MARKER, rest
+from .nodes import Nodes
+from .readiness import (
+    can_not_shrink,
+    read_config,
+    refused,
+)
+from .restart_recovery import Comeback
+from .restarts import Restarts
 
 CHANNEL = range(29480, 29500)
 """Where the followers find their leader."""

@@ -3,7 +3,7 @@
 
 """A follower's end of the channel between supervisors (channel.py).
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -16,20 +16,14 @@ import time
 from functools import partial
 from typing import Any, Callable
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import frames
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import (
-        BEAT,
-        HANDSHAKE,
-        no_log,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import from_leader
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import Wire
-except ImportError:  # in a job's folder, where the files lie side by side
-    import frames  # type: ignore[import-not-found,no-redef]
-    from channel import BEAT, HANDSHAKE, no_log  # type: ignore[import-not-found,no-redef]
-    from messages import from_leader  # type: ignore[import-not-found,no-redef]
-    from wire import Wire  # type: ignore[import-not-found,no-redef]
+from . import frames
+from .channel import (
+    BEAT,
+    HANDSHAKE,
+    no_log,
+)
+from .messages import from_leader
+from .wire import Wire
 
 RETRY = 0.5
 """Seconds between two attempts to connect."""

@@ -3,7 +3,7 @@
 
 """One node's part in a job: its launcher, what it and its ranks print, how they end, and that nothing stays behind.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later. Never waits: whoever holds a part
+Part of the supervisor's archive: standard library, Python 3.8 or later. Never waits: whoever holds a part
 polls it, and a part that is being stopped goes on to the next signal by itself.
 """
 

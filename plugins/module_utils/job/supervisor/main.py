@@ -3,9 +3,10 @@
 
 """Runs on each node of a training job, beside its launcher: starts it, reports, ends it, and leaves nothing behind.
 
-The module training_job copies this file and its siblings into the job's folder and starts it detached, in the node's
-container or on the host; they need nothing but each other and Python 3.8. Usage: ``supervisor.py FOLDER [--sweep]``;
-the other options shorten tests.
+The module training_job writes this package, with what it imports from beside it, as one archive into the job's folder
+and starts that detached, in the node's container or on the host; it needs nothing but Python 3.8. Usage:
+``supervisor.pyz FOLDER [--sweep]``; the other options shorten tests. ``supervisor.pyz --check-ds-config FILE
+WORLD_SIZE`` is the check before the launcher (ds_config_check.py).
 
 The supervisor on the node of rank 0 leads and judges the job (leader.py). The others follow (follower.py):
 they start their launcher when the leader says so, pass on what their ranks print, and end when it says so or is gone.
@@ -16,21 +17,15 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import base
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.follower import Follower
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.leader import Leader
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import Part
-except ImportError:  # in a job's folder, where the files lie side by side
-    import base  # type: ignore[import-not-found,no-redef]
-    from follower import Follower  # type: ignore[import-not-found,no-redef]
-    from leader import Leader  # type: ignore[import-not-found,no-redef]
-    from local_run import Part  # type: ignore[import-not-found,no-redef]
+from .. import ds_config_check
+from . import base
+from .follower import Follower
+from .leader import Leader
+from .local_run import Part
 
 
 def options() -> argparse.ArgumentParser:
@@ -52,6 +47,8 @@ def options() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == [ds_config_check.OPTION]:
+        return ds_config_check.main(arguments[1:])
     given = options().parse_args(arguments)
     os.umask(0o077)
     if given.sweep:
@@ -85,7 +82,3 @@ def main(arguments: list[str]) -> int:
         supervisor.write()
         return 1
     return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))

@@ -3,7 +3,7 @@
 
 """The messages of a channel between supervisors: their fields are checked before anything uses them.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 
 A message that is authentic still comes from another node, which may be broken or hostile. What is not listed here, has
 another type, is longer or is not a finite number ends the channel.

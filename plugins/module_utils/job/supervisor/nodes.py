@@ -1,6 +1,6 @@
 """All nodes of a job as the supervisor on rank 0's sees them: heard, written into one log, and ended.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -9,26 +9,15 @@ import contextlib
 import time
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import Supervisor
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import BEAT, Hub
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import list_files
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure, Judge
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import Part, rest
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import MOST_PIECES
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import Progress
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.rank_log_filter import Voices
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import ChannelLog
-except ImportError:  # in a job's folder, where the files lie side by side
-    from base import Supervisor  # type: ignore[import-not-found,no-redef]
-    from channel import BEAT, Hub  # type: ignore[import-not-found,no-redef]
-    from checkpoints import list_files  # type: ignore[import-not-found,no-redef]
-    from judge import Failure, Judge  # type: ignore[import-not-found,no-redef]
-    from local_run import Part, rest  # type: ignore[import-not-found,no-redef]
-    from messages import MOST_PIECES  # type: ignore[import-not-found,no-redef]
-    from progress import Progress  # type: ignore[import-not-found,no-redef]
-    from rank_log_filter import Voices  # type: ignore[import-not-found,no-redef]
-    from wire import ChannelLog  # type: ignore[import-not-found,no-redef]
+from .base import Supervisor
+from .channel import BEAT, Hub
+from .checkpoints import list_files
+from .judge import Failure, Judge
+from .local_run import Part, rest
+from .messages import MOST_PIECES
+from .progress import Progress
+from .rank_log_filter import Voices
+from .wire import ChannelLog
 
 RECONNECT = 5.0
 """Seconds in which a follower whose connection was lost must be back."""

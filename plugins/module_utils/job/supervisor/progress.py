@@ -3,7 +3,7 @@
 
 """What the output of ranks says about a training: how far it is, its loss and speed; and which lines are loud.
 
-Also copied into containers beside the supervisor: standard library and job/launcher_log.py only, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 The formats are those of DeepSpeed 0.15.4 to 0.19.8, the Hugging Face Trainer, Lightning, Megatron, nanoGPT and of plain
 scripts. DeepSpeed 0.16.9 prints its own "step=…" lines; 0.17.6 and later print warnings only, and from 0.19.3 on
 ``"log_level": "info"`` in ds_config.json brings them back.
@@ -16,10 +16,7 @@ import re
 from collections import deque
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.launcher_log import plain
-except ImportError:  # in a job's folder, where both files lie side by side
-    from launcher_log import plain  # type: ignore[import-not-found,no-redef]
+from ..launcher_log import plain
 
 HISTORY = 500
 """Points kept for curves."""

@@ -3,17 +3,14 @@
 
 """What the leader hears of a rank: everything of rank 0, of the others what warns or fails, and how far they are.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import Loud, counts
-except ImportError:  # in a job's folder, where the files lie side by side
-    from progress import Loud, counts  # type: ignore[import-not-found,no-redef]
+from .progress import Loud, counts
 
 STEP_INTERVAL = 2.0
 """Seconds between two lines of one rank that are passed on for their figures alone."""

@@ -1,6 +1,6 @@
 """Before a rank starts: whether DeepSpeed would take the configuration, and whether the job may shrink.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -12,18 +12,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.shrink import refusal
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import write_json
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import rest
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nodes import Nodes
-except ImportError:  # in a job's folder, where the files lie side by side
-    from base import write_json  # type: ignore[import-not-found,no-redef]
-    from judge import Failure  # type: ignore[import-not-found,no-redef]
-    from local_run import rest  # type: ignore[import-not-found,no-redef]
-    from nodes import Nodes  # type: ignore[import-not-found,no-redef]
-    from shrink import refusal  # type: ignore[import-not-found,no-redef]
+from ..ds_config_check import OPTION
+from ..shrink import refusal
+from .base import PROGRAM, write_json
+from .judge import Failure
+from .local_run import rest
+from .nodes import Nodes
 
 ACCEPTED = "ds_config.accepted"
 """In the job's folder: the configuration that DeepSpeed has last accepted, for which ranks."""
@@ -53,7 +47,7 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
         if asked and before["asked"] == asked:
             nodes.state["deepspeed_version"] = before["release"]
             return None
-    command = ["python3", "-B", str(nodes.folder / "ds_config_check.py"), path, str(place.world_size)]
+    command = ["python3", "-B", str(nodes.folder / PROGRAM), OPTION, path, str(place.world_size)]
     reason = ""
     try:
         process = nodes.part.launch(command, place.environment(0), place.spec["chdir"], stdout=subprocess.PIPE)

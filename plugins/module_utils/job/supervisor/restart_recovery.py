@@ -1,32 +1,21 @@
 """Brings a job that failed back to where it can be started once more: with all nodes or those left, and a checkpoint.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import placed
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.shrink import ShrinkError, shrink
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import now_text
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import Verdict
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import rest
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nodes import Nodes
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.readiness import refused
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.restarts import Restarts, judge
-except ImportError:  # in a job's folder, where the files lie side by side
-    from base import now_text  # type: ignore[import-not-found,no-redef]
-    from checkpoints import Verdict  # type: ignore[import-not-found,no-redef]
-    from judge import Failure  # type: ignore[import-not-found,no-redef]
-    from local_run import rest  # type: ignore[import-not-found,no-redef]
-    from members import placed  # type: ignore[import-not-found,no-redef]
-    from nodes import Nodes  # type: ignore[import-not-found,no-redef]
-    from readiness import refused  # type: ignore[import-not-found,no-redef]
-    from restarts import Restarts, judge  # type: ignore[import-not-found,no-redef]
-    from shrink import ShrinkError, shrink  # type: ignore[import-not-found,no-redef]
+from ..members import placed
+from ..shrink import ShrinkError, shrink
+from .base import now_text
+from .checkpoints import Verdict
+from .judge import Failure
+from .local_run import rest
+from .nodes import Nodes
+from .readiness import refused
+from .restarts import Restarts, judge
 
 
 class Comeback:

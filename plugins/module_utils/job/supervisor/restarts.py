@@ -3,7 +3,7 @@
 
 """Whether, when and from where a job that failed is started once more.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later.
+Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
@@ -12,20 +12,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import placed
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.shrink import is_universal, zero_stage
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import (
-        Verdict,
-        newest,
-        universal_tag,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.judge import Failure
-except ImportError:  # in a job's folder, where the files lie side by side
-    from checkpoints import Verdict, newest, universal_tag  # type: ignore[import-not-found,no-redef]
-    from judge import Failure  # type: ignore[import-not-found,no-redef]
-    from members import placed  # type: ignore[import-not-found,no-redef]
-    from shrink import is_universal, zero_stage  # type: ignore[import-not-found,no-redef]
+from ..members import placed
+from ..shrink import is_universal, zero_stage
+from .checkpoints import (
+    Verdict,
+    newest,
+    universal_tag,
+)
+from .judge import Failure
 
 HOPELESS = ("script", "configuration", "environment")
 """Kinds of failure that another start would only repeat."""

@@ -3,7 +3,7 @@
 
 """One connection of a channel between supervisors, and the log of what went wrong with connections.
 
-Copied into containers beside the supervisor: standard library, Python 3.8 or later. Nothing here waits, and every
+Part of the supervisor's archive: standard library, Python 3.8 or later. Nothing here waits, and every
 buffer is bounded, whatever the other end sends or does not read.
 """
 
@@ -16,17 +16,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.frames import (
-        LONGEST,
-        FrameError,
-        Opener,
-        Sealer,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import MessageError, encode
-except ImportError:  # in a job's folder, where the files lie side by side
-    from frames import LONGEST, FrameError, Opener, Sealer  # type: ignore[import-not-found,no-redef]
-    from messages import MessageError, encode  # type: ignore[import-not-found,no-redef]
+from .frames import (
+    LONGEST,
+    FrameError,
+    Opener,
+    Sealer,
+)
+from .messages import MessageError, encode
 
 BURST = 1 << 20
 """Bytes that are read from one connection before the others have their turn."""

@@ -206,10 +206,10 @@ def test_a_job_goes_from_the_host_into_a_container_and_its_record_with_it(tmp_pa
     runtime, store = FakeRuntime(tmp_path / "jobs"), on_host(tmp_path / "jobs")
     result = call(runtime)
     assert (result["job"]["state"], result["job"]["runtime"]) == ("running", "container")
-    assert runtime.launched == [["python3", "-B", "/jobs/digits/supervisor.py", "/jobs/digits"]]
+    assert runtime.launched == [["python3", "-B", "/jobs/digits/supervisor.pyz", "/jobs/digits"]]
     assert (store.path / "runs/0001/state.json").exists() and not store.recorded()
     assert Store.of(str(tmp_path / "jobs"), "digits").on_host is False
-    assert not (tmp_path / "host_jobs/digits/supervisor.py").exists()
+    assert not (tmp_path / "host_jobs/digits/supervisor.pyz").exists()
 
 
 def test_a_damaged_folder_can_be_removed_and_nothing_else(tmp_path: Path) -> None:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,9 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import DockerRuntime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import SOURCES, JobRunner, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import JobRunner, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
 SPEC = {"command": ["x"], "chdir": None, "environment": {"HF_TOKEN": "s3cret"}, "world_size": 1, "nodes": 1}
 FOUND = Container("id1", "t0", True, {})
@@ -94,22 +94,15 @@ def test_docker_runtime_makes_exactly_these_calls() -> None:
         runtime.container("c")
 
 
-def test_all_that_the_supervisor_imports_lies_beside_it() -> None:
-    for source in SOURCES.values():
-        for name in re.findall(r"^    (?:from|import) (\w+) (?:import|#)", inspect.getsource(source), re.M):
-            assert f"{name}.py" in SOURCES, source.__name__
-
-
 def test_start_writes_the_folder_and_keeps_secrets_off_the_command_line(tmp_path: Path) -> None:
     store = Store(str(tmp_path), "digits")
     runtime = FakeRuntime(lambda: store.write_state({**store.read_state(), "state": "running"}))
     state = runner(store, runtime).start(SPEC, "hash", "c", FOUND, "/jobs/digits")
     assert (state["state"], state["run"], state["spec_hash"], state["container_id"]) == ("running", 1, "hash", "id1")
-    assert runtime.launched == [("id1", ["python3", "-B", "/jobs/digits/supervisor.py", "/jobs/digits"])]
+    assert runtime.launched == [("id1", ["python3", "-B", "/jobs/digits/supervisor.pyz", "/jobs/digits"])]
     assert store.read_spec() == SPEC
     assert store.read_environment() == {"HF_TOKEN": "s3cret"}
-    assert "class Supervisor" in (store.path / "base.py").read_text()
-    assert "class LogWatch" in (store.path / "launcher_log.py").read_text()
+    assert (store.path / PROGRAM).read_bytes() == supervisor_archive()
     assert store.path.stat().st_mode & 0o777 == 0o700
     assert (store.path / "spec.json").stat().st_mode & 0o777 == 0o600
 
@@ -180,7 +173,7 @@ def test_stop_of_a_lost_job_sweeps_its_container(tmp_path: Path) -> None:
     store.prepare(SPEC, {"state": "running"})
     runtime = FakeRuntime(exit_code=0)
     runner(store, runtime).stop("lost", FOUND, "/jobs/digits")
-    assert runtime.launched == [("id1", ["python3", "-B", "/jobs/digits/supervisor.py", "/jobs/digits", "--sweep"])]
+    assert runtime.launched == [("id1", ["python3", "-B", "/jobs/digits/supervisor.pyz", "/jobs/digits", "--sweep"])]
     assert store.read_state()["state"] == "stopped"
     gone = FakeRuntime()
     runner(store, gone).stop("lost", None, "/jobs/digits")

@@ -44,7 +44,7 @@ def job(tmp_path: Path) -> Path:
     for name in (
         "spec.json",
         "environment",
-        "supervisor.py",
+        "supervisor.pyz",
         "stop",
         "ranks/rank-x.log",
         "ranks/other",
@@ -246,7 +246,7 @@ def test_runs_are_told_apart_by_what_is_known() -> None:
 
 
 def test_spec_and_environment_are_never_wanted() -> None:
-    for name in ("spec.json", "environment", "stop", "supervisor.py", "ranks/../spec.json", "runs/0001/launcher.log"):
+    for name in ("spec.json", "environment", "stop", "supervisor.pyz", "ranks/../spec.json", "runs/0001/launcher.log"):
         assert not WANTED.fullmatch(name)
 
 

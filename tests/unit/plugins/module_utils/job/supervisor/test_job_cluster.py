@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import SOURCES
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import Place
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM, Place
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import survivors
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
 NAMES = ("gpu1", "gpu2", "gpu3")
 LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
@@ -72,8 +71,7 @@ class Cluster:
     def start(self, name: str) -> None:
         folder = self.folder(name)
         folder.mkdir(parents=True)
-        for file, source in SOURCES.items():
-            shutil.copy(str(source.__file__), folder / file)
+        (folder / PROGRAM).write_bytes(supervisor_archive())
         request: dict[str, Any] = {"spec": self.spec, "node": name, "run_id": "digits/1/now", "options": self.options}
         if name != NAMES[0]:
             self.until(lambda: bool(self.state(NAMES[0]).get("channel_port")))
@@ -88,7 +86,7 @@ class Cluster:
         again = ["--again"] if name in self.processes else []
         folder = str(self.folder(name))
         self.processes[name] = subprocess.Popen(
-            [sys.executable, "-B", f"{folder}/supervisor.py", folder, *again, *options],
+            [sys.executable, "-B", f"{folder}/{PROGRAM}", folder, *again, *options],
             env={"PATH": os.environ["PATH"]},
         )
 

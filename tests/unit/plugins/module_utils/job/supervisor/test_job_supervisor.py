@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import SOURCES
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import survivors
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
 LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
 START = "".join(f"echo '{LAUNCH}nnodes=2, num_local_procs=1, node_rank={rank}'; " for rank in (0, 1))
@@ -33,8 +33,7 @@ class Job:
         self.folder = folder
         self.process: subprocess.Popen[bytes] | None = None
         folder.mkdir()
-        for name, source in SOURCES.items():
-            shutil.copy(str(source.__file__), folder / name)
+        (folder / PROGRAM).write_bytes(supervisor_archive())
         (folder / "state.json").write_text(json.dumps({"state": "starting", "run": 4, "container": "c"}))
 
     def start(
@@ -46,7 +45,7 @@ class Job:
         (self.folder / "spec.json").write_text(json.dumps({"spec": spec}))
         options = ["--poll", "0.02", "--grace", str(grace), "--failure-grace", str(grace), "--after-failure", "0.2"]
         self.process = subprocess.Popen(
-            [sys.executable, "-B", str(self.folder / "supervisor.py"), str(self.folder), *options],
+            [sys.executable, "-B", str(self.folder / PROGRAM), str(self.folder), *options],
             env={"PATH": os.environ["PATH"]},
         )
         return self
@@ -176,7 +175,7 @@ def test_leftovers_of_a_killed_supervisor_are_swept(job: Job) -> None:
     job.process.wait()
     assert survivors(job.folder)
     before = job.state()
-    command = [sys.executable, "-B", str(job.folder / "supervisor.py"), str(job.folder), "--sweep", "--grace", "3"]
+    command = [sys.executable, "-B", str(job.folder / PROGRAM), str(job.folder), "--sweep", "--grace", "3"]
     assert subprocess.call(command) == 0
     assert survivors(job.folder) == []
     assert job.state() == before  # sweeping reports nothing
@@ -194,7 +193,7 @@ def test_a_launcher_that_can_not_start(job: Job, command: list[str], chdir: str 
 def test_a_bug_of_its_own_is_reported(job: Job) -> None:
     assert job.process is None
     (job.folder / "spec.json").write_text(json.dumps({"spec": {"command": ["true"], "world_size": 1, "nodes": 1}}))
-    done = subprocess.run([sys.executable, "-B", str(job.folder / "supervisor.py"), str(job.folder)], check=False)
+    done = subprocess.run([sys.executable, "-B", str(job.folder / PROGRAM), str(job.folder)], check=False)
     assert done.returncode == 1
     assert job.state()["state"] == "failed"
     assert "the supervisor failed: KeyError('environment')" in job.state()["reason"]
