@@ -3,8 +3,6 @@
 
 """Empties a folder by its handle, whatever others do in it meanwhile: of any depth, and through no link."""
 
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import contextlib

@@ -10,9 +10,6 @@ a stated number of bytes is read, and a file is replaced by renaming a new one w
 The folder itself is the operator's: a link may lead to it, and no container can replace what it has mounted.
 """
 
-# pathlib knows no handles of folders:
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import contextlib
