@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The filters about subnets: what they pass on, and that every error is one that Ansible shows without a traceback."""
+"""The filter underlay: what it passes on, and that every error is one that Ansible shows without a traceback."""
 
 from __future__ import annotations
 
@@ -38,18 +38,6 @@ def test_underlay() -> None:
     assert FILTERS["underlay"](hosts, "10.0.0.0/16")["subnet"] == "10.0.0.0/16"
 
 
-def test_free_subnet() -> None:
-    assert FILTERS["free_subnet"]("10.0.0.0/8") == "10.0.0.0/24"
-    # Numbers from templates may be text.
-    assert FILTERS["free_subnet"](["10.0.0.0/8"], "23", {"a": "10.0.0.1"}) == "10.0.2.0/23"
-
-
-def test_subnet_collisions() -> None:
-    taken = {"a route of lab1": "10.0.5.0/24", "elsewhere": "192.168.0.0/16"}
-    assert FILTERS["subnet_collisions"]("10.0.0.0/8", taken) == [{"label": "a route of lab1", "network": "10.0.5.0/24"}]
-    assert FILTERS["subnet_collisions"]("10.1.0.0/16", taken) == []
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "text"),
     [
@@ -60,22 +48,6 @@ def test_subnet_collisions() -> None:
             ({"a": host("10.0.5.1")}, "nonsense"),
             "cluster_underlay_subnet: 'nonsense' is not an IPv4 network such as 10.20.0.0/24.",
         ),
-        (
-            "free_subnet",
-            ("10.0.0.0/24", 24, ["10.0.0.9"]),
-            "free_subnet: No /24 is free in 10.0.0.0/24. In use: 10.0.0.9. Name another address pool.",
-        ),
-        (
-            "free_subnet",
-            ("10.0.0.0/8", "big"),
-            "free_subnet: prefix must be a number such as 24, not 'big'.",
-        ),
-        (
-            "subnet_collisions",
-            ("10.0.0.5/24", {}),
-            "subnet_collisions: the subnet: '10.0.0.5/24' has bits set right of its prefix; write 10.0.0.0/24.",
-        ),
-        ("subnet_collisions", ("10.0.0.0/24", ["10.0.0.0/8"]), "subnet_collisions: expected a mapping, got list."),
     ],
 )
 def test_errors_are_ansibles_and_say_what(name: str, arguments: tuple[Any, ...], text: str) -> None:
