@@ -14,9 +14,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
-GATHERED: dict[str, Gathered] = {docker.ROLE: docker.GATHERED}
+GATHERED: dict[str, Gathered] = {docker.ROLE: docker.GATHERED, swarm.ROLE: swarm.GATHERED}
 """By role that is planned."""
 
 

@@ -97,19 +97,9 @@ def test_an_address_is_part_of_what_makes_a_container_anew_and_none_is_not() -> 
 
 
 def test_addresses_of_the_swarm() -> None:
-    assert value("_swarm_data_path_address", variables()) == "10.1.0.2"
-    own = variables(swarm_data_path_address="10.7.0.2", swarm_advertise_address="10.9.0.2")
-    assert (value("_swarm_data_path_address", own), value("_swarm_address", own)) == ("10.7.0.2", "10.9.0.2")
     # What preflight compares with what the nodes tell: a host's own address, else the underlay's.
     assert value("_preflight_swarm_addresses", variables()) == {
         "gpu1": "10.1.0.1",
         "gpu2": "10.1.0.2",
         "gpu3": "10.9.0.3",
     }
-
-
-def test_only_who_is_named_has_departed() -> None:
-    nodes = [{"id": "n1", "hostname": "gpu1"}, {"id": "n7", "hostname": "old"}, {"id": "n8", "hostname": "another"}]
-    values = variables(nodes=nodes, _swarm_ids=["n1"], _swarm_first=True, swarm_departed=["old", "gpu1"])
-    assert value("_swarm_departed", values) == ["old"]
-    assert value("_swarm_departed", {**values, "swarm_departed": []}) == []

@@ -160,6 +160,7 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         **found["swarmspeed_cluster"],
         "first": HERE,
         "hosts": [HERE],
+        "managers": [HERE],
         "host_keys": {HERE: "ssh-ed25519 AAAA comment"},
         "overlay": {"subnet": "10.64.0.0/24", "mtu": 9000, "addresses": {}},
     }
@@ -327,12 +328,12 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "availability": (
         "swarm",
         lambda facts: facts["docker"]["swarm"].update(nodes=[node("id2", "manager", "drain")]),
-        "availability is drain, wanted is active",
+        "availability in swarm swarmspeed is drain, wanted is active",
     ),
     "a ghost": (
         "swarm",
         lambda facts: facts["docker"]["swarm"]["nodes"].append({**node("old", "worker"), "state": "down"}),
-        f"ghosts is ['{HERE}'], wanted is []",
+        f"node {HERE} (old) of swarm swarmspeed is there and should not be",
     ),
     "the network's MTU": (
         "overlay_network",
@@ -427,7 +428,7 @@ def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availab
     facts["docker"]["swarm"]["nodes"] = [node("id2", "manager", availability)]
     assert differs(facts, "swarm", swarm_availability=availability) == {}
     assert differs(sound, "swarm", swarm_availability=availability) == {
-        "swarm": (f"availability is active, wanted is {availability}",)
+        "swarm": (f"availability in swarm swarmspeed is active, wanted is {availability}",)
     }
 
 

@@ -86,7 +86,8 @@ def run(args: dict[str, Any], hosts: dict[str, Any] | None = None, check: bool =
 
 
 def make(hosts: dict[str, Any], args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    return run({"hosts": list(hosts), "gathered": "_gathered", "run": RUN, **(args or {})}, hosts, **more)
+    given = {"roles": ["docker"], "hosts": list(hosts), "gathered": "_gathered", "run": RUN}
+    return run({**given, **(args or {})}, hosts, **more)
 
 
 def test_each_host_is_planned_by_its_own_variables() -> None:
@@ -187,9 +188,10 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_tags_show_their_roles_and_all_is_planned() -> None:
     hosts = {"gpu1": gathered(docker_users=["ada"])}
-    made = make(hosts, {"whole": True}, ansible_run_tags=["swarm"])
+    made = make(hosts, {"whole": True}, ansible_run_tags=["workspace"])
     assert (
-        made["text"] == "No changes.\nNot part of the plan yet: swarm. site.yml --check shows what these would change."
+        made["text"]
+        == "No changes.\nNot part of the plan yet: workspace. site.yml --check shows what these would change."
     )
     assert made["pending"] == {"gpu1": {"docker": True}}
     alone = make(hosts, ansible_run_tags=["docker"])
@@ -198,9 +200,9 @@ def test_tags_show_their_roles_and_all_is_planned() -> None:
 
 def test_the_last_line_names_every_role_that_is_not_planned_yet() -> None:
     text = make({"gpu1": gathered()}, {"whole": True})["text"].splitlines()[-1]
-    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", *PLANNED}
+    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", "docker"}
     assert roles == set(text.partition(": ")[2].partition(". ")[0].split(", "))
-    assert unplanned(["docker", "preflight"], PLANNED) == []
+    assert unplanned(["docker", "workspace", "preflight"], PLANNED) == ["workspace"]
 
 
 def test_the_plan_is_printed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
