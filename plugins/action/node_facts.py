@@ -12,12 +12,17 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import gathered as overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
-GATHERED: dict[str, Gathered] = {docker.ROLE: docker.GATHERED, swarm.ROLE: swarm.GATHERED}
+GATHERED: dict[str, Gathered] = {
+    docker.ROLE: docker.GATHERED,
+    swarm.ROLE: swarm.GATHERED,
+    overlay_network.ROLE: overlay_network.GATHERED,
+}
 """By role that is planned."""
 
 

@@ -36,8 +36,8 @@ options:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [docker, swarm]
-    default: [docker, swarm]
+    choices: [docker, swarm, overlay_network]
+    default: [docker, swarm, overlay_network]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
 IN_STEP = ("linear", "debug")
@@ -35,6 +36,19 @@ def apart(role: str, hosts: Sequence[str], play: PlayHosts) -> str:
         f"The role {role} concerns all hosts of the groups managers and workers, and needs them together: {reason}. "
         f"Remedy: {remedy}."
     )
+
+
+def unknown_hosts(role: str, hosts: Sequence[str], known: Sequence[str]) -> Iterator[Refusal]:
+    """Refuse on the hosts that are ``known`` what is planned for all ``hosts`` of the cluster or for none."""
+    missing = _without(hosts, known)
+    for host in known:
+        yield Refusal(
+            role,
+            host,
+            "the role concerns all hosts of the groups managers and workers, and nothing is known of "
+            f"{listing(missing) if missing else 'the others'}",
+            "start these hosts, or take them out of the inventory",
+        )
 
 
 def _reasons(hosts: Sequence[str], play: PlayHosts) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     RolePlan,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
@@ -33,7 +34,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.refusals 
     lives_elsewhere,
     refused_step,
     stuck,
-    unknown_hosts,
 )
 
 NOTHING: dict[str, Any] = {
@@ -67,7 +67,7 @@ class SwarmPlanner:
             return RolePlan(acts=nothing)
         hosts = texts(inputs.cluster.get("hosts"))
         if not hosts or any(host not in here for host in hosts):
-            return RolePlan(refusals=list(unknown_hosts(hosts, here)), acts=nothing)
+            return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=nothing)
         members = [_member(host, facts, wishes, inputs.cluster) for host in hosts]
         name = str(members[0].wishes["cluster_name"])
         refusals = list(stuck(members, name))

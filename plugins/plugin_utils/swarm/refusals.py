@@ -10,24 +10,10 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import check_swarm_fixed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import check_foreign_swarm
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import MANAGER, Cluster, Member
-
-
-def unknown_hosts(hosts: Sequence[str], known: Sequence[str]) -> Iterator[Refusal]:
-    """A swarm is planned for all hosts of the cluster or for none: ``hosts`` are those of the cluster."""
-    missing = [host for host in hosts if host not in known]
-    who = listing(missing) if missing else "the others"
-    for host in known:
-        yield Refusal(
-            ROLE,
-            host,
-            f"the swarm is made of all hosts of the groups managers and workers, and nothing is known of {who}",
-            "start these hosts, or take them out of the inventory",
-        )
 
 
 def stuck(members: Sequence[Member], name: str) -> Iterator[Refusal]:

@@ -11,10 +11,9 @@ import pytest
 
 from tests.role_values import acts, load, value, variables
 
-# Whether docker and swarm have anything to do is planned: tests/unit/plugins/plugin_utils.
+# Whether docker, swarm and overlay_network have anything to do is planned: tests/unit/plugins/plugin_utils.
 OF_DOCKER = (
     "nvidia_container_toolkit",
-    "overlay_network",
     "training_image",
     "training_container",
     "ssh_trust",
@@ -43,7 +42,7 @@ def test_nothing_of_docker_is_verified_there() -> None:
     assert done("docker/tasks/verify.yml", swarmspeed_plan=planned) == ["block"]
 
 
-@pytest.mark.parametrize("role", [role for role in OF_DOCKER if role != "overlay_network"])
+@pytest.mark.parametrize("role", OF_DOCKER)
 def test_with_containers_it_does_what_it_did(role: str) -> None:
     cluster = {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}
     for file in ("main", "verify"):

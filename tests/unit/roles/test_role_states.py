@@ -41,7 +41,6 @@ CHANGED_BY_CONVERGE = {
     "nvidia_driver/tasks/install.yml": "the source, and the pins that apt's preview gives: part of an installation",
     "nvidia_driver/tasks/teardown.yml": "undoes",
     "host/tasks/teardown.yml": "undoes",
-    "overlay_network/tasks/detach.yml": "a container that is in the way of a network that is replaced",
     "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
     "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nccl_env/tasks/verify.yml": "a part of _nccl_env_state, for a sentence of its own",
@@ -340,7 +339,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         lambda facts: facts["docker"]["networks"]["swarmspeed"]["options"].update(
             {"com.docker.network.driver.mtu": "1200"}
         ),
-        "mtu is 1200, wanted is 9000",
+        "MTU of network swarmspeed is 1200, wanted is 9000",
     ),
     "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
     "a folder": ("ssh_trust", _file(ETC, mode="0755"), f"{ETC} has mode 0755, wanted is 0700"),
