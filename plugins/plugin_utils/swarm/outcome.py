@@ -32,14 +32,10 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
     """Return what the tasks read of a host, as far as it is not nothing."""
     entering, is_first = cluster.entering, member.host == cluster.first.host
     found: dict[str, Any] = {
-        "cluster": cluster.name,
-        "first": cluster.first.host,
+        **leaving(cluster, member),
         "entering": [one.host for one in entering],
         "trouble": _trouble(cluster, member),
     }
-    if cluster.has(member):
-        leave = {"member_ids": cluster.ids}
-        found["leave_last" if is_first else "leave"] = leave
     if member in entering:
         address = member.address
         enter = {
@@ -64,6 +60,14 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
         found["arranging"] = True
         if is_first:
             found["arrange"] = cluster.order()
+    return found
+
+
+def leaving(cluster: Cluster, member: Member) -> dict[str, Any]:
+    """Return what teardown reads: the first manager leaves last, which ends the swarm."""
+    found: dict[str, Any] = {"cluster": cluster.name, "first": cluster.first.host}
+    if cluster.has(member):
+        found["leave_last" if member.host == cluster.first.host else "leave"] = {"member_ids": cluster.ids}
     return found
 
 

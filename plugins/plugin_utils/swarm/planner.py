@@ -8,7 +8,7 @@ A change of a node is listed on its host and, as the first manager makes it, on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import Step, SwarmError
@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members i
     Cluster,
     Member,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.outcome import acts, facts_after
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.outcome import acts, facts_after, leaving
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.refusals import (
     fixed,
     lives_elsewhere,
@@ -63,9 +63,11 @@ class SwarmPlanner:
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         nothing = dict.fromkeys(facts, NOTHING)
         here = [host for host in facts if wishes[host].get("deepspeed_launch_runtime") != "host"]
-        if not here:  # there Docker does not apply
-            return RolePlan(acts=nothing)
         hosts = texts(inputs.cluster.get("hosts"))
+        if not here:  # there Docker does not apply; what an earlier run has formed is left at teardown
+            known = hosts if all(host in facts for host in hosts) else []
+            members = [_member(host, facts, wishes, inputs.cluster) for host in known]
+            return RolePlan(acts={**nothing, **_leaving(members)})
         if not hosts or any(host not in here for host in hosts):
             return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=nothing)
         members = [_member(host, facts, wishes, inputs.cluster) for host in hosts]
@@ -87,6 +89,14 @@ class SwarmPlanner:
             acts={**nothing, **{member.host: {**NOTHING, **acts(cluster, member, steps)} for member in members}},
             facts=facts_after(cluster, facts, steps) if any(found.found for found in changes.values()) else {},
         )
+
+
+def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:
+    """Return what teardown reads of the hosts that are in the swarm."""
+    cluster = Cluster(str(members[0].wishes["cluster_name"]), members) if members else None
+    return {
+        member.host: {**NOTHING, **leaving(cluster, member)} for member in members if cluster and cluster.has(member)
+    }
 
 
 def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any]) -> Member:

@@ -352,3 +352,5 @@ def test_on_hosts_without_docker_the_role_does_nothing() -> None:
     for given in (Inputs(), inputs()):
         made = plan(out(), given, deepspeed_launch_runtime="host")
         assert (shown(made), made.refusals, act(made)) == ([], (), NOTHING)
+    made = plan(whole(), deepspeed_launch_runtime="host")
+    assert shown(made) == [] and act(made, "gpu2") == act(plan(whole()), "gpu2")  # what teardown reads
