@@ -181,6 +181,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         stops = [sentence for role in roles for sentence in plan["stops"][host].get(role, [])]
         if stops:
             raise AnsibleActionFail(f"{host}: {' '.join(sentence.rstrip('.') + '.' for sentence in stops)}")
+        # A part of the hosts would leave the cluster between two states, where the play goes on with those.
+        for role in roles:
+            stopped = [other for other in plan["hosts"] if role in WHOLE_GROUP and plan["stops"][other].get(role)]
+            if stopped:
+                first = plan["stops"][stopped[0]][role][0].rstrip(".")
+                raise AnsibleActionFail(f"{host}: nothing is done here, as {stopped[0]}: {first}.")
         changes = [
             {key: change[key] for key in ("role", "what", "action", "before", "after", "why")}
             for change in plan["document"]["changes"]

@@ -27,8 +27,8 @@ options:
       - V(make) plans for all hosts; use it with C(run_once).
       - V(print) prints the text of the plan in the variable C(swarmspeed_plan).
       - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
-        where a role refuses to begin or a consent is missing, and reports the changes as changed in check mode, with
-        their diff.
+        where a role refuses to begin or a consent is missing, for a role that concerns the cluster as a whole on any of
+        its hosts, and reports the changes as changed in check mode, with their diff.
     type: str
     choices: [check, make, print, report]
     default: make
