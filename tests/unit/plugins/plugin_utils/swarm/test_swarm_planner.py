@@ -104,6 +104,12 @@ def test_a_node_that_left_joins_again_and_the_first_manager_takes_part() -> None
     assert act(made, "gpu3")["join"]["member_ids"] == ["id-gpu1", "id-gpu2", "id-gpu3"]
 
 
+def test_a_node_that_left_a_moment_ago_is_still_called_ready() -> None:
+    """It gets another id when it joins again, at the address of its former life, which goes then."""
+    made = plan(whole(gpu3=OUT))
+    assert ("gpu1", "-", "node gpu3 (id-gpu3) of swarm lab", "ready", None) in shown(made)
+
+
 def test_the_entry_of_its_former_life_goes_before_the_managers_call_it_down() -> None:
     old = listed("gpu3", id="id-old")
     made = plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old))
