@@ -11,11 +11,9 @@ import pytest
 
 from tests.role_values import acts, load, value, variables
 
-# Whether docker has anything to do is planned: tests/unit/plugins/plugin_utils/docker.
+# Whether docker, swarm and overlay_network have anything to do is planned: tests/unit/plugins/plugin_utils.
 OF_DOCKER = (
     "nvidia_container_toolkit",
-    "swarm",
-    "overlay_network",
     "training_image",
     "training_container",
     "ssh_trust",
@@ -44,7 +42,7 @@ def test_nothing_of_docker_is_verified_there() -> None:
     assert done("docker/tasks/verify.yml", swarmspeed_plan=planned) == ["block"]
 
 
-@pytest.mark.parametrize("role", [role for role in OF_DOCKER if role != "overlay_network"])
+@pytest.mark.parametrize("role", OF_DOCKER)
 def test_with_containers_it_does_what_it_did(role: str) -> None:
     cluster = {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}
     for file in ("main", "verify"):

@@ -41,7 +41,6 @@ CHANGED_BY_CONVERGE = {
     "nvidia_driver/tasks/install.yml": "the source, and the pins that apt's preview gives: part of an installation",
     "nvidia_driver/tasks/teardown.yml": "undoes",
     "host/tasks/teardown.yml": "undoes",
-    "overlay_network/tasks/detach.yml": "a container that is in the way of a network that is replaced",
     "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
     "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nccl_env/tasks/verify.yml": "a part of _nccl_env_state, for a sentence of its own",
@@ -160,6 +159,7 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         **found["swarmspeed_cluster"],
         "first": HERE,
         "hosts": [HERE],
+        "managers": [HERE],
         "host_keys": {HERE: "ssh-ed25519 AAAA comment"},
         "overlay": {"subnet": "10.64.0.0/24", "mtu": 9000, "addresses": {}},
     }
@@ -327,19 +327,19 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "availability": (
         "swarm",
         lambda facts: facts["docker"]["swarm"].update(nodes=[node("id2", "manager", "drain")]),
-        "availability is drain, wanted is active",
+        "availability in swarm swarmspeed is drain, wanted is active",
     ),
     "a ghost": (
         "swarm",
         lambda facts: facts["docker"]["swarm"]["nodes"].append({**node("old", "worker"), "state": "down"}),
-        f"ghosts is ['{HERE}'], wanted is []",
+        f"node {HERE} (old) of swarm swarmspeed is there and should not be",
     ),
     "the network's MTU": (
         "overlay_network",
         lambda facts: facts["docker"]["networks"]["swarmspeed"]["options"].update(
             {"com.docker.network.driver.mtu": "1200"}
         ),
-        "mtu is 1200, wanted is 9000",
+        "MTU of network swarmspeed is 1200, wanted is 9000",
     ),
     "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
     "a folder": ("ssh_trust", _file(ETC, mode="0755"), f"{ETC} has mode 0755, wanted is 0700"),
@@ -427,7 +427,7 @@ def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availab
     facts["docker"]["swarm"]["nodes"] = [node("id2", "manager", availability)]
     assert differs(facts, "swarm", swarm_availability=availability) == {}
     assert differs(sound, "swarm", swarm_availability=availability) == {
-        "swarm": (f"availability is active, wanted is {availability}",)
+        "swarm": (f"availability in swarm swarmspeed is active, wanted is {availability}",)
     }
 
 
