@@ -47,7 +47,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         variables = task_vars or {}
         dummy, arguments = self.validate_argument_spec(
             argument_spec={
-                "stage": {"type": "str", "choices": ["make", "print", "report"], "default": "make"},
+                "stage": {"type": "str", "choices": ["make", "print", "report", "group"], "default": "make"},
                 "roles": {"type": "list", "elements": "str", "default": list(PLANNED), "choices": list(PLANNED)},
                 "hosts": {"type": "list", "elements": "str", "default": []},
                 "gathered": {"type": "str", "default": ""},
@@ -63,7 +63,30 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             return {**result, "changed": False}
         if arguments["stage"] == "report":
             return {**result, **self._report(arguments["roles"], variables)}
+        if arguments["stage"] == "group":
+            self._require_group(arguments, variables)
+            return {**result, "changed": False}
         return {**result, **self._make(arguments, variables)}
+
+    def _require_group(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
+        """Fail where the play does not walk all hosts of the cluster together."""
+        roles = ", ".join(arguments["roles"])
+        batch = variables.get("ansible_play_batch") or []
+        missing = [host for host in arguments["hosts"] if host not in batch]
+        if missing:
+            raise AnsibleActionFail(
+                f"{roles}: concerns the whole cluster, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} "
+                "not part of this play's batch. Remedy: apply it to managers and workers, without --limit and serial"
+            )
+        parent = self._task._parent
+        while not hasattr(parent, "_play"):
+            parent = parent._parent
+        strategy = str(parent._play.strategy)
+        if strategy.endswith(("free", "host_pinned")):
+            raise AnsibleActionFail(
+                f"{roles}: concerns the whole cluster, and with strategy {strategy} its hosts do not wait for one "
+                "another. Remedy: leave strategy out of the play, or set it to linear"
+            )
 
     @one_line_action("what node_facts returned")
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:

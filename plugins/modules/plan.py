@@ -26,15 +26,17 @@ options:
       - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
         where a role refuses to begin or a consent is missing, and reports the changes as changed in check mode, with
         their diff.
+      - V(group) fails where the play does not walk all of O(hosts) together, as with C(--limit), C(serial) or
+        C(strategy=free). For roles that concern the whole cluster.
     type: str
-    choices: [make, print, report]
+    choices: [make, print, report, group]
     default: make
   roles:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [docker]
-    default: [docker]
+    choices: [docker, nccl_env]
+    default: [docker, nccl_env]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list
@@ -45,7 +47,8 @@ options:
     type: str
     default: ''
   cluster:
-    description: What M(swarmspeed.cluster.cluster_facts) returned. Empty where a role is applied alone.
+    description: What M(swarmspeed.cluster.cluster_facts) returned, with C(image), the name of the training image. Empty
+      where a role that concerns one host at a time is applied alone.
     type: dict
     default: {}
   whole:

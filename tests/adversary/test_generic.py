@@ -25,7 +25,6 @@ from ansible_collections.swarmspeed.cluster.plugins.action import training_job a
 from ansible_collections.swarmspeed.cluster.plugins.filter.engine import firewall_plan
 from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table, jobs_to_stop
-from ansible_collections.swarmspeed.cluster.plugins.filter.nccl import nccl_plan
 from ansible_collections.swarmspeed.cluster.plugins.filter.subnets import underlay
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
@@ -35,9 +34,14 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 )
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job, training_job_info
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 
 from tests.adversary import hostile
 from tests.adversary.hostile import HOSTILE, KEY, KEY_FILE, MARK, leaves, one_line, planted, renamed, returned
+from tests.nccl_nodes import IMAGE, TEXT, WISHES
 from tests.role_values import load, templar, variables
 
 GPU1, GPU2 = hostile.facts(1), hostile.facts(2)
@@ -78,6 +82,15 @@ def view_of(facts: dict[str, Any]) -> dict[str, Any]:
 TEMPLATE = (Path(__file__).parents[2] / "roles/ssh_trust/templates/ssh_config.j2").read_text(encoding="utf-8")
 
 
+def nccl_plan(facts: dict[str, Any], view: dict[str, Any]) -> Plan:
+    """Plan the settings of these hosts, on which nothing is written yet."""
+    empty = {host: {**found, "files": {}} for host, found in facts.items()}
+    wishes = {**WISHES, "cluster_network_mode": "host"}
+    return fold(
+        [NcclEnvPlanner()], empty, dict.fromkeys(facts, wishes), Inputs({**view, "image": IMAGE}, {ENTRY_POINT: TEXT})
+    )
+
+
 def trusted(text: str) -> Any:
     """Return a template of a role's, as Ansible marks it."""
     return trust_as_template(text) if trust_as_template else text
@@ -105,17 +118,9 @@ def written(view: dict[str, Any], facts: dict[str, Any]) -> str:
     texts = load("ssh_trust/vars/main.yml")["_ssh_trust_texts"]
     hosts = [entry for entry in load("host/vars/main.yml")["_host_files"] if entry["path"] == "/etc/hosts"]
     found = [evaluate(trusted(TEMPLATE)), *(evaluate(entry["content"]) for entry in [*texts[:2], *hosts])]
-    found += nccl_plan(
-        facts,
-        {
-            "host": "gpu1",
-            "network_mode": "host",
-            "interface": view["underlay"]["interfaces"]["gpu1"],
-            "subnet": view["underlay"]["subnet"],
-            "rdma": view["rdma"],
-            "settings": {},
-        },
-    )["lines"]
+    planned = nccl_plan({"gpu1": facts}, view)
+    assert not planned.refusals
+    found += [entry["content"] for entry in planned.acts["gpu1"]["nccl_env"]["files"] if "content" in entry]
     found.append(hostfile.render(hostfile.check(view["slots"]).hosts))
     return "\n".join(str(text) for text in found)
 

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 import yaml
 from ansible.plugins.loader import init_plugin_loader
-from ansible.template import trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked as asked_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
@@ -44,7 +45,8 @@ CHANGED_BY_CONVERGE = {
     "overlay_network/tasks/detach.yml": "a container that is in the way of a network that is replaced",
     "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
     "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "nccl_env/tasks/verify.yml": "a part of _nccl_env_state, for a sentence of its own",
+    "nccl_env/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "nccl_env/tasks/ask.yml": "the folders among them",
     "ssh_trust/tasks/main.yml": "folders and texts, in _ssh_trust_state",
 }
 
@@ -176,8 +178,6 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "host_sysctls": {"net.core.somaxconn": 8192},
         "docker_users": ["games"],
         "deepspeed_launch_script": "train.py",
-        # By name and not by lookup, which has an environment of its own, without the collection's filters.
-        "_nccl_env_state": {"files": trust_as_template("{{ _nccl_env_files }}")},
         **changed,
     }
 
@@ -209,14 +209,22 @@ def states(found: dict[str, Any], *roles: str) -> list[RoleState]:
     return made
 
 
-def planned(role: str, found: dict[str, Any]) -> list[str]:
-    """Return what verify says of a role that is part of the plan, with its variables as Ansible evaluates them."""
+def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables that the planner of a role reads, as Ansible evaluates them."""
     part = GATHERED[role]
     names = [*part.variables, *(name for name in part.optional if name in found)]
-    wishes = {HERE: {name: value(name, found) for name in names}}
-    inputs = Inputs(found["swarmspeed_cluster"], {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----"})
-    plan = fold(planners([role]), {HERE: found["ansible_facts"]["swarmspeed"]}, wishes, inputs)
-    return [drift_text(change) for change in plan.changes]
+    return {name: value(name, found) for name in names}
+
+
+def plan_of(role: str, found: dict[str, Any]) -> Plan:
+    files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n"}
+    facts = {HERE: found["ansible_facts"]["swarmspeed"]}
+    return fold(planners([role]), facts, {HERE: wished(role, found)}, Inputs(found["swarmspeed_cluster"], files))
+
+
+def planned(role: str, found: dict[str, Any]) -> list[str]:
+    """Return what verify says of a role that is part of the plan."""
+    return [drift_text(change) for change in plan_of(role, found).changes]
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +237,8 @@ def sound() -> dict[str, Any]:
         for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or []
         if isinstance(entry, dict)
     ]
-    asked += [dict(entry) for role in PLANNED for entry in GATHERED[role].files]
+    for role in PLANNED:
+        asked += asked_of({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
     for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
         facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
@@ -244,6 +253,8 @@ def sound() -> dict[str, Any]:
         for item in state.files:
             if item.wanted:
                 facts["files"][item.path] = fact(item)
+    for role in PLANNED:
+        facts = dict(plan_of(role, given(facts)).facts[HERE])
     return facts
 
 
@@ -354,7 +365,11 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         f"{ETC}/ssh/sshd_config has mode 0666, wanted is 0644",
     ),
     "nccl.conf": ("nccl_env", _file(f"{ETC}/nccl.conf", sha256="other"), f"{ETC}/nccl.conf has other content"),
-    "the environment": ("nccl_env", _file(f"{ETC}/env", mode="0644"), f"{ETC}/env has mode 0644, wanted is 0600"),
+    "the environment": (
+        "nccl_env",
+        _file(f"{ETC}/env", mode="0644"),
+        f"{ETC}/env is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0",
+    ),
     "the entry point": ("nccl_env", _file(f"{ETC}/entrypoint.sh", exists=False), f"{ETC}/entrypoint.sh is missing"),
     "the container": (
         "training_container",
