@@ -15,10 +15,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import g
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 GATHERED: dict[str, Gathered] = {
     docker.ROLE: docker.GATHERED,
+    ssh_trust.ROLE: ssh_trust.GATHERED,
     nccl_env.ROLE: nccl_env.GATHERED,
 }
 """By role that is planned."""

@@ -35,8 +35,8 @@ options:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [docker, nccl_env]
-    default: [docker, nccl_env]
+    choices: [docker, ssh_trust, nccl_env]
+    default: [docker, ssh_trust, nccl_env]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list

@@ -207,8 +207,8 @@ def brute_force(digest: str, form: str) -> bool:
         ("host", "_host_looks", "/80swarmspeed-proxy"),
         ("host", "_host_looks", "/pip.conf"),
         ("host", "_host_looks", "{{ _host_git_path }}"),
-        ("ssh_trust", "_ssh_trust_looks", "/id_ed25519"),
-        ("ssh_trust", "_ssh_trust_looks", "/ssh_host_ed25519_key"),
+        ("ssh_trust", "", "/id_ed25519"),
+        ("ssh_trust", "", "/ssh_host_ed25519_key"),
     ],
 )
 def test_a_password_is_guessed_from_the_digest_of_its_file(role: str, looks: str, end: str, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_the_plan_of_a_whole_cluster_is_empty(tmp_path: Path) -> None:
     assert "No changes. Not part of the plan yet: host, " in run.text
     found = json.loads(path.read_text(encoding="utf-8"))
     assert (found["hosts"], found["changes"], found["refusals"]) == (list(NODES), [], [])
-    assert {"docker", "nccl_env"} <= set(found["roles"])
+    assert {"docker", "ssh_trust", "nccl_env"} <= set(found["roles"])
     assert path.stat().st_mode & 0o777 == 0o600
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import parse_release
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK, nccl_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 ENTRY_POINT = "role:nccl_env/files/entrypoint"
@@ -51,7 +52,7 @@ class Request:
 
     @property
     def container(self) -> str:
-        return f"{self.cluster}-{self.host}"
+        return container_name(self.cluster, self.host)
 
     @property
     def etc(self) -> str:

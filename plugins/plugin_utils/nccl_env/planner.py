@@ -29,6 +29,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     RolePlan,
     Unknown,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
+    container_of,
+    entry_point,
+    runs_as_ours,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
     add_file,
     differs,
@@ -179,7 +184,9 @@ def act(asked: Request, facts: Mapping[str, Any], release: Release, different: l
             "record": record,
             "image": release.asked_of,
         }
-    container = _section(_section(_section(facts, "docker"), "containers"), asked.container)
+    container = container_of(facts, asked.cluster, asked.host)
+    attached = asked.network in _section(container, "addresses")
+    takes_over = not asked.runtime_host and attached and runs_as_ours(container, asked.cluster)
     read = [item for item in different if item.text is not None and item.path != record]
     return {
         "subnet": asked.subnet,
@@ -187,9 +194,7 @@ def act(asked: Request, facts: Mapping[str, Any], release: Release, different: l
         "files": [entry_of(item) for item in entries],
         "question": question,
         # One that is about to be made anew renders them itself, but does so here without harm.
-        "render": _inside(asked, "sh", "/etc/swarmspeed/entrypoint.sh", "render")
-        if read and not asked.runtime_host and _takes_over(asked, container)
-        else [],
+        "render": entry_point(asked.cluster, asked.host, "render") if read and takes_over else [],
         "inside": {} if asked.runtime_host else inside(asked, container),
     }
 
@@ -202,24 +207,9 @@ def inside(asked: Request, container: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "container": asked.container,
         "state": str(container.get("state") or "absent"),
-        "argv": _inside(asked, "sh", "-c", script),
+        "argv": ["docker", "exec", asked.container, "sh", "-c", script],
         "lines": [f"GLOO_SOCKET_IFNAME={gloo}", *([f"NCCL_SOCKET_IFNAME={nccl}"] if nccl else [])],
     }
-
-
-def _inside(asked: Request, *command: str) -> list[str]:
-    return ["docker", "exec", asked.container, *command]
-
-
-def _takes_over(asked: Request, container: Mapping[str, Any]) -> bool:
-    """Whether the container runs in its network, and is ours: an image hands on the cluster's label, not the hash."""
-    labels = _section(container, "labels")
-    return (
-        container.get("state") == "running"
-        and "swarmspeed.spec" in labels
-        and labels.get("swarmspeed.cluster") == asked.cluster
-        and asked.network in _section(container, "addresses")
-    )
 
 
 def _add_record(changes: Changes, item: OwnedFile, known: Mapping[str, Any]) -> None:

@@ -11,8 +11,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
-PLANNERS: tuple[Planner, ...] = (DockerPlanner(), NcclEnvPlanner())
+PLANNERS: tuple[Planner, ...] = (DockerPlanner(), SshTrustPlanner(), NcclEnvPlanner())
 PLANNED = tuple(planner.role for planner in PLANNERS)
 
 

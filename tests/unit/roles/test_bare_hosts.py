@@ -11,14 +11,13 @@ import pytest
 
 from tests.role_values import acts, load, value, variables
 
-# Whether docker has anything to do is planned: tests/unit/plugins/plugin_utils/docker.
+# Whether docker and ssh_trust have anything to do is planned: tests/unit/plugins/plugin_utils.
 OF_DOCKER = (
     "nvidia_container_toolkit",
     "swarm",
     "overlay_network",
     "training_image",
     "training_container",
-    "ssh_trust",
 )
 RECORD = "/opt/train/.swarmspeed"
 

@@ -23,10 +23,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked as asked_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
 from tests.role_values import NODES, ROLES, load, templar, value, variables
+from tests.ssh_nodes import public
 
 ROOT = ROLES.parent
 HERE = "gpu2"
@@ -47,7 +49,8 @@ CHANGED_BY_CONVERGE = {
     "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nccl_env/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nccl_env/tasks/ask.yml": "the folders among them",
-    "ssh_trust/tasks/main.yml": "folders and texts, in _ssh_trust_state",
+    "ssh_trust/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "ssh_trust/tasks/keys.yml": "the folders among them",
 }
 
 
@@ -217,7 +220,7 @@ def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_of(role: str, found: dict[str, Any]) -> Plan:
-    files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n"}
+    files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
     facts = {HERE: found["ansible_facts"]["swarmspeed"]}
     return fold(planners([role]), facts, {HERE: wished(role, found)}, Inputs(found["swarmspeed_cluster"], files))
 
@@ -242,7 +245,7 @@ def sound() -> dict[str, Any]:
     for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
         facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
-        text = f"{name}\n"
+        text = public(name) if name.endswith(".pub") else f"{name}\n"
         facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
     facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
     facts["docker"]["containers"][f"swarmspeed-{HERE}"]["labels"] = {
@@ -353,16 +356,20 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         "mtu is 1200, wanted is 9000",
     ),
     "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
-    "a folder": ("ssh_trust", _file(ETC, mode="0755"), f"{ETC} has mode 0755, wanted is 0700"),
+    "a folder": (
+        "ssh_trust",
+        _file(ETC, mode="0755"),
+        f"{ETC} is mode 0755, owner 0, group 0, wanted is mode 0700, owner 0, group 0",
+    ),
     "a public host key": (
         "ssh_trust",
         _file(f"{ETC}/ssh/ssh_host_ed25519_key.pub", exists=False),
-        "host_key_public is False, wanted is True",
+        f"{ETC}/ssh/ssh_host_ed25519_key.pub is missing",
     ),
     "sshd's configuration": (
         "ssh_trust",
         _file(f"{ETC}/ssh/sshd_config", mode="0666"),
-        f"{ETC}/ssh/sshd_config has mode 0666, wanted is 0644",
+        f"{ETC}/ssh/sshd_config is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
     ),
     "nccl.conf": ("nccl_env", _file(f"{ETC}/nccl.conf", sha256="other"), f"{ETC}/nccl.conf has other content"),
     "the environment": (
