@@ -19,7 +19,13 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners, unplanned
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import (
+    PLANNED,
+    WHOLE_GROUP,
+    planners,
+    unplanned,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts, apart
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
@@ -47,7 +53,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         variables = task_vars or {}
         dummy, arguments = self.validate_argument_spec(
             argument_spec={
-                "stage": {"type": "str", "choices": ["make", "print", "report", "group"], "default": "make"},
+                "stage": {"type": "str", "choices": ["check", "make", "print", "report"], "default": "make"},
                 "roles": {"type": "list", "elements": "str", "default": list(PLANNED), "choices": list(PLANNED)},
                 "hosts": {"type": "list", "elements": "str", "default": []},
                 "gathered": {"type": "str", "default": ""},
@@ -58,35 +64,31 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "print": {"type": "bool", "default": False},
             }
         )
+        if arguments["stage"] == "check":
+            return {**result, **self._check(arguments["roles"], arguments["hosts"], variables)}
         if arguments["stage"] == "print":
             show(str((variables.get(PLAN) or {}).get("text", "")))
             return {**result, "changed": False}
         if arguments["stage"] == "report":
             return {**result, **self._report(arguments["roles"], variables)}
-        if arguments["stage"] == "group":
-            self._require_group(arguments, variables)
-            return {**result, "changed": False}
         return {**result, **self._make(arguments, variables)}
 
-    def _require_group(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
-        """Fail where the play does not walk all hosts of the cluster together."""
-        roles = ", ".join(arguments["roles"])
-        batch = variables.get("ansible_play_batch") or []
-        missing = [host for host in arguments["hosts"] if host not in batch]
-        if missing:
-            raise AnsibleActionFail(
-                f"{roles}: concerns the whole cluster, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} "
-                "not part of this play's batch. Remedy: apply it to managers and workers, without --limit and serial"
+    def _check(self, roles: list[str], hosts: list[str], variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the hosts that these roles are planned for. Fails where they must be together and are not."""
+        batch = [str(host) for host in variables.get("ansible_play_batch") or []]
+        whole = [role for role in roles if role in WHOLE_GROUP]
+        if whole:
+            play = PlayHosts(
+                batch=batch,
+                reached=[str(host) for host in variables.get("ansible_play_hosts") or []],
+                targeted=[str(host) for host in variables.get("ansible_play_hosts_all") or []],
+                limited=bool(variables.get("ansible_limit")),
+                strategy=str(self._task.get_play().strategy),
             )
-        parent = self._task._parent
-        while not hasattr(parent, "_play"):
-            parent = parent._parent
-        strategy = str(parent._play.strategy)
-        if strategy.endswith(("free", "host_pinned")):
-            raise AnsibleActionFail(
-                f"{roles}: concerns the whole cluster, and with strategy {strategy} its hosts do not wait for one "
-                "another. Remedy: leave strategy out of the play, or set it to linear"
-            )
+            problem = apart(whole[0], hosts, play)
+            if problem:
+                raise AnsibleActionFail(problem)
+        return {"changed": False, "whole_group": bool(whole), "hosts": hosts if whole else batch}
 
     @one_line_action("what node_facts returned")
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,15 +21,16 @@ description:
 options:
   stage:
     description:
+      - V(check) returns the hosts that the roles are to be planned for. Fails where a role concerns the cluster as a
+        whole and O(hosts), all of its hosts, are not in one batch of the play, as with C(--limit), C(serial) or
+        C(strategy=free).
       - V(make) plans for all hosts; use it with C(run_once).
       - V(print) prints the text of the plan in the variable C(swarmspeed_plan).
       - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
         where a role refuses to begin or a consent is missing, and reports the changes as changed in check mode, with
         their diff.
-      - V(group) fails where the play does not walk all of O(hosts) together, as with C(--limit), C(serial) or
-        C(strategy=free). For roles that concern the whole cluster.
     type: str
-    choices: [make, print, report, group]
+    choices: [check, make, print, report]
     default: make
   roles:
     description: The roles to plan, or to report.
@@ -48,7 +49,7 @@ options:
     default: ''
   cluster:
     description: What M(swarmspeed.cluster.cluster_facts) returned, with C(image), the name of the training image. Empty
-      where a role that concerns one host at a time is applied alone.
+      where a role that concerns each host for itself is applied alone.
     type: dict
     default: {}
   whole:
@@ -114,7 +115,7 @@ roles:
   elements: str
 hosts:
   description: The hosts that were planned for.
-  returned: with O(stage=make)
+  returned: with O(stage=make) and O(stage=check)
   type: list
   elements: str
 text:
@@ -150,6 +151,10 @@ acts:
   description: By host and role, what the role's tasks read. May hold secrets.
   returned: with O(stage=make)
   type: dict
+whole_group:
+  description: Whether one of the roles concerns the cluster as a whole.
+  returned: with O(stage=check)
+  type: bool
 changes:
   description: The changes planned for this host.
   returned: with O(stage=report)

@@ -37,7 +37,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
@@ -88,7 +88,7 @@ def planned(facts: dict[str, Any], view: dict[str, Any]) -> list[str]:
     wishes = {**WISHES, **SSH_WISHES, "cluster_network_mode": "host"}
     files = {ENTRY_POINT: TEXT, SSHD_CONFIG: SSHD_TEXT}
     every = {"gpu1": without_files(facts), "gpu2": without_files(GPU2)}
-    roles = [SshTrustPlanner(), NcclEnvPlanner()]
+    roles: list[Planner] = [SshTrustPlanner(), NcclEnvPlanner()]
     made = fold(roles, every, dict.fromkeys(every, wishes), Inputs({**view, "image": IMAGE}, files))
     assert not made.refusals
     return [entry["content"] for act in made.acts["gpu1"].values() for entry in act["files"] if "content" in entry]

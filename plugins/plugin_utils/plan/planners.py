@@ -15,6 +15,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.plann
 
 PLANNERS: tuple[Planner, ...] = (DockerPlanner(), SshTrustPlanner(), NcclEnvPlanner())
 PLANNED = tuple(planner.role for planner in PLANNERS)
+WHOLE_GROUP = ("ssh_trust", "nccl_env")
+"""Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
 
 
 def planners(roles: Iterable[str]) -> list[Planner]:

@@ -30,7 +30,7 @@ IMAGE, ID = "train:1", f"sha256:{'ab' * 32}"
 NAMES = ("gpu1", "gpu2")
 CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "swarmspeed_image": IMAGE}
 GATHERS = [
-    "Require all hosts of the cluster in one batch",
+    "Determine which hosts the role is planned for",
     "Generate the run's id, and the key for digests of secrets",
     "Gather facts",
     "Work out what concerns more than one node",
@@ -109,14 +109,17 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
 @pytest.mark.parametrize(
     ("arguments", "of_play", "said"),
     [
-        (["--limit", "gpu1"], {}, "gpu2 is not part of this play's batch"),
-        ([], {"serial": 1}, "gpu2 is not part of this play's batch"),
-        ([], {"strategy": "free"}, "with strategy free its hosts do not wait for one another"),
+        (["--limit", "gpu1"], {}, "--limit leaves out gpu2. Remedy: run without --limit."),
+        ([], {"serial": 1}, "serial leaves gpu2 to another batch. Remedy: take serial out of the play."),
+        ([], {"strategy": "free"}, "the play has strategy: free, by which hosts do not wait for one another."),
     ],
 )
 def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any, said: str) -> None:
     output = " ".join(hosts.play(*arguments, of_play=of_play, **CLUSTER).split())
-    assert f"nccl_env: concerns the whole cluster, and {said}" in output
+    assert (
+        f"role nccl_env concerns all hosts of the groups managers and workers, and needs them together: {said}"
+        in output
+    )
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 

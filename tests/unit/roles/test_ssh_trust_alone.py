@@ -109,7 +109,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
 @pytest.mark.parametrize(("arguments", "of_play"), [(["--limit", "gpu2"], {}), ([], {"serial": 1})])
 def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any) -> None:
     output = " ".join(hosts.play(*arguments, of_play=of_play, **HOST_MODE).split())
-    assert "ssh_trust: concerns the whole cluster, and gpu" in output
+    assert "role ssh_trust concerns all hosts of the groups managers and workers, and needs them together" in output
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 

@@ -98,7 +98,7 @@ def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[s
     for file in ("keys", "converge"):
         *dummy, last = load(f"ssh_trust/tasks/{file}.yml")
         assert last["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in last
-        assert last["vars"] == {"_preflight_roles": ["ssh_trust"], "_preflight_whole_cluster": True}
+        assert last["vars"] == {"_preflight_roles": ["ssh_trust"]}
 
 
 def test_verify_fails_at_what_is_left_to_change() -> None:

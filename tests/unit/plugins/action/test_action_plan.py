@@ -86,9 +86,8 @@ def run(args: dict[str, Any], hosts: dict[str, Any] | None = None, check: bool =
 
 
 def make(hosts: dict[str, Any], args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    return run(
-        {"hosts": list(hosts), "roles": ["docker"], "gathered": "_gathered", "run": RUN, **(args or {})}, hosts, **more
-    )
+    given = {"roles": ["docker"], "hosts": list(hosts), "gathered": "_gathered", "run": RUN}
+    return run({**given, **(args or {})}, hosts, **more)
 
 
 def test_each_host_is_planned_by_its_own_variables() -> None:
@@ -189,9 +188,10 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_tags_show_their_roles_and_all_is_planned() -> None:
     hosts = {"gpu1": gathered(docker_users=["ada"])}
-    made = make(hosts, {"whole": True}, ansible_run_tags=["swarm"])
+    made = make(hosts, {"whole": True}, ansible_run_tags=["workspace"])
     assert (
-        made["text"] == "No changes.\nNot part of the plan yet: swarm. site.yml --check shows what these would change."
+        made["text"]
+        == "No changes.\nNot part of the plan yet: workspace. site.yml --check shows what these would change."
     )
     assert made["pending"] == {"gpu1": {"docker": True}}
     alone = make(hosts, ansible_run_tags=["docker"])
@@ -199,10 +199,10 @@ def test_tags_show_their_roles_and_all_is_planned() -> None:
 
 
 def test_the_last_line_names_every_role_that_is_not_planned_yet() -> None:
-    text = make({"gpu1": gathered()}, {"whole": True, "roles": list(PLANNED)})["text"].splitlines()[-1]
-    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", *PLANNED}
+    text = make({"gpu1": gathered()}, {"whole": True})["text"].splitlines()[-1]
+    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", "docker"}
     assert roles == set(text.partition(": ")[2].partition(". ")[0].split(", "))
-    assert unplanned(["docker", "preflight"], PLANNED) == []
+    assert unplanned(["docker", "workspace", "preflight"], PLANNED) == ["workspace"]
 
 
 def test_the_plan_is_printed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,43 +272,3 @@ def test_what_is_planned_is_gathered() -> None:
 def test_the_module_is_documentation() -> None:
     options = DataLoader().load(documented.DOCUMENTATION)["options"]
     assert options["roles"]["choices"] == options["roles"]["default"] == list(PLANNED)
-
-
-def group(hosts: list[str], strategy: str = "linear", **more: Any) -> dict[str, Any]:
-    play = SimpleNamespace(_play=SimpleNamespace(strategy=strategy))
-    action = plan.ActionModule(
-        task=SimpleNamespace(
-            args={"stage": "group", "roles": ["nccl_env"], "hosts": hosts},
-            check_mode=False,
-            async_val=0,
-            action="plan",
-            _parent=SimpleNamespace(_parent=play),  # an include between the task and its block
-        ),
-        connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),
-        play_context=None,
-        loader=DataLoader(),
-        templar=None,
-        shared_loader_obj=None,
-    )
-    result: dict[str, Any] = action.run(task_vars={"ansible_play_batch": ["gpu1", "gpu2"], **more})
-    return result
-
-
-def test_a_role_of_the_whole_cluster_needs_all_its_hosts_in_one_batch() -> None:
-    assert group(["gpu1", "gpu2"])["changed"] is False
-    with pytest.raises(AnsibleActionFail) as error:
-        group(["gpu1", "gpu2", "gpu3", "gpu4"])
-    assert str(error.value) == (
-        "nccl_env: concerns the whole cluster, and gpu3, gpu4 are not part of this play's batch. Remedy: apply it to "
-        "managers and workers, without --limit and serial"
-    )
-
-
-@pytest.mark.parametrize("strategy", ["free", "ansible.builtin.host_pinned", "ansible.builtin.free"])
-def test_a_role_of_the_whole_cluster_needs_hosts_that_wait_for_one_another(strategy: str) -> None:
-    with pytest.raises(AnsibleActionFail) as error:
-        group(["gpu1"], strategy)
-    assert str(error.value) == (
-        f"nccl_env: concerns the whole cluster, and with strategy {strategy} its hosts do not wait for one another. "
-        "Remedy: leave strategy out of the play, or set it to linear"
-    )
