@@ -12,9 +12,11 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import gathered as overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
@@ -22,6 +24,8 @@ GATHERED: dict[str, Gathered] = {
     docker.ROLE: docker.GATHERED,
     swarm.ROLE: swarm.GATHERED,
     overlay_network.ROLE: overlay_network.GATHERED,
+    ssh_trust.ROLE: ssh_trust.GATHERED,
+    nccl_env.ROLE: nccl_env.GATHERED,
 }
 """By role that is planned."""
 

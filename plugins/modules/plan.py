@@ -36,8 +36,8 @@ options:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [docker, swarm, overlay_network]
-    default: [docker, swarm, overlay_network]
+    choices: [docker, swarm, overlay_network, ssh_trust, nccl_env]
+    default: [docker, swarm, overlay_network, ssh_trust, nccl_env]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list
@@ -48,7 +48,8 @@ options:
     type: str
     default: ''
   cluster:
-    description: What M(swarmspeed.cluster.cluster_facts) returned. Empty where a role is applied alone.
+    description: What M(swarmspeed.cluster.cluster_facts) returned, with C(image), the name of the training image. Empty
+      where a role that concerns each host for itself is applied alone.
     type: dict
     default: {}
   whole:

@@ -25,7 +25,6 @@ from ansible_collections.swarmspeed.cluster.plugins.action import training_job a
 from ansible_collections.swarmspeed.cluster.plugins.filter.engine import firewall_plan
 from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table, jobs_to_stop
-from ansible_collections.swarmspeed.cluster.plugins.filter.nccl import nccl_plan
 from ansible_collections.swarmspeed.cluster.plugins.filter.subnets import underlay
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
@@ -35,10 +34,19 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 )
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job, training_job_info
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
 from tests.adversary import hostile
 from tests.adversary.hostile import HOSTILE, KEY, KEY_FILE, MARK, leaves, one_line, planted, renamed, returned
+from tests.nccl_nodes import IMAGE, TEXT, WISHES
 from tests.role_values import load, templar, variables
+from tests.ssh_nodes import TEXT as SSHD_TEXT
+from tests.ssh_nodes import WISHES as SSH_WISHES
 
 GPU1, GPU2 = hostile.facts(1), hostile.facts(2)
 
@@ -75,7 +83,22 @@ def view_of(facts: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-TEMPLATE = (Path(__file__).parents[2] / "roles/ssh_trust/templates/ssh_config.j2").read_text(encoding="utf-8")
+def planned(facts: dict[str, Any], view: dict[str, Any]) -> list[str]:
+    """Return the files that are planned for a host on which none is written yet, in host mode."""
+    wishes = {**WISHES, **SSH_WISHES, "cluster_network_mode": "host"}
+    files = {ENTRY_POINT: TEXT, SSHD_CONFIG: SSHD_TEXT}
+    every = {"gpu1": without_files(facts), "gpu2": without_files(GPU2)}
+    roles: list[Planner] = [SshTrustPlanner(), NcclEnvPlanner()]
+    made = fold(roles, every, dict.fromkeys(every, wishes), Inputs({**view, "image": IMAGE}, files))
+    assert not made.refusals
+    return [entry["content"] for act in made.acts["gpu1"].values() for entry in act["files"] if "content" in entry]
+
+
+def without_files(facts: dict[str, Any]) -> dict[str, Any]:
+    """Leave the keys alone, and let those that are private exist."""
+    kept = {path: file for path, file in facts["files"].items() if path.endswith(".pub")}
+    private = {path.removesuffix(".pub"): {"exists": True, "sha256": "x", "mode": "0600"} for path in kept}
+    return {**facts, "files": {**kept, **private}}
 
 
 def trusted(text: str) -> Any:
@@ -91,7 +114,7 @@ except ImportError:  # before ansible-core 2.19 only what a node returned is mar
 
 def written(view: dict[str, Any], facts: dict[str, Any]) -> str:
     """Return all that is written of it into files, by the roles' own templates."""
-    given = variables("ssh_trust", "host", "nccl_env", "preflight", swarmspeed_cluster=view)
+    given = variables("host", "preflight", swarmspeed_cluster=view)
     given.update(
         cluster_network_mode="host",
         cluster_name="lab",
@@ -99,23 +122,10 @@ def written(view: dict[str, Any], facts: dict[str, Any]) -> str:
         inventory_hostname="gpu1",
         ansible_facts={"swarmspeed": facts},
         hostvars={"gpu1": {"ansible_facts": {"swarmspeed": facts}}, "gpu2": {"ansible_facts": {"swarmspeed": GPU2}}},
-        ssh_trust_port=2222,
     )
     evaluate = templar(given).template
-    texts = load("ssh_trust/vars/main.yml")["_ssh_trust_texts"]
     hosts = [entry for entry in load("host/vars/main.yml")["_host_files"] if entry["path"] == "/etc/hosts"]
-    found = [evaluate(trusted(TEMPLATE)), *(evaluate(entry["content"]) for entry in [*texts[:2], *hosts])]
-    found += nccl_plan(
-        facts,
-        {
-            "host": "gpu1",
-            "network_mode": "host",
-            "interface": view["underlay"]["interfaces"]["gpu1"],
-            "subnet": view["underlay"]["subnet"],
-            "rdma": view["rdma"],
-            "settings": {},
-        },
-    )["lines"]
+    found = [*(evaluate(entry["content"]) for entry in hosts), *planned(facts, view)]
     found.append(hostfile.render(hostfile.check(view["slots"]).hosts))
     return "\n".join(str(text) for text in found)
 

@@ -49,6 +49,12 @@ def add_file(changes: Changes, item: OwnedFile, known: Mapping[str, Any], key: s
     changes.add(name_of(item), before, after, why)
 
 
+def entry_of(item: OwnedFile) -> dict[str, Any]:
+    """Return a file as ``owned_files`` takes it; a directory has no content."""
+    entry = {name: getattr(item, name) for name in ("path", "mode", "owner", "group", "secret", "state")}
+    return entry if item.content is None else {**entry, "content": item.content}
+
+
 def fact_after(item: OwnedFile, key: str) -> dict[str, Any]:
     """Return what ``node_facts`` would find once the file is as wanted."""
     if not item.wanted:

@@ -65,6 +65,7 @@ class Wanted:
     underlay: Mapping[str, Any] = field(default_factory=dict)
     swarm: Mapping[str, Any] = field(default_factory=dict)
     docker: Mapping[str, Any] = field(default_factory=dict)
+    nccl_env: Mapping[str, Any] = field(default_factory=dict)
     socket_interfaces: Mapping[str, Any] = field(default_factory=dict)
     toolkit: Mapping[str, Any] = field(default_factory=dict)
     bundle: Mapping[str, Any] = field(default_factory=dict)
@@ -164,6 +165,7 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "launch": ("launch", "a mapping of hosts, include, exclude, ds_config and shrink", _mapping),
     "socket_interfaces": ("socket_interfaces", "a mapping of setting to a mapping of host to interfaces", _mapping),
     "docker": ("docker", "a mapping of host to what the plan refuses of its engine", _mapping),
+    "nccl_env": ("nccl_env", "a mapping of host to what the plan refuses of NCCL's settings", _mapping),
     "toolkit": ("toolkit", "a mapping of host to what is asked of its container toolkit", _mapping),
     "driver": ("driver", "a mapping of host to what is asked of its driver", _mapping),
     "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),

@@ -14,18 +14,21 @@ from typing import Any
 import pytest
 import yaml
 from ansible.plugins.loader import init_plugin_loader
-from ansible.template import trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked as asked_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
 from tests.role_values import NODES, ROLES, load, templar, value, variables
+from tests.ssh_nodes import public
 
 ROOT = ROLES.parent
 HERE = "gpu2"
@@ -43,8 +46,10 @@ CHANGED_BY_CONVERGE = {
     "host/tasks/teardown.yml": "undoes",
     "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
     "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "nccl_env/tasks/verify.yml": "a part of _nccl_env_state, for a sentence of its own",
-    "ssh_trust/tasks/main.yml": "folders and texts, in _ssh_trust_state",
+    "nccl_env/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "nccl_env/tasks/ask.yml": "the folders among them",
+    "ssh_trust/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "ssh_trust/tasks/keys.yml": "the folders among them",
 }
 
 
@@ -176,8 +181,6 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "host_sysctls": {"net.core.somaxconn": 8192},
         "docker_users": ["games"],
         "deepspeed_launch_script": "train.py",
-        # By name and not by lookup, which has an environment of its own, without the collection's filters.
-        "_nccl_env_state": {"files": trust_as_template("{{ _nccl_env_files }}")},
         **changed,
     }
 
@@ -209,14 +212,22 @@ def states(found: dict[str, Any], *roles: str) -> list[RoleState]:
     return made
 
 
-def planned(role: str, found: dict[str, Any]) -> list[str]:
-    """Return what verify says of a role that is part of the plan, with its variables as Ansible evaluates them."""
+def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables that the planner of a role reads, as Ansible evaluates them."""
     part = GATHERED[role]
     names = [*part.variables, *(name for name in part.optional if name in found)]
-    wishes = {HERE: {name: value(name, found) for name in names}}
-    inputs = Inputs(found["swarmspeed_cluster"], {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----"})
-    plan = fold(planners([role]), {HERE: found["ansible_facts"]["swarmspeed"]}, wishes, inputs)
-    return [drift_text(change) for change in plan.changes]
+    return {name: value(name, found) for name in names}
+
+
+def plan_of(role: str, found: dict[str, Any]) -> Plan:
+    files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
+    facts = {HERE: found["ansible_facts"]["swarmspeed"]}
+    return fold(planners([role]), facts, {HERE: wished(role, found)}, Inputs(found["swarmspeed_cluster"], files))
+
+
+def planned(role: str, found: dict[str, Any]) -> list[str]:
+    """Return what verify says of a role that is part of the plan."""
+    return [drift_text(change) for change in plan_of(role, found).changes]
 
 
 @pytest.fixture(scope="module")
@@ -229,11 +240,12 @@ def sound() -> dict[str, Any]:
         for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or []
         if isinstance(entry, dict)
     ]
-    asked += [dict(entry) for role in PLANNED for entry in GATHERED[role].files]
+    for role in PLANNED:
+        asked += asked_of({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
     for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
         facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
-        text = f"{name}\n"
+        text = public(name) if name.endswith(".pub") else f"{name}\n"
         facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
     facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
     facts["docker"]["containers"][f"swarmspeed-{HERE}"]["labels"] = {
@@ -244,6 +256,8 @@ def sound() -> dict[str, Any]:
         for item in state.files:
             if item.wanted:
                 facts["files"][item.path] = fact(item)
+    for role in PLANNED:
+        facts = dict(plan_of(role, given(facts)).facts[HERE])
     return facts
 
 
@@ -342,19 +356,27 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         "MTU of network swarmspeed is 1200, wanted is 9000",
     ),
     "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
-    "a folder": ("ssh_trust", _file(ETC, mode="0755"), f"{ETC} has mode 0755, wanted is 0700"),
+    "a folder": (
+        "ssh_trust",
+        _file(ETC, mode="0755"),
+        f"{ETC} is mode 0755, owner 0, group 0, wanted is mode 0700, owner 0, group 0",
+    ),
     "a public host key": (
         "ssh_trust",
         _file(f"{ETC}/ssh/ssh_host_ed25519_key.pub", exists=False),
-        "host_key_public is False, wanted is True",
+        f"{ETC}/ssh/ssh_host_ed25519_key.pub is missing",
     ),
     "sshd's configuration": (
         "ssh_trust",
         _file(f"{ETC}/ssh/sshd_config", mode="0666"),
-        f"{ETC}/ssh/sshd_config has mode 0666, wanted is 0644",
+        f"{ETC}/ssh/sshd_config is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
     ),
     "nccl.conf": ("nccl_env", _file(f"{ETC}/nccl.conf", sha256="other"), f"{ETC}/nccl.conf has other content"),
-    "the environment": ("nccl_env", _file(f"{ETC}/env", mode="0644"), f"{ETC}/env has mode 0644, wanted is 0600"),
+    "the environment": (
+        "nccl_env",
+        _file(f"{ETC}/env", mode="0644"),
+        f"{ETC}/env is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0",
+    ),
     "the entry point": ("nccl_env", _file(f"{ETC}/entrypoint.sh", exists=False), f"{ETC}/entrypoint.sh is missing"),
     "the container": (
         "training_container",
