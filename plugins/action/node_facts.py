@@ -32,7 +32,9 @@ class ActionModule(NodeAction):
         before = time.time()
         result.update(
             self._execute_module(
-                module_name="swarmspeed.cluster.node_facts", module_args=asked(arguments, needed), task_vars=task_vars
+                module_name="swarmspeed.cluster.node_facts",
+                module_args=asked(arguments, needed, wishes),
+                task_vars=task_vars,
             )
         )
         after = time.time()

@@ -132,10 +132,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return typed
 
     def _text(self, name: str) -> str:
-        """Return the text of a file on the controller; one that is in Ansible's vault is decrypted."""
+        """Return the text of a file on the controller, line ends as they are; one in Ansible's vault is decrypted."""
         path = str(ROLES / name[len(OF_A_ROLE) :]) if name.startswith(OF_A_ROLE) else name
         try:
-            return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_text(encoding="utf-8")
+            return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_bytes().decode("utf-8")
         except (AnsibleError, OSError, UnicodeDecodeError) as error:
             raise AnsibleActionFail(
                 f"{name}: cannot be read. Remedy: name a file that this account can read"

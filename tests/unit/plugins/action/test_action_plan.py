@@ -139,6 +139,10 @@ def test_the_certificate_is_read_here(tmp_path: Path) -> None:
     path.write_text("-----BEGIN CERTIFICATE-----\n", encoding="utf-8")
     made = make({"gpu1": gathered(host_ca_certificate=str(path))})
     assert "/etc/systemd/system/docker.service.d/swarmspeed-ca.conf is missing" in made["drift"]["gpu1"]["docker"]
+    digest = made["acts"]["gpu1"]["docker"]["files"]
+    path.write_bytes(b"-----BEGIN CERTIFICATE-----\r\n")
+    made = make({"gpu1": gathered(host_ca_certificate=str(path))})
+    assert made["acts"]["gpu1"]["docker"]["files"] != digest  # another text, as the host gets it byte by byte
     path.unlink()
     with pytest.raises(AnsibleActionFail, match=rf"^{path}: cannot be read\. Remedy: name a file that this"):
         make({"gpu1": gathered(host_ca_certificate=str(path))})
