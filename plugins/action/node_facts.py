@@ -12,11 +12,15 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import gathered as host_role
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
-GATHERED: dict[str, Gathered] = {docker.ROLE: docker.GATHERED}
+GATHERED: dict[str, Gathered] = {
+    host_role.ROLE: host_role.GATHERED,
+    docker.ROLE: docker.GATHERED,
+}
 """By role that is planned."""
 
 

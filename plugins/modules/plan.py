@@ -33,8 +33,8 @@ options:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [docker]
-    default: [docker]
+    choices: [host, docker]
+    default: [host, docker]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list

@@ -26,9 +26,9 @@ def test_a_whole_cluster_passes_and_stays_as_it_is() -> None:
 def test_the_plan_of_a_whole_cluster_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     run = playbook("plan", *variables(cluster_plan_file=str(path))).done(change=False)
-    assert "No changes. Not part of the plan yet: host, " in run.text
+    assert "No changes. Not part of the plan yet: nvidia_driver, " in run.text
     found = json.loads(path.read_text(encoding="utf-8"))
-    assert (found["roles"], found["hosts"], found["changes"], found["refusals"]) == (["docker"], list(NODES), [], [])
+    assert (found["roles"], found["hosts"], found["changes"], found["refusals"]) == (["host", "docker"], list(NODES), [], [])
     assert path.stat().st_mode & 0o777 == 0o600
 
 

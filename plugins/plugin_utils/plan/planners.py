@@ -9,12 +9,17 @@ from collections.abc import Iterable, Sequence
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
 
-PLANNERS = (DockerPlanner(),)
+PLANNERS: tuple[Planner, ...] = (
+    HostPlanner(),
+    DockerPlanner(),
+)
 PLANNED = tuple(planner.role for planner in PLANNERS)
 
 
-def planners(roles: Iterable[str]) -> list[DockerPlanner]:
+def planners(roles: Iterable[str]) -> list[Planner]:
     """Return the planners of these roles, in the order of the roles."""
     wanted = set(roles)
     return [planner for planner in PLANNERS if planner.role in wanted]

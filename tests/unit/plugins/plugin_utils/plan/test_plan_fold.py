@@ -84,6 +84,9 @@ class Install:
     def __init__(self, role: str) -> None:
         self.role = role
 
+    def files(self, wishes: Mapping[str, Any]) -> list[str]:
+        return []
+
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes = []
         after: dict[str, Mapping[str, Any]] = {}
@@ -161,12 +164,11 @@ def test_once_all_is_done_nothing_is_left_to_do(hosts: dict[str, Any], wished: d
     assert sum(plan.only([role]).counts.total for role in plan.roles) == plan.counts.total
 
 
-class Fixed:
+class Fixed(Install):
     """A planner with a fault."""
 
-    role = "one"
-
     def __init__(self, made: RolePlan) -> None:
+        super().__init__("one")
         self.made = made
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
