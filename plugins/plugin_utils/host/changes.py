@@ -67,7 +67,7 @@ def facts_after(found: Differences) -> dict[str, Any]:
     """Return the host's facts once the role has done what is planned, as far as they can be known."""
     here = found.here
     files = {**here.part("files"), **{item.path: fact_after(item, here.key) for item in found.files}}
-    if found.trust:
+    if found.trust_differs:
         files[CA_LINK] = {**ABSENT, "exists": bool(here.wishes["host_ca_certificate"])}
     return {
         **here.facts,

@@ -69,12 +69,10 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     output = hosts.play(**WISHED)
     assert changed(output) == {"empty": 0, "ready": 0}, output
     assert (hosts.modules("empty"), hosts.modules("ready")) == (["node_facts"], ["node_facts"])
-    assert re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M) == [
+    tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
+    assert [name for name in tasks if not name.startswith("preflight : ")] == [
         "host : Validating arguments against arg spec 'main' - Prepare the host itself",
         "Gather facts and plan, where this run has not",
-        "preflight : Generate the run's id, and the key for digests of secrets",
-        "preflight : Gather facts",
-        "preflight : Plan what the role would change",
         "Afterwards",
     ]
 

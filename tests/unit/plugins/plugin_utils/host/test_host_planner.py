@@ -234,7 +234,9 @@ def test_folders_come_before_what_goes_into_them() -> None:
     made = plan(host(), host_ca_certificate="/ca.pem")
     paths = [entry["path"] for entry in act(made)["files"]]
     assert paths.index(PIP_FOLDER) < paths.index(PIP) and paths.index(CA_FOLDER) < paths.index(CA)
-    assert PIP_FOLDER not in [entry["path"] for entry in act(made)["undo"]["files"]]
+    whole = plan(done(host_ca_certificate="/ca.pem"), host_ca_certificate="/ca.pem")
+    undone = {entry["path"] for entry in act(whole)["undo"]["files"]}
+    assert {PIP, CA} <= undone and not {PIP_FOLDER, CA_FOLDER} & undone
 
 
 # Secrets
@@ -310,6 +312,9 @@ def test_an_authority_that_is_not_wished_any_more_is_not_trusted() -> None:
     made = plan(done(host_ca_certificate="/ca.pem"))
     assert shown(made) == [("-", PIP), ("-", CA), ("-", f"trust in {CA}")]
     assert act(made)["trust"] is True and act(made)["undo"]["trust"] is True
+    left = plan(host(files={CA_LINK: {"exists": True}}))
+    assert act(left)["trust"] is True and act(left)["undo"]["trust"] is True
+    assert act(plan(host()))["undo"]["trust"] is False
 
 
 # Kernel parameters

@@ -98,6 +98,9 @@ def test_iptables_is_opened_by_a_unit() -> None:
     assert act(again)["restart_unit"] and not act(again)["reload_units"] and act(again)["files"] == []
     drift = outcome(again, "", [], [])["drift"]["gpu1"]["host"]
     assert drift == ["opening for the other nodes in iptables is missing"]
+    edited = {**whole["files"], UNIT_PATH: {**whole["files"][UNIT_PATH], "mode": "0666"}}
+    unit = plan({**whole, "files": edited})
+    assert shown(unit) == [("~", UNIT_PATH)] and act(unit)["restart_unit"] and act(unit)["reload_units"]
 
 
 def test_nftables_is_opened_in_each_chain_that_keeps_packets_out() -> None:
@@ -105,6 +108,7 @@ def test_nftables_is_opened_in_each_chain_that_keeps_packets_out() -> None:
     made = plan({**done(), "firewall": facts})
     assert shown(made)[2:] == [("+", "opening for the other nodes in nftables inet filter input")]
     assert shown(plan(made.facts["gpu1"])) == []
+    assert made.facts["gpu1"]["firewall"]["nftables"][1] == facts["nftables"][1]
     more = plan(made.facts["gpu1"], host_firewall_ports=["8000/tcp"])
     assert shown(more) == [("~", SCRIPT_PATH), ("~", "opening for the other nodes in nftables inet filter input")]
 
@@ -121,6 +125,7 @@ def test_rules_of_ufw_are_changes_each() -> None:
         ("+", "ufw rule udp 4789,7946 from 10.1.0.3"),
     ]
     assert len(act(made)["ufw"]) == 5 and not act(made)["restart_unit"]
+    assert {**old, "comment": "mine"} in made.facts["gpu1"]["firewall"]["ufw"]
     assert shown(plan(made.facts["gpu1"], group_names=["cluster", "workers"])) == []
     closed = plan(made.facts["gpu1"], host_firewall="keep")
     assert {sign for sign, dummy in shown(closed)} == {"-"} and len(act(closed)["ufw"]) == 4
@@ -136,6 +141,7 @@ def test_firewalld_is_reloaded_for_its_policy_alone() -> None:
     closed = plan(kept, host_firewall="keep")
     assert shown(closed) == [("-", POLICY)] and act(closed)["reload_firewalld"] is True
     assert act(plan(kept))["undo"]["reload_firewalld"] is True
+    assert act(made)["undo"]["reload_firewalld"] is False  # nothing is there yet
     stopped = plan({**kept, "firewall": OPEN})  # firewall-cmd would fail
     assert shown(stopped) == [("-", POLICY)] and act(stopped)["reload_firewalld"] is False
 
@@ -162,6 +168,7 @@ def test_rules_of_ufw_that_stay_are_not_removed_with_the_unit() -> None:
         ({}, "tcp", "2377,7946"),
         ({"swarm_data_path_port": "7789"}, "udp", "7789,7946"),
         ({"overlay_network_encrypted": "yes"}, "esp", "any"),
+        ({"overlay_network_encrypted": "no"}, "udp", "4789,7946"),
         ({"host_firewall_ports": ["8000/tcp"]}, "tcp", "2377,7946,8000"),
         ({"cluster_network_mode": "host"}, "tcp", "2222,2377,7946,29480:29599,32768:60999"),
         ({"cluster_network_mode": "host", "deepspeed_launch_runtime": "host"}, "tcp", "29480:29599,32768:60999"),
@@ -170,6 +177,7 @@ def test_rules_of_ufw_that_stay_are_not_removed_with_the_unit() -> None:
 def test_what_is_let_in_follows_from_the_variables(wished: dict[str, Any], protocol: str, ports: str) -> None:
     made = plan({**done(), "firewall": {**OPEN, "active": ["ufw"]}}, **wished)
     assert ("+", f"ufw rule {protocol} {ports} from 10.1.0.2") in shown(made)
+    assert any("ufw rule esp" in what for dummy, what in shown(made)) is (protocol == "esp")
 
 
 def test_a_port_that_is_none_is_refused_and_nothing_of_the_firewall_is_touched() -> None:
@@ -179,6 +187,7 @@ def test_a_port_that_is_none_is_refused_and_nothing_of_the_firewall_is_touched()
     (refusal,) = made.refusals
     assert refusal.text.startswith("host_firewall_ports: '80/sctp' is neither a port such as 8000/tcp nor a range")
     assert refusal.remedy == "correct host_firewall_ports"
+    assert act(made)["close_unit"] is False
     # It is still known how all of it is taken back.
     assert act(made)["undo"]["close_unit"] is True
     assert {SCRIPT_PATH, UNIT_PATH} <= {entry["path"] for entry in act(made)["undo"]["files"]}
