@@ -28,7 +28,12 @@ def test_the_plan_of_a_whole_cluster_is_empty(tmp_path: Path) -> None:
     run = playbook("plan", *variables(cluster_plan_file=str(path))).done(change=False)
     assert "No changes. Not part of the plan yet: nvidia_driver, " in run.text
     found = json.loads(path.read_text(encoding="utf-8"))
-    assert (found["roles"], found["hosts"], found["changes"], found["refusals"]) == (["host", "docker"], list(NODES), [], [])
+    assert (found["roles"], found["hosts"], found["changes"], found["refusals"]) == (
+        ["host", "docker"],
+        list(NODES),
+        [],
+        [],
+    )
     assert path.stat().st_mode & 0o777 == 0o600
 
 
