@@ -12,7 +12,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Gathered:
-    """``variables`` are all that the role's argument spec declares, ``optional`` those of other roles that it reads.
+    """``variables`` must be defined: all that the role's argument spec declares, and shared ones (``cluster_name``).
+
+    ``optional`` are those of other roles that it reads.
 
     ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
     names. ``by_wishes`` returns what more of them follows from the variables of a host.
