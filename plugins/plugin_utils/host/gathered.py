@@ -103,9 +103,9 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         ]
     }
     with contextlib.suppress(TypeError):
-        found["packages"] = [str(name) for name in check_type_list(wishes["host_packages"])]
+        found["packages"] = [str(name) for name in check_type_list(wishes.get("host_packages", []))]
     with contextlib.suppress(TypeError):
-        found["sysctls"] = [str(name) for name in check_type_dict(wishes["host_sysctls"])]
+        found["sysctls"] = [str(name) for name in check_type_dict(wishes.get("host_sysctls", {}))]
     return found
 
 
