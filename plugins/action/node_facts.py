@@ -12,6 +12,7 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import gathered as host_role
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import gathered as overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
@@ -21,6 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import ga
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 GATHERED: dict[str, Gathered] = {
+    host_role.ROLE: host_role.GATHERED,
     docker.ROLE: docker.GATHERED,
     swarm.ROLE: swarm.GATHERED,
     overlay_network.ROLE: overlay_network.GATHERED,

@@ -204,9 +204,9 @@ def brute_force(digest: str, form: str) -> bool:
     [
         ("nccl_env", "", "/etc/env"),
         ("docker", "", "/swarmspeed-proxy.env"),
-        ("host", "_host_looks", "/80swarmspeed-proxy"),
-        ("host", "_host_looks", "/pip.conf"),
-        ("host", "_host_looks", "{{ _host_git_path }}"),
+        ("host", "", "/80swarmspeed-proxy"),
+        ("host", "", "/pip.conf"),
+        ("host", "", "/swarmspeed-git-proxy.conf"),
         ("ssh_trust", "", "/id_ed25519"),
         ("ssh_trust", "", "/ssh_host_ed25519_key"),
     ],

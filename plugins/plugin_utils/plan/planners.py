@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
@@ -16,6 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.plann
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
 
 PLANNERS: tuple[Planner, ...] = (
+    HostPlanner(),
     DockerPlanner(),
     SwarmPlanner(),
     OverlayNetworkPlanner(),

@@ -285,6 +285,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "port_2222": check_port,
     "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
     "nccl_settings": lambda facts: refusals(facts.present(), facts.wanted.nccl_env),
+    "host": lambda facts: refusals(facts.present(), facts.wanted.host),
     "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
     "nvidia_container_toolkit": lambda facts: check_toolkit(
         facts.present(), {} if facts.bare else facts.wanted.toolkit
