@@ -19,8 +19,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filter
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import reply as checked
 
 MODULE = "swarmspeed.cluster.training_job"
-POLL_FIRST, POLL_LAST = 1.0, 2.0
-"""Seconds between two looks at a job: the interval grows while its log is silent."""
+FOLLOW = "swarmspeed.cluster.training_job_follow"
+"""Sends half as much to the host at each look: it has nothing of what starts a job."""
+PAUSE = 2.0
+"""Seconds between two looks at a job that go to the host."""
+WAIT = 10.0
+"""Seconds that a look waits on the host while the log is silent."""
 ATTACH_BYTES = 8192
 """How much of its log a job that was already running shows first."""
 BEHIND_BYTES = 1 << 20
@@ -90,13 +94,10 @@ class ActionModule(FollowingAction):
         say(f"Job {name} {verb}. Its log follows; Ctrl-C ends only this view. {stays}")
         if reply.get("changed"):  # our own: from its first line
             reply = {**reply, "log": "", "log_offset": 0}
-        look: dict[str, Any] = {
-            key: args[key] for key in ("name", "jobs_dir", "container_jobs_dir", "runtime") if key in args
-        }
-        look["observe"] = True
+        look: dict[str, Any] = {key: args[key] for key in ("name", "jobs_dir") if key in args}
         console = self._console(reply["job"])
         deadline = self._clock() + timeout if timeout else None
-        wait = POLL_FIRST
+        pause = 0.0  # the first look may wait on the host at once
         while True:
             news = self._show(console, reply)
             if reply["job"]["state"] not in ACTIVE and reply["log_offset"] >= reply["log_size"]:
@@ -108,25 +109,25 @@ class ActionModule(FollowingAction):
             if behind > BEHIND_BYTES:
                 say(f"({behind - ATTACH_BYTES} bytes of the log are not shown; all of it: {reply['log_path']})")
                 offset = -ATTACH_BYTES
-            elif not news or behind <= 0:
-                wait = POLL_FIRST if news else wait
-                self._sleep(wait)
-                wait = min(POLL_LAST, wait + 0.1)
-            reply = self._look({**look, "log_offset": offset}, task_vars, name, stays)
+            elif pause and (not news or behind <= 0):
+                self._sleep(pause)
+            pause = PAUSE
+            left = WAIT if deadline is None else min(WAIT, max(0.0, deadline - self._clock()))
+            reply = self._look({**look, "log_offset": offset, "wait": left}, task_vars, name, stays)
             if reply["job"]["run"] != run:
                 raise AnsibleError(f"Job {name}, run {run}, was replaced meanwhile by somebody else's run.")
 
     def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None, name: str, stays: str) -> dict[str, Any]:
         """One look at the job, tried again when the connection or the engine does not answer."""
         return self._patiently(
-            lambda: self._module(args, task_vars),
+            lambda: self._module(args, task_vars, FOLLOW),
             "job",
             f"Job {name}",
             lambda tries, problem: f"Job {name}: lost sight of it after {tries} more tries ({problem}). {stays}",
         )
 
-    def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
+    def _module(self, args: dict[str, Any], task_vars: dict[str, Any] | None, module: str = MODULE) -> dict[str, Any]:
+        reply: dict[str, Any] = self._execute_module(module_name=module, module_args=args, task_vars=task_vars)
         reply.pop("ansible_facts", None)
         try:
             reply = checked(self._host(task_vars), reply)

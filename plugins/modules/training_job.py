@@ -414,21 +414,22 @@ log_path:
 """
 
 import os.path
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider, mask_arguments
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_arguments
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.observe_io import check_log_limit, current, report
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import JobRunner, RunStore
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
     DockerRuntime,
     HostRuntime,
     Runtime,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import REMEDY, JobRunner, Store
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import REMEDY
 
 
 class Call:
@@ -437,19 +438,18 @@ class Call:
     def __init__(self, params: dict[str, Any], check_mode: bool, runtimes: Mapping[str, Runtime]) -> None:
         self.params, self.check_mode, self._runtimes = params, check_mode, runtimes
         resource.check_name(params["name"])
-        if not 1 <= params["log_limit"] <= 1 << 20:
-            raise resource.JobError(f"log_limit: {params['log_limit']} is not within 1 and 1048576 bytes.")
+        check_log_limit(params["log_limit"])
         self._use(self._where())
         self.found: resource.Container | None = None
         starting = params["state"] == "started" and not params["observe"]
         self.spec = self._spec() if starting else {}
         self.place = self._place() if starting else {}
 
-    def _where(self) -> Store:
+    def _where(self) -> RunStore:
         wanted = self.params["runtime"] == "host"
-        return Store.of(self.params["jobs_dir"], self.params["name"], else_on_host=wanted)
+        return RunStore.of(self.params["jobs_dir"], self.params["name"], else_on_host=wanted)
 
-    def _use(self, store: Store) -> None:
+    def _use(self, store: RunStore) -> None:
         """Act on a job where it is recorded: the place, and no file in it, says whether it runs on the host."""
         self.store, self.runtime = store, self._runtimes["host" if store.on_host else "container"]
         inside = self.params["container_jobs_dir"].rstrip("/") + "/" + self.params["name"]
@@ -504,13 +504,7 @@ class Call:
             return {}
 
     def _look(self) -> tuple[str, str]:
-        """State and reason of the job. The engine is asked only about a job that may be running."""
-        recorded = self._recorded()
-        if recorded.get("state") in resource.ACTIVE and (self.store.on_host or recorded.get("container")):
-            self.found = self.runtime.container(recorded.get("container") or "")
-            # Read again: the job may have ended, and then the container gone, since the first look.
-            recorded = self._recorded()
-        state, reason = resource.current_state(recorded, self.found, time.time())
+        state, reason, self.found = current(self.store, self.runtime, self._recorded)
         if state == "absent" and self.params["state"] == "absent" and self.store.exists():
             state = "stopped"  # a folder without a state is still something to remove
         return state, reason
@@ -559,7 +553,7 @@ class Call:
             runner.stop(state, self._sweepable(), self.inside)
         if todo == "remove":
             for on_host in (True, False):
-                Store(self.params["jobs_dir"], self.params["name"], on_host=on_host).remove()
+                RunStore(self.params["jobs_dir"], self.params["name"], on_host=on_host).remove()
 
     def _move(self) -> None:
         """Start in the place of the runtime that was asked for; the record of an earlier run in the other one ends."""
@@ -567,7 +561,7 @@ class Call:
         if self.store.on_host != on_host:
             if self.store.recorded():
                 self.store.set_aside()
-            self._use(Store(self.params["jobs_dir"], self.params["name"], on_host=on_host))
+            self._use(RunStore(self.params["jobs_dir"], self.params["name"], on_host=on_host))
 
     def _sweepable(self) -> resource.Container | None:
         """Where what is left of the job is ended: only in a container that has this very folder.
@@ -613,17 +607,15 @@ class Call:
         return found
 
     def _report(self, state: str, reason: str) -> dict[str, Any]:
-        environment = {**self.store.read_environment(), **self.spec.get("environment", {})}
-        hide = hider(environment)
-        ended = state not in resource.ACTIVE
-        data, offset, size = self.store.read_log(self.params["log_offset"], self.params["log_limit"], ended)
-        return {
-            "job": resource.report(self.params["name"], self._recorded(), state, reason, hide),
-            "log": hide(data.decode("utf-8", "replace")),
-            "log_offset": offset,
-            "log_size": size,
-            "log_path": str(self.store.path / "launcher.log"),
-        }
+        return report(
+            self.store,
+            self._recorded(),
+            state,
+            reason,
+            offset=self.params["log_offset"],
+            limit=self.params["log_limit"],
+            environment=self.spec.get("environment", {}),
+        )
 
 
 def main() -> None:

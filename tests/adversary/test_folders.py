@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import Copy
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import RunStore
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
 
 from tests.adversary.job_attacks import SECRET, SPEC, Engine, call, forge, look, one_line
 
@@ -88,15 +88,15 @@ def link(path: Path, to: Path) -> None:
 
 
 def prepare(jobs: Path) -> None:
-    Store(str(jobs), "digits").prepare(SPEC, {"state": "starting"})
+    RunStore(str(jobs), "digits").prepare(SPEC, {"state": "starting"})
 
 
 WRITERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
     "the new state's temporary name": (
         "digits/state.json.new",
-        lambda jobs: Store(str(jobs), "digits").write_state({"state": "stopped"}),
+        lambda jobs: RunStore(str(jobs), "digits").write_state({"state": "stopped"}),
     ),
-    "a request to stop": ("digits/stop", lambda jobs: Store(str(jobs), "digits").ask_to_stop()),
+    "a request to stop": ("digits/stop", lambda jobs: RunStore(str(jobs), "digits").ask_to_stop()),
     "the specification": ("digits/spec.json.new", prepare),
 }
 
@@ -140,7 +140,7 @@ def test_removing_a_job_goes_through_no_link_and_any_depth(jobs: Path, victim: P
     os.close(handle)
     (inner / "out").symlink_to(victim.parent)
     try:
-        Store(str(jobs), "digits").remove()
+        RunStore(str(jobs), "digits").remove()
         assert list(jobs.iterdir()) == [] and victim.read_text() == SECRET
     finally:  # pytest's own cleaning up does not go so deep
         subprocess.run(["rm", "-rf", str(inner)], check=True)
@@ -149,7 +149,7 @@ def test_removing_a_job_goes_through_no_link_and_any_depth(jobs: Path, victim: P
 def test_a_lock_that_the_container_holds_keeps_nobody_waiting(jobs: Path) -> None:
     handle = os.open(jobs, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
-    with Store(str(jobs), "digits").lock():
+    with RunStore(str(jobs), "digits").lock():
         pass
     os.close(handle)
 

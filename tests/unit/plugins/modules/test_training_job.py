@@ -14,8 +14,8 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import RunStore
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 
@@ -182,10 +182,10 @@ def test_stop_and_remove(tmp_path: Path) -> None:
     assert call(runtime, state="absent")["changed"] is False
 
 
-def on_host(jobs: Path, **change: Any) -> Store:
+def on_host(jobs: Path, **change: Any) -> RunStore:
     """A record as the host's own supervisor would leave it."""
     jobs.mkdir(exist_ok=True)
-    store = Store(str(jobs), "digits", on_host=True)
+    store = RunStore(str(jobs), "digits", on_host=True)
     known = {"started_at": "2026-11-22T09:00:05Z", "container": None, "container_id": "host", "spec_hash": "other"}
     store.prepare({"command": ["x"], "environment": {}}, {"state": "succeeded", **known, **change})
     return store
@@ -208,7 +208,7 @@ def test_a_job_goes_from_the_host_into_a_container_and_its_record_with_it(tmp_pa
     assert (result["job"]["state"], result["job"]["runtime"]) == ("running", "container")
     assert runtime.launched == [["python3", "-B", "/jobs/digits/supervisor.pyz", "/jobs/digits"]]
     assert (store.path / "runs/0001/state.json").exists() and not store.recorded()
-    assert Store.of(str(tmp_path / "jobs"), "digits").on_host is False
+    assert RunStore.of(str(tmp_path / "jobs"), "digits").on_host is False
     assert not (tmp_path / "host_jobs/digits/supervisor.pyz").exists()
 
 

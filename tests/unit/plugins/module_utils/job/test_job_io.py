@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container, JobError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import JobRunner, RunStore
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import DockerRuntime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import JobRunner, Store
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
@@ -66,7 +66,7 @@ class Time:
         return self.now
 
 
-def runner(store: Store, runtime: FakeRuntime) -> JobRunner:
+def runner(store: RunStore, runtime: FakeRuntime) -> JobRunner:
     fake = Time()
     return JobRunner(store, runtime, sleep=fake.sleep, clock=fake.clock)
 
@@ -95,7 +95,7 @@ def test_docker_runtime_makes_exactly_these_calls() -> None:
 
 
 def test_start_writes_the_folder_and_keeps_secrets_off_the_command_line(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     runtime = FakeRuntime(lambda: store.write_state({**store.read_state(), "state": "running"}))
     state = runner(store, runtime).start(SPEC, "hash", "c", FOUND, "/jobs/digits")
     assert (state["state"], state["run"], state["spec_hash"], state["container_id"]) == ("running", 1, "hash", "id1")
@@ -108,7 +108,7 @@ def test_start_writes_the_folder_and_keeps_secrets_off_the_command_line(tmp_path
 
 
 def test_an_earlier_run_is_put_aside_and_never_lost(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     for number in (1, 2, 3):
         state = store.prepare(SPEC, {"state": "failed"})
         assert state["run"] == number
@@ -121,7 +121,7 @@ def test_an_earlier_run_is_put_aside_and_never_lost(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_rotation_loses_no_log(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     store.prepare(SPEC, {"state": "failed"})
     (store.path / "launcher.log").write_text("run 1")
     aside = store.path / "runs" / "0001"
@@ -147,14 +147,14 @@ def refuse() -> None:
     ],
 )
 def test_a_supervisor_that_does_not_start_fails_the_job(tmp_path: Path, runtime: FakeRuntime, says: str) -> None:
-    state = runner(Store(str(tmp_path), "digits"), runtime).start(SPEC, "hash", "c", FOUND, "/jobs/digits")
+    state = runner(RunStore(str(tmp_path), "digits"), runtime).start(SPEC, "hash", "c", FOUND, "/jobs/digits")
     assert state["state"] == "failed"
     assert says in state["reason"]
     assert "It needs python3 3.8 or later, and must run as root." in state["reason"]
 
 
 def test_stop_asks_the_supervisor_and_waits(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     store.prepare(SPEC, {"state": "running"})
     fake = Time()
 
@@ -169,7 +169,7 @@ def test_stop_asks_the_supervisor_and_waits(tmp_path: Path) -> None:
 
 
 def test_stop_of_a_lost_job_sweeps_its_container(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     store.prepare(SPEC, {"state": "running"})
     runtime = FakeRuntime(exit_code=0)
     runner(store, runtime).stop("lost", FOUND, "/jobs/digits")
@@ -181,7 +181,7 @@ def test_stop_of_a_lost_job_sweeps_its_container(tmp_path: Path) -> None:
 
 
 def test_stop_says_when_processes_do_not_end(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     store.prepare(SPEC, {"state": "running"})
     with pytest.raises(
         JobError, match="processes of the lost job are still alive in container id1: look at `docker top"
@@ -190,7 +190,7 @@ def test_stop_says_when_processes_do_not_end(tmp_path: Path) -> None:
 
 
 def test_read_log(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     assert store.read_log(5, 100, True) == (b"", 0, 0)
     store.path.mkdir()
     (store.path / "launcher.log").write_bytes(b"one\ntwo\nthr")
@@ -203,7 +203,7 @@ def test_read_log(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_is_one_clear_error(tmp_path: Path) -> None:
-    store = Store(str(tmp_path), "digits")
+    store = RunStore(str(tmp_path), "digits")
     store.path.mkdir()
     (store.path / "state.json").write_text("{")
     with pytest.raises(JobError, match=r"state\.json can not be read: .*Remove the job with state: absent"):
@@ -214,9 +214,9 @@ def test_a_damaged_state_is_one_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_missing_jobs_dir_is_one_clear_error(tmp_path: Path) -> None:
-    missing = Store(str(tmp_path / "none"), "digits")
+    missing = RunStore(str(tmp_path / "none"), "digits")
     with pytest.raises(JobError, match=r"jobs_dir: .* can not be used: No such file or directory\."), missing.lock():
         pass
-    with Store(str(tmp_path), "digits").lock():
+    with RunStore(str(tmp_path), "digits").lock():
         pass
     assert list(tmp_path.iterdir()) == []  # the lock leaves nothing behind
