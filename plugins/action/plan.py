@@ -83,12 +83,19 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 reached=[str(host) for host in variables.get("ansible_play_hosts") or []],
                 targeted=[str(host) for host in variables.get("ansible_play_hosts_all") or []],
                 limited=bool(variables.get("ansible_limit")),
-                strategy=str(self._task.get_play().strategy),
+                strategy=self._strategy(),
             )
             problem = apart(whole[0], hosts, play)
             if problem:
                 raise AnsibleActionFail(problem)
         return {"changed": False, "whole_group": bool(whole), "hosts": hosts if whole else batch}
+
+    def _strategy(self) -> str:
+        """Return the strategy of the play that this task is part of; no variable has it."""
+        part = self._task
+        while part is not None and not hasattr(part, "_play"):
+            part = getattr(part, "_parent", None)
+        return str(part._play.strategy) if part is not None else "linear"
 
     @one_line_action("what node_facts returned")
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,6 +181,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         stops = [sentence for role in roles for sentence in plan["stops"][host].get(role, [])]
         if stops:
             raise AnsibleActionFail(f"{host}: {' '.join(sentence.rstrip('.') + '.' for sentence in stops)}")
+        # A part of the hosts would leave the cluster between two states, where the play goes on with those.
+        for role in roles:
+            stopped = [other for other in plan["hosts"] if role in WHOLE_GROUP and plan["stops"][other].get(role)]
+            if stopped:
+                first = plan["stops"][stopped[0]][role][0].rstrip(".")
+                raise AnsibleActionFail(f"{host}: nothing is done here, as {stopped[0]}: {first}.")
         changes = [
             {key: change[key] for key in ("role", "what", "action", "before", "after", "why")}
             for change in plan["document"]["changes"]

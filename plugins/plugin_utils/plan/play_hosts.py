@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
-IN_STEP = ("linear", "debug")
-"""Strategies by which no host begins a task before all have ended the one before."""
+OUT_OF_STEP = ("free", "host_pinned")
+"""Strategies by which a host begins a task while others are still at an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _reasons(hosts: Sequence[str], play: PlayHosts) -> Iterator[tuple[str, str]]
     strategy = play.strategy.removeprefix("ansible.builtin.")
     if not hosts:
         yield "the inventory has no host in them", "list the hosts there, the first manager first"
-    if strategy not in IN_STEP:
+    if strategy.endswith(OUT_OF_STEP):
         yield f"the play has strategy: {strategy}, by which hosts do not wait for one another", "use strategy: linear"
     absent, all_hosts = _without(hosts, play.targeted), "set hosts: managers:workers in the play"
     if absent and play.limited:

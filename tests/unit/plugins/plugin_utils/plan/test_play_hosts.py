@@ -20,7 +20,7 @@ def play(**changed: Any) -> PlayHosts:
     )
 
 
-@pytest.mark.parametrize("strategy", ["linear", "ansible.builtin.linear", "debug"])
+@pytest.mark.parametrize("strategy", ["linear", "ansible.builtin.linear", "debug", "mitogen_linear"])
 def test_all_hosts_in_one_batch_are_together(strategy: str) -> None:
     assert apart("swarm", ALL, play(strategy=strategy)) == ""
     assert apart("swarm", ALL, play(strategy=strategy, limited=True)) == ""  # a limit that leaves out none
