@@ -52,7 +52,7 @@ def host(record: str | None = None, *, image: str | None = ID, state: str = "", 
     there = {
         "state": state,
         "labels": {"swarmspeed.cluster": "lab", "swarmspeed.spec": "0123"},
-        "addresses": {"swarmspeed": "10.20.0.3"},
+        "addresses": {"lab": "10.20.0.3"},
         **container,
     }
     return {

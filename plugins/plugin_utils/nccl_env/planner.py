@@ -137,7 +137,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
         root=str(wishes["cluster_root"]),
         runtime_host=wishes.get("deepspeed_launch_runtime") == "host",
         network_mode=mode,
-        network=str(wishes.get("overlay_network_name", "swarmspeed")) if mode == OVERLAY else mode,
+        network=str(wishes.get("overlay_network_name", wishes["cluster_name"])) if mode == OVERLAY else mode,
         ssh_port=int(wishes.get("ssh_trust_port") or 2222),
         subnet=str(network.get("subnet") or ""),
         interface=str((underlay.get("interfaces") or {}).get(host) or ""),

@@ -99,3 +99,9 @@ def test_what_the_entry_point_reads_of_it(tmp_path: Path, printed: str, interfac
     else:
         assert done.returncode == 1
         assert done.stderr.startswith("swarmspeed: no interface of this container is in x; its networks are: ")
+
+
+def test_where_a_role_is_applied_alone_the_overlay_is_that_of_the_defaults() -> None:
+    lent = value("_preflight_overlay", variables("overlay_network", "swarm", groups={"managers": ["gpu1"]}))
+    alone = variables(groups={"managers": ["gpu1"]})
+    assert "overlay_network_name" not in alone and value("_preflight_overlay", alone) == lent
