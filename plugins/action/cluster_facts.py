@@ -39,6 +39,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         dummy, arguments = self.validate_argument_spec(
             argument_spec={
                 "hosts": {"type": "list", "elements": "str", "required": True},
+                "managers": {"type": "list", "elements": "str", "default": []},
                 "accelerator": {"type": "str", "default": "auto", "choices": ["auto", "cuda", "cpu"]},
                 "underlay_subnet": {"type": "str"},
                 "overlay": {
@@ -89,6 +90,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             )
         except (ClusterError, UnderlayError, OverlayError) as error:
             raise AnsibleActionFail(str(error)) from error
+        view["managers"] = [name for name in hosts if name in arguments["managers"]]
         view["host_keys"] = {
             name: (facts[name]["files"].get(arguments["host_key_file"]) or {}).get("content") for name in hosts
         }

@@ -12,11 +12,23 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import gathered as host_role
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import gathered as overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
-GATHERED: dict[str, Gathered] = {docker.ROLE: docker.GATHERED}
+GATHERED: dict[str, Gathered] = {
+    host_role.ROLE: host_role.GATHERED,
+    docker.ROLE: docker.GATHERED,
+    swarm.ROLE: swarm.GATHERED,
+    overlay_network.ROLE: overlay_network.GATHERED,
+    ssh_trust.ROLE: ssh_trust.GATHERED,
+    nccl_env.ROLE: nccl_env.GATHERED,
+}
 """By role that is planned."""
 
 
@@ -32,7 +44,9 @@ class ActionModule(NodeAction):
         before = time.time()
         result.update(
             self._execute_module(
-                module_name="swarmspeed.cluster.node_facts", module_args=asked(arguments, needed), task_vars=task_vars
+                module_name="swarmspeed.cluster.node_facts",
+                module_args=asked(arguments, needed, wishes),
+                task_vars=task_vars,
             )
         )
         after = time.time()

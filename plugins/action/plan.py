@@ -19,7 +19,13 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners, unplanned
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import (
+    PLANNED,
+    WHOLE_GROUP,
+    planners,
+    unplanned,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts, apart
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
@@ -47,7 +53,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         variables = task_vars or {}
         dummy, arguments = self.validate_argument_spec(
             argument_spec={
-                "stage": {"type": "str", "choices": ["make", "print", "report"], "default": "make"},
+                "stage": {"type": "str", "choices": ["check", "make", "print", "report"], "default": "make"},
                 "roles": {"type": "list", "elements": "str", "default": list(PLANNED), "choices": list(PLANNED)},
                 "hosts": {"type": "list", "elements": "str", "default": []},
                 "gathered": {"type": "str", "default": ""},
@@ -58,12 +64,38 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "print": {"type": "bool", "default": False},
             }
         )
+        if arguments["stage"] == "check":
+            return {**result, **self._check(arguments["roles"], arguments["hosts"], variables)}
         if arguments["stage"] == "print":
             show(str((variables.get(PLAN) or {}).get("text", "")))
             return {**result, "changed": False}
         if arguments["stage"] == "report":
             return {**result, **self._report(arguments["roles"], variables)}
         return {**result, **self._make(arguments, variables)}
+
+    def _check(self, roles: list[str], hosts: list[str], variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the hosts that these roles are planned for. Fails where they must be together and are not."""
+        batch = [str(host) for host in variables.get("ansible_play_batch") or []]
+        whole = [role for role in roles if role in WHOLE_GROUP]
+        if whole:
+            play = PlayHosts(
+                batch=batch,
+                reached=[str(host) for host in variables.get("ansible_play_hosts") or []],
+                targeted=[str(host) for host in variables.get("ansible_play_hosts_all") or []],
+                limited=bool(variables.get("ansible_limit")),
+                strategy=self._strategy(),
+            )
+            problem = apart(whole[0], hosts, play)
+            if problem:
+                raise AnsibleActionFail(problem)
+        return {"changed": False, "whole_group": bool(whole), "hosts": hosts if whole else batch}
+
+    def _strategy(self) -> str:
+        """Return the strategy of the play that this task is part of; no variable has it."""
+        part = self._task
+        while part is not None and not hasattr(part, "_play"):
+            part = getattr(part, "_parent", None)
+        return str(part._play.strategy) if part is not None else "linear"
 
     @one_line_action("what node_facts returned")
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,10 +164,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return typed
 
     def _text(self, name: str) -> str:
-        """Return the text of a file on the controller; one that is in Ansible's vault is decrypted."""
+        """Return the text of a file on the controller, line ends as they are; one in Ansible's vault is decrypted."""
         path = str(ROLES / name[len(OF_A_ROLE) :]) if name.startswith(OF_A_ROLE) else name
         try:
-            return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_text(encoding="utf-8")
+            return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_bytes().decode("utf-8")
         except (AnsibleError, OSError, UnicodeDecodeError) as error:
             raise AnsibleActionFail(
                 f"{name}: cannot be read. Remedy: name a file that this account can read"
@@ -149,6 +181,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         stops = [sentence for role in roles for sentence in plan["stops"][host].get(role, [])]
         if stops:
             raise AnsibleActionFail(f"{host}: {' '.join(sentence.rstrip('.') + '.' for sentence in stops)}")
+        # A part of the hosts would leave the cluster between two states, where the play goes on with those.
+        for role in roles:
+            stopped = [other for other in plan["hosts"] if role in WHOLE_GROUP and plan["stops"][other].get(role)]
+            if stopped:
+                first = plan["stops"][stopped[0]][role][0].rstrip(".")
+                raise AnsibleActionFail(f"{host}: nothing is done here, as {stopped[0]}: {first}.")
         changes = [
             {key: change[key] for key in ("role", "what", "action", "before", "after", "why")}
             for change in plan["document"]["changes"]

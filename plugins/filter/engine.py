@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Plans for engine, container toolkit and firewall, for their roles. Documented in the .yml files beside this one."""
+"""Plans for engine and container toolkit, for their roles. Documented in the .yml files beside this one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import engine
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import firewall
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit import cuda, toolkit
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
@@ -25,12 +24,6 @@ def docker_plan(facts: Any, request: Any) -> dict[str, Any]:
 def toolkit_plan(facts: Any, request: Any) -> dict[str, Any]:
     """Return what is to be done for the container toolkit of the host whose facts these are."""
     return toolkit.toolkit_plan(_mapping("toolkit_plan", facts), _mapping("toolkit_plan", request))
-
-
-@one_line("swarmspeed.cluster.firewall_plan", "what node_facts returned")
-def firewall_plan(facts: Any, request: Any) -> dict[str, Any]:
-    """Return what is to be opened in the firewall of the host whose facts these are."""
-    return firewall.firewall_plan(_mapping("firewall_plan", facts), _mapping("firewall_plan", request))
 
 
 @one_line("swarmspeed.cluster.cuda_verdict", "what an image and a driver say of CUDA")
@@ -62,7 +55,6 @@ class FilterModule:
         return {
             "docker_plan": docker_plan,
             "toolkit_plan": toolkit_plan,
-            "firewall_plan": firewall_plan,
             "cuda_verdict": cuda_verdict,
             "host_request": host_request,
         }

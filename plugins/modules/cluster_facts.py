@@ -22,6 +22,11 @@ options:
     type: list
     elements: str
     required: true
+  managers:
+    description: Those of O(hosts) that are managers of the swarm.
+    type: list
+    elements: str
+    default: []
   accelerator:
     description: V(auto) is V(cuda) where every host has a usable GPU, and V(cpu) where none has one; a mixture is an
       error.
@@ -114,9 +119,9 @@ ansible_facts:
   contains:
     swarmspeed_cluster:
       description:
-        - C(hosts), C(first), C(accelerator), C(slots), C(world_size), C(gpus) and C(host_memory) (the least
-          that every host with slots has, in the form of M(swarmspeed.cluster.ds_config)), C(gpus_known) (false while a
-          driver is still to be installed; C(slots) then counts the GPUs that are plugged in), C(underlay),
+        - C(hosts), C(managers), C(first), C(accelerator), C(slots), C(world_size), C(gpus) and C(host_memory) (the
+          least that every host with slots has, in the form of M(swarmspeed.cluster.ds_config)), C(gpus_known) (false
+          while a driver is still to be installed; C(slots) then counts the GPUs that are plugged in), C(underlay),
           C(rdma) (C(link_layer), null where not all hosts have one kind, and C(reason)), C(overlay) (C(subnet),
           C(mtu) and C(addresses), those of the containers that have a fixed one; null without an overlay),
           C(host_keys) and C(versions).

@@ -89,5 +89,5 @@ msg:
   description: One line for each role with host, role, what differs and the remedy.
   returned: always
   type: str
-  sample: "gpu2: role host: packages_missing is ['rsync'], wanted is []. Remedy: ansible-playbook site.yml --tags host"
+  sample: "gpu2: role host: package rsync is missing. Remedy: ansible-playbook site.yml --tags host"
 """

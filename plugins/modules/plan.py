@@ -21,20 +21,23 @@ description:
 options:
   stage:
     description:
+      - V(check) returns the hosts that the roles are to be planned for. Fails where a role concerns the cluster as a
+        whole and O(hosts), all of its hosts, are not in one batch of the play, as with C(--limit), C(serial) or
+        C(strategy=free).
       - V(make) plans for all hosts; use it with C(run_once).
       - V(print) prints the text of the plan in the variable C(swarmspeed_plan).
       - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
-        where a role refuses to begin or a consent is missing, and reports the changes as changed in check mode, with
-        their diff.
+        where a role refuses to begin or a consent is missing, for a role that concerns the cluster as a whole on any of
+        its hosts, and reports the changes as changed in check mode, with their diff.
     type: str
-    choices: [make, print, report]
+    choices: [check, make, print, report]
     default: make
   roles:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [docker]
-    default: [docker]
+    choices: [host, docker, swarm, overlay_network, ssh_trust, nccl_env]
+    default: [host, docker, swarm, overlay_network, ssh_trust, nccl_env]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list
@@ -45,7 +48,8 @@ options:
     type: str
     default: ''
   cluster:
-    description: What M(swarmspeed.cluster.cluster_facts) returned. Empty where a role is applied alone.
+    description: What M(swarmspeed.cluster.cluster_facts) returned, with C(image), the name of the training image. Empty
+      where a role that concerns each host for itself is applied alone.
     type: dict
     default: {}
   whole:
@@ -111,7 +115,7 @@ roles:
   elements: str
 hosts:
   description: The hosts that were planned for.
-  returned: with O(stage=make)
+  returned: with O(stage=make) and O(stage=check)
   type: list
   elements: str
 text:
@@ -147,6 +151,10 @@ acts:
   description: By host and role, what the role's tasks read. May hold secrets.
   returned: with O(stage=make)
   type: dict
+whole_group:
+  description: Whether one of the roles concerns the cluster as a whole.
+  returned: with O(stage=check)
+  type: bool
 changes:
   description: The changes planned for this host.
   returned: with O(stage=report)

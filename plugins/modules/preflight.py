@@ -21,10 +21,10 @@ description:
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm),
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
-    C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(docker),
-    C(nvidia_container_toolkit), C(nvidia_driver), C(version_values), C(compute_capability), C(gpu_dropped_by_cuda),
-    C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python), C(deepspeed_torch),
-    C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
+    C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(nccl_settings), C(host),
+    C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(version_values), C(compute_capability),
+    C(gpu_dropped_by_cuda), C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python),
+    C(deepspeed_torch), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -124,8 +124,16 @@ options:
         description: Name of the training container by host; C(<cluster_name>-<host>) where a host is not listed.
         type: dict
         default: {}
+      host:
+        description: By host, what the plan refuses of the host itself, as M(swarmspeed.cluster.plan) returns it.
+        type: dict
+        default: {}
       docker:
-        description: By host, what is asked of its Docker engine, as the filter C(host_request) gives it.
+        description: By host, what the plan refuses of its Docker engine, as M(swarmspeed.cluster.plan) returns it.
+        type: dict
+        default: {}
+      nccl_env:
+        description: By host, what the plan refuses of the settings of NCCL, as M(swarmspeed.cluster.plan) returns it.
         type: dict
         default: {}
       bundle:

@@ -22,10 +22,8 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action import cluster_facts, cluster_report, node_facts
 from ansible_collections.swarmspeed.cluster.plugins.action import job_logs as JOB_LOGS  # a plugin
 from ansible_collections.swarmspeed.cluster.plugins.action import training_job as training_job_action
-from ansible_collections.swarmspeed.cluster.plugins.filter.engine import firewall_plan
 from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table, jobs_to_stop
-from ansible_collections.swarmspeed.cluster.plugins.filter.nccl import nccl_plan
 from ansible_collections.swarmspeed.cluster.plugins.filter.subnets import underlay
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
@@ -35,10 +33,21 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 )
 from ansible_collections.swarmspeed.cluster.plugins.modules import training_job, training_job_info
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import HOSTS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, Planner, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
 from tests.adversary import hostile
 from tests.adversary.hostile import HOSTILE, KEY, KEY_FILE, MARK, leaves, one_line, planted, renamed, returned
-from tests.role_values import load, templar, variables
+from tests.nccl_nodes import IMAGE, TEXT, WISHES
+from tests.plain_hosts import WISHES as HOST_WISHES
+from tests.ssh_nodes import TEXT as SSHD_TEXT
+from tests.ssh_nodes import WISHES as SSH_WISHES
 
 GPU1, GPU2 = hostile.facts(1), hostile.facts(2)
 
@@ -75,47 +84,35 @@ def view_of(facts: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-TEMPLATE = (Path(__file__).parents[2] / "roles/ssh_trust/templates/ssh_config.j2").read_text(encoding="utf-8")
+def planned(facts: dict[str, Any], view: dict[str, Any]) -> list[str]:
+    """Return the files that are planned for a host on which none is written yet, in host mode."""
+    wishes = {**WISHES, **SSH_WISHES, "cluster_network_mode": "host"}
+    files = {ENTRY_POINT: TEXT, SSHD_CONFIG: SSHD_TEXT}
+    every = {"gpu1": without_files(facts), "gpu2": without_files(GPU2)}
+    roles: list[Planner] = [SshTrustPlanner(), NcclEnvPlanner()]
+    made = fold(roles, every, dict.fromkeys(every, wishes), Inputs({**view, "image": IMAGE}, files))
+    assert not made.refusals
+    return [entry["content"] for act in made.acts["gpu1"].values() for entry in act["files"] if "content" in entry]
 
 
-def trusted(text: str) -> Any:
-    """Return a template of a role's, as Ansible marks it."""
-    return trust_as_template(text) if trust_as_template else text
+def without_files(facts: dict[str, Any]) -> dict[str, Any]:
+    """Leave the keys alone, and let those that are private exist."""
+    kept = {path: file for path, file in facts["files"].items() if path.endswith(".pub")}
+    private = {path.removesuffix(".pub"): {"exists": True, "sha256": "x", "mode": "0600"} for path in kept}
+    return {**facts, "files": {**kept, **private}}
 
 
-try:
-    from ansible.template import trust_as_template
-except ImportError:  # before ansible-core 2.19 only what a node returned is marked
-    trust_as_template = None
+def host_plan(facts: dict[str, Any], view: dict[str, Any], **wished: Any) -> Plan:
+    """Plan the role host of a host on which nothing is written yet."""
+    found = {**facts, "files": {}}
+    return fold([HostPlanner()], {"gpu1": found}, {"gpu1": {**HOST_WISHES, **wished}}, Inputs(view))
 
 
 def written(view: dict[str, Any], facts: dict[str, Any]) -> str:
-    """Return all that is written of it into files, by the roles' own templates."""
-    given = variables("ssh_trust", "host", "nccl_env", "preflight", swarmspeed_cluster=view)
-    given.update(
-        cluster_network_mode="host",
-        cluster_name="lab",
-        cluster_root="/srv/swarmspeed/lab",
-        inventory_hostname="gpu1",
-        ansible_facts={"swarmspeed": facts},
-        hostvars={"gpu1": {"ansible_facts": {"swarmspeed": facts}}, "gpu2": {"ansible_facts": {"swarmspeed": GPU2}}},
-        ssh_trust_port=2222,
-    )
-    evaluate = templar(given).template
-    texts = load("ssh_trust/vars/main.yml")["_ssh_trust_texts"]
-    hosts = [entry for entry in load("host/vars/main.yml")["_host_files"] if entry["path"] == "/etc/hosts"]
-    found = [evaluate(trusted(TEMPLATE)), *(evaluate(entry["content"]) for entry in [*texts[:2], *hosts])]
-    found += nccl_plan(
-        facts,
-        {
-            "host": "gpu1",
-            "network_mode": "host",
-            "interface": view["underlay"]["interfaces"]["gpu1"],
-            "subnet": view["underlay"]["subnet"],
-            "rdma": view["rdma"],
-            "settings": {},
-        },
-    )["lines"]
+    """Return all that is written of it into files, as planned."""
+    of_host = host_plan(facts, view, host_apt_mirror="http://mirror.example.com/debian").acts["gpu1"]["host"]["files"]
+    assert HOSTS in [entry["path"] for entry in of_host]
+    found = [*(entry["content"] for entry in of_host), *planned(facts, view)]
     found.append(hostfile.render(hostfile.check(view["slots"]).hosts))
     return "\n".join(str(text) for text in found)
 
@@ -352,20 +349,18 @@ def test_a_report_of_hostile_facts(tmp_path: Path) -> None:
 
 
 def test_firewall_plans() -> None:
-    asked = {
-        "cluster": "lab",
-        "host": "gpu1",
-        "addresses": {"gpu1": "10.20.0.1"},
-        "manager": True,
-        "network_mode": "host",
-    }
-    asked |= {"ssh_port": 2222, "rendezvous_port": 0, "data_path_port": 4789, "encrypted": False, "bare": False}
-    asked |= {"ports": [], "state": "present"}
-    for path in leaves(GPU1["firewall"]):
-        for value in HOSTILE.values():
-            try:
-                made = firewall_plan(planted(GPU1["firewall"], path, value), asked)
-            except AnsibleError as error:
-                one_line(str(error))
-                continue
-            harmless("\n".join(str(file.get("content")) for file in made["files"]))
+    """Of a host that is let in to and that keeps packets out, so that there is something to write."""
+    view = view_of(gathered(GPU1))
+    view["underlay"] = {**view["underlay"], "addresses": {"gpu1": "10.20.0.1", "gpu2": "10.20.0.2"}}
+    view["hosts"] = ["gpu1", "gpu2"]
+    closed = {**GPU1, "firewall": {**GPU1["firewall"], "active": ["ufw", "firewalld", "iptables", "nftables"]}}
+    for mode in ("overlay", "host"):
+        for path in leaves(closed["firewall"]):
+            for value in HOSTILE.values():
+                try:
+                    found = gathered({**closed, "firewall": planted(closed["firewall"], path, value)})
+                except AnsibleError as error:
+                    one_line(str(error))
+                    continue  # what does not pass here is not gathered
+                made = host_plan(found, view, cluster_network_mode=mode).acts["gpu1"]["host"]
+                harmless("\n".join([*(str(entry["content"]) for entry in made["files"]), *made["ufw"]]))

@@ -10,11 +10,13 @@ import re
 from typing import Any
 
 import pytest
-from ansible.template import trust_as_template
+from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
+from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
-from tests.role_values import NODES, ROLES, templar, value, variables
+from tests.role_values import NODES, value, variables
+from tests.ssh_nodes import CLUSTER, SECOND, plan, texts, with_keys
 
 OVERLAY = {"subnet": "10.64.0.0/24", "mtu": 1450, "addresses": {}}
 MODES = {"overlay": "10.64.0.0/24", "host": "10.1.0.0/24"}
@@ -30,19 +32,19 @@ def given(mode: str, *roles: str, **changed: Any) -> dict[str, Any]:
     return {**found, "swarmspeed_cluster": cluster, "ansible_facts": {"swarmspeed": facts}, "hostvars": hostvars}
 
 
-def rendered(name: str, mode: str, **changed: Any) -> str:
-    """A file of the containers' ssh, as the role writes it."""
-    text = (ROLES / "ssh_trust" / "templates" / name).read_text(encoding="utf-8")
-    found = templar(given(mode, "ssh_trust", **changed))
-    return f"\n{found.template(trust_as_template(text))}\n"
+def written(mode: str, **wished: Any) -> dict[str, str]:
+    """The files of the containers' ssh, as they are planned for a node; variables have the types that the role says."""
+    action = plan_action.ActionModule(
+        task=None, connection=None, play_context=None, loader=DataLoader(), templar=None, shared_loader_obj=None
+    )
+    typed = action._typed(SECOND, ["ssh_trust"], {"cluster_network_mode": mode, **wished})
+    found = texts(plan(with_keys(), {**CLUSTER, "overlay": OVERLAY}, **typed), SECOND)
+    return {name: f"\n{text}\n" for name, text in found.items()}
 
 
-def key_options(mode: str, **changed: Any) -> list[str]:
+def key_options(mode: str, **wished: Any) -> list[str]:
     """The options of the one line in authorized_keys, as sshd splits them."""
-    found = given(mode, "ssh_trust", **changed)
-    entry = found["_ssh_trust_texts"][0]
-    assert entry["path"].endswith("/authorized_keys")
-    line = str(templar(found).template(entry["content"])).strip()
+    line = written(mode, **wished)["authorized_keys"].strip()
     options, dummy, rest = line.partition(" ")
     assert "\n" not in line and rest.startswith("ssh-ed25519 ")
     return re.findall(r'(?:[^,"]|"[^"]*")+', options)
@@ -60,7 +62,7 @@ def test_a_stolen_key_is_used_from_elsewhere(mode: str) -> None:
 def test_the_key_forwards_ports_into_the_network_of_the_hosts(mode: str) -> None:
     options = key_options(mode)
     assert options[0] == "restrict" and "port-forwarding" not in options
-    config = rendered("sshd_config.j2", mode)
+    config = written(mode)["sshd_config"]
     for name in ("AllowTcpForwarding", "AllowStreamLocalForwarding", "AllowAgentForwarding", "X11Forwarding"):
         assert f"\n{name} no\n" in config
     for line in ("PermitTunnel no", "GatewayPorts no", "PermitUserRC no", "AuthenticationMethods publickey"):
@@ -70,12 +72,12 @@ def test_the_key_forwards_ports_into_the_network_of_the_hosts(mode: str) -> None
 @pytest.mark.parametrize("asked", [True, "true", "yes"])
 def test_an_editor_gets_forwarding_only_where_it_is_asked_for(asked: Any) -> None:
     assert "port-forwarding" in key_options("overlay", ssh_trust_port_forwarding=asked)
-    assert "\nAllowTcpForwarding yes\n" in rendered("sshd_config.j2", "overlay", ssh_trust_port_forwarding=asked)
+    assert "\nAllowTcpForwarding yes\n" in written("overlay", ssh_trust_port_forwarding=asked)["sshd_config"]
 
 
 def test_a_host_with_several_networks_still_comes_from_the_right_one() -> None:
-    assert "\n  BindAddress 10.1.0.12\n" in rendered("ssh_config.j2", "host")
-    assert "BindAddress" not in rendered("ssh_config.j2", "overlay")
+    assert "\n  BindAddress 10.1.0.12\n" in written("host")["ssh_config"]
+    assert "BindAddress" not in written("overlay")["ssh_config"]
 
 
 def security(**changed: Any) -> tuple[list[str], str]:

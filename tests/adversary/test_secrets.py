@@ -28,6 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import base as job_base
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS, Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
@@ -201,21 +202,22 @@ def brute_force(digest: str, form: str) -> bool:
 @pytest.mark.parametrize(
     ("role", "looks", "end"),
     [
-        ("nccl_env", "_nccl_env_looks", "/etc/env"),
+        ("nccl_env", "", "/etc/env"),
         ("docker", "", "/swarmspeed-proxy.env"),
-        ("host", "_host_looks", "/80swarmspeed-proxy"),
-        ("host", "_host_looks", "/pip.conf"),
-        ("host", "_host_looks", "{{ _host_git_path }}"),
-        ("ssh_trust", "_ssh_trust_looks", "/id_ed25519"),
-        ("ssh_trust", "_ssh_trust_looks", "/ssh_host_ed25519_key"),
+        ("host", "", "/80swarmspeed-proxy"),
+        ("host", "", "/pip.conf"),
+        ("host", "", "/swarmspeed-git-proxy.conf"),
+        ("ssh_trust", "", "/id_ed25519"),
+        ("ssh_trust", "", "/ssh_host_ed25519_key"),
     ],
 )
 def test_a_password_is_guessed_from_the_digest_of_its_file(role: str, looks: str, end: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("DB_PIN=4711\n")
-    files = load(f"{role}/vars/main.yml")[looks] if looks else GATHERED[role].files
+    wishes = {"cluster_root": "/r"}
+    files = load(f"{role}/vars/main.yml")[looks] if looks else asked({}, [GATHERED[role]], wishes)["files"]
     (entry,) = [one for one in files if str(one["path"]).endswith(end)]
-    asked = {"key": "k" * 40} if entry.get("secret") else {}
-    facts = file_facts(str(tmp_path / "file"), content=False, block=None, **asked)
+    keyed = {"key": "k" * 40} if entry.get("secret") else {}
+    facts = file_facts(str(tmp_path / "file"), content=False, block=None, **keyed)
     assert not brute_force(facts["sha256"], "DB_PIN={}\n")
 
 

@@ -110,8 +110,8 @@ def test_a_rule_of_the_node_itself_that_drops_vxlan_is_named_at_once(tmp_path: P
     rule = "INPUT -p udp --dport 4789 -j DROP"
     with condition("lab3", f"iptables -I {rule}", f"iptables -D {rule}"):
         verify(tmp_path).refused(
-            "lab3: the firewall (iptables) does not let in what the other nodes send. "
-            "Remedy: ansible-playbook site.yml --tags host"
+            "lab3: role host: ",
+            "opening for the other nodes in iptables is missing. Remedy: ansible-playbook site.yml --tags host",
         )
 
 

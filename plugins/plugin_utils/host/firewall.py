@@ -23,7 +23,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_r
     UNIT_PATH,
     FirewallError,
     Wanted,
-    firewalld_name,
     firewalld_policy,
     in_use,
     iptables_chain,
@@ -32,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_r
     nftables_chain,
     nftables_rules,
     parse_request,
+    policy_path,
     strings,
     ufw_command,
     ufw_rules,
@@ -146,49 +146,87 @@ def script(wanted: Wanted, facts: Mapping[str, Any], active: tuple[str, ...]) ->
 
 
 def _refusing(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [chain for chain in strings(facts.get("nftables")) if chain.get("refuses")]
+    """Return the chains of nftables that keep packets out, and that have a name."""
+    return [
+        chain
+        for chain in strings(facts.get("nftables"))
+        if chain.get("refuses") and all(isinstance(chain.get(key), str) for key in ("family", "table", "name"))
+    ]
 
 
 def firewall_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the role does: ``files``, ``commands`` (ufw), ``opened`` (which firewalls), ``problems``,
-    and ``found`` and ``wanted`` for ``compare``."""
-    ephemeral = facts.get("ephemeral_ports")
+    """Return what the role does: ``files``, ``commands`` (ufw), ``active`` (which firewalls), ``problems``; ``found``
+    and ``wanted``, which are to be the same; and the facts ``after`` it."""
+    ephemeral, theirs = facts.get("ephemeral_ports"), _rules_of(facts, str(request["cluster"]))
     try:
         wanted = parse_request(request, ephemeral if isinstance(ephemeral, list) else ())
     except FirewallError as error:
         return {
             "problems": [str(error)],
             "active": [],
+            "scripted": False,
             "files": [],
             "commands": [],
-            "close": [],
             "found": {},
             "wanted": {},
+            "after": dict(facts),
         }
     active = in_use(facts, wanted)
     found, asked = _states(facts, wanted, active)
     scripted = IPTABLES in active or NFTABLES in active
-    policy = f"/etc/firewalld/policies/{firewalld_name(wanted.cluster)}.xml"
     files = [
         _file(SCRIPT_PATH, script(wanted, facts, active) if scripted else None, "0755"),
         _file(UNIT_PATH, UNIT_TEXT if scripted else None),
-        _file(policy, firewalld_policy(wanted) if FIREWALLD in active else None),
+        _file(policy_path(wanted.cluster), firewalld_policy(wanted) if FIREWALLD in active else None),
     ]
-    theirs = [rule for rule in strings(facts.get("ufw")) if rule.get("comment") == wanted.comment]
     ours = ufw_rules(wanted) if UFW in active else []
-    extra = [rule for rule in theirs if dict(rule) not in ours]
-    missing = [rule for rule in ours if rule not in [dict(rule) for rule in theirs]]
+    there, due = [_words(rule) for rule in theirs], [_words(rule) for rule in ours]
+    extra = [rule for rule in theirs if _words(rule) not in due]
+    missing = [rule for rule in ours if _words(rule) not in there]
     return {
         "problems": [],
         "active": list(active),
         "scripted": scripted,
-        "policy": policy,
         "files": files,
         "commands": [ufw_command(rule, delete=True) for rule in extra] + [ufw_command(rule) for rule in missing],
-        "close": [ufw_command(rule, delete=True) for rule in theirs],
         "found": found,
         "wanted": asked,
+        "after": _after(facts, wanted, active, ours),
     }
+
+
+def ufw_close(facts: Mapping[str, Any], cluster: str) -> list[str]:
+    """Return the commands that take the rules of this cluster back from ufw."""
+    return [ufw_command(rule, delete=True) for rule in _rules_of(facts, cluster)]
+
+
+def _rules_of(facts: Mapping[str, Any], cluster: str) -> list[Mapping[str, Any]]:
+    """Return the rules of ufw that bear the comment of this cluster."""
+    return [
+        rule
+        for rule in strings(facts.get("ufw"))
+        if rule.get("comment") == f"swarmspeed {cluster}"
+        and all(isinstance(rule.get(key), str) for key in ("protocol", "ports", "source"))
+    ]
+
+
+def _after(
+    facts: Mapping[str, Any], wanted: Wanted, active: tuple[str, ...], ours: list[dict[str, str]]
+) -> dict[str, Any]:
+    """Return the facts of the firewall once all is opened."""
+    others = [rule for rule in strings(facts.get("ufw")) if rule.get("comment") != wanted.comment]
+    after: dict[str, Any] = {**facts, "ufw": [*others, *ours]}
+    if IPTABLES in active:
+        lines, chain = iptables_rules(wanted), facts.get("iptables")
+        opened = {"jump": mark(wanted, lines), "chain": iptables_chain(wanted.cluster), "rules": len(lines)}
+        after["iptables"] = {**(chain if isinstance(chain, Mapping) else {}), **opened}
+    if NFTABLES in active:
+        lines, refusing = nftables_rules(wanted), _refusing(facts)
+        opened = {"jump": mark(wanted, lines), "rules": len(lines)}
+        after["nftables"] = [
+            {**chain, **opened} if chain in refusing else chain for chain in strings(facts.get("nftables"))
+        ]
+    return after
 
 
 def _file(path: str, content: str | None, mode: str = "0644") -> dict[str, str]:
@@ -200,9 +238,9 @@ def _states(facts: Mapping[str, Any], wanted: Wanted, active: tuple[str, ...]) -
     """What stands in the kernel or in ufw, and what should. firewalld's policy is a file, and compared as one."""
     found: dict[str, Any] = {}
     asked: dict[str, Any] = {}
-    rules = strings(facts.get("ufw"))
-    if UFW in active or any(rule.get("comment") == wanted.comment for rule in rules):
-        found[UFW] = sorted(_words(rule) for rule in rules if rule.get("comment") == wanted.comment)
+    theirs = {_words(rule) for rule in _rules_of(facts, wanted.cluster)}
+    if UFW in active or theirs:
+        found[UFW] = sorted(theirs)
         asked[UFW] = sorted(_words(rule) for rule in (ufw_rules(wanted) if UFW in active else []))
     chains = facts.get("iptables")
     chain = chains if isinstance(chains, Mapping) else {}
@@ -224,4 +262,4 @@ def _words(rule: Mapping[str, Any]) -> str:
 
 
 def _chain_words(chain: Mapping[str, Any]) -> str | None:
-    return f"{chain['jump']}: {chain['rules']} rules" if chain.get("jump") else None
+    return f"{chain['jump']}: {chain.get('rules')} rules" if chain.get("jump") else None

@@ -190,6 +190,11 @@ def firewalld_name(cluster: str) -> str:
     return f"swarmspeed-{_hash(cluster)[:6]}"
 
 
+def policy_path(cluster: str) -> str:
+    """Return the file of our policy in firewalld."""
+    return f"/etc/firewalld/policies/{firewalld_name(cluster)}.xml"
+
+
 def firewalld_policy(wanted: Wanted) -> str:
     """Return the file of a policy of our own, which comes before the zones: firewalld.policy(5)."""
     lines = [

@@ -221,7 +221,7 @@ def _rdma_settings(asked: Mapping[str, Any], fabric: Mapping[str, Any], overlay:
 def nccl_plan(asked: Mapping[str, Any], fabric: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``settings`` by name, and ``lines`` for NCCL's file, each setting with its reason above it.
 
-    ``asked``: ``host`` (for errors), ``network_mode``, ``interface``, ``subnet`` (of the training network), ``rdma``
+    ``asked``: ``network_mode``, ``interface``, ``subnet`` (of the training network), ``rdma``
     (of ``common_rdma``), ``release`` (of NCCL, or None), ``timeout`` (seconds, 0: NCCL's own), ``debug``, and
     ``settings``, which win key by key; an empty value takes a setting out. Raises NcclError.
     """
@@ -229,11 +229,8 @@ def nccl_plan(asked: Mapping[str, Any], fabric: Mapping[str, Any]) -> dict[str, 
     said = {name: complaint(name, value, asked["release"]) for name, value in given.items()}
     wrong = [f"{name} {text}" for name, text in said.items() if text]
     if wrong:
-        raise NcclError(f"{asked['host']}: {'; '.join(wrong)}. Remedy: correct it in nccl_env_settings")
-    try:
-        settings = {setting.name: setting for setting in own_settings(asked, fabric)}
-    except NcclError as error:
-        raise NcclError(f"{asked['host']}: {error}") from None
+        raise NcclError(f"{'; '.join(wrong)}. Remedy: correct it in nccl_env_settings")
+    settings = {setting.name: setting for setting in own_settings(asked, fabric)}
     for name, value in given.items():
         settings[name] = Setting(name, as_text(value), "nccl_env_settings")
     kept = [settings[name] for name in sorted(settings) if settings[name].value != ""]

@@ -15,6 +15,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparis
 ABSENT: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
 
 
+def name_of(item: OwnedFile) -> str:
+    """Return how a plan names it: of a file with a block of ours the rest is somebody else's."""
+    return item.path if item.block is None else f"the block '{item.block}' of {item.path}"
+
+
 def found_file(known: Mapping[str, Any], path: str) -> dict[str, Any]:
     """Return what ``node_facts`` found of a file; one that it was not asked about counts as absent."""
     fact = known.get(path)
@@ -31,7 +36,7 @@ def add_file(changes: Changes, item: OwnedFile, known: Mapping[str, Any], key: s
     found = found_file(known, item.path)
     exists = found.get("exists") is True
     if exists and item.wanted and item.same_text(found, key):
-        changes.add(item.path, _attributes(found), _wanted(item), why)
+        changes.add(name_of(item), _attributes(found), _wanted(item), why)
         return
     before = _content(item, found) if exists else None
     after: Any = None
@@ -41,14 +46,28 @@ def add_file(changes: Changes, item: OwnedFile, known: Mapping[str, Any], key: s
             after = sealed(item.text or "", key)
     if same(before, after):  # no text that is known tells them apart
         before = f"SHA-256 {found.get('sha256')}"
-    changes.add(item.path, before, after, why)
+    changes.add(name_of(item), before, after, why)
+
+
+def entry_of(item: OwnedFile) -> dict[str, Any]:
+    """Return a file as ``owned_files`` takes it; a directory has no content."""
+    entry = {name: getattr(item, name) for name in ("path", "mode", "owner", "group", "secret", "state")}
+    return entry if item.content is None else {**entry, "content": item.content}
 
 
 def fact_after(item: OwnedFile, key: str) -> dict[str, Any]:
     """Return what ``node_facts`` would find once the file is as wanted."""
     if not item.wanted:
         return dict(ABSENT)
-    fact = {"exists": True, "sha256": item.sha256, "mode": item.mode, "owner": item.owner, "group": item.group}
+    fact: dict[str, Any] = {
+        "exists": True,
+        "sha256": item.sha256,
+        "mode": item.mode,
+        "owner": item.owner,
+        "group": item.group,
+    }
+    if item.mark is not None:
+        fact["marked"] = True
     if item.secret:
         fact.update(sha256=sealed(item.text or "", key).digest, keyed=True)
     return fact

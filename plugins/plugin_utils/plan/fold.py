@@ -31,6 +31,9 @@ class Planner(Protocol):
 
     role: str
 
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         """Compare what the hosts are with what is wished, and return what leads from one to the other."""
 

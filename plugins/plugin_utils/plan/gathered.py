@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """``variables`` are all that the role's argument spec declares, ``optional`` those of other roles that it reads.
+    """``variables`` must be defined: all that the role's argument spec declares, and shared ones (``cluster_name``).
 
-    ``packages``, ``files`` and ``groups`` are what ``node_facts`` is asked about, as its options of these names.
+    ``optional`` are those of other roles that it reads.
+
+    ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
+    names. ``by_wishes`` returns what more of them follows from the variables of a host.
     """
 
     variables: Sequence[str] = ()
@@ -22,15 +25,20 @@ class Gathered:
     packages: Sequence[str] = ()
     files: Sequence[Mapping[str, Any]] = ()
     groups: Sequence[str] = ()
+    sysctls: Sequence[str] = ()
+    by_wishes: Callable[[Mapping[str, Any]], Mapping[str, Sequence[Any]]] | None = None
 
 
-def asked(arguments: Mapping[str, Any], needed: Sequence[Gathered]) -> dict[str, Any]:
+def asked(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``node_facts`` with what the planners need added to them."""
     merged = dict(arguments)
-    for name in ("packages", "files", "groups"):
+    more = [part.by_wishes(wishes) if part.by_wishes else {} for part in needed]
+    for name in ("packages", "files", "groups", "sysctls"):
         entries = list(merged.get(name) or [])
-        for part in needed:
-            entries += [_copy(entry) for entry in getattr(part, name) if entry not in entries]
+        for part, by_wishes in zip(needed, more):
+            for entry in (*getattr(part, name), *by_wishes.get(name, ())):
+                if entry not in entries:
+                    entries.append(_copy(entry))
         if entries:
             merged[name] = entries
     return merged

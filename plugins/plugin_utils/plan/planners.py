@@ -9,12 +9,27 @@ from collections.abc import Iterable, Sequence
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
 
-PLANNERS = (DockerPlanner(),)
+PLANNERS: tuple[Planner, ...] = (
+    HostPlanner(),
+    DockerPlanner(),
+    SwarmPlanner(),
+    OverlayNetworkPlanner(),
+    SshTrustPlanner(),
+    NcclEnvPlanner(),
+)
 PLANNED = tuple(planner.role for planner in PLANNERS)
+WHOLE_GROUP = ("swarm", "overlay_network", "ssh_trust", "nccl_env")
+"""Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
 
 
-def planners(roles: Iterable[str]) -> list[DockerPlanner]:
+def planners(roles: Iterable[str]) -> list[Planner]:
     """Return the planners of these roles, in the order of the roles."""
     wanted = set(roles)
     return [planner for planner in PLANNERS if planner.role in wanted]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping, texts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping, refusals
 
 
 def check_docker(hosts: Mapping[str, Mapping[str, Any]], refused: Mapping[str, Any]) -> Iterator[Problem]:
@@ -19,10 +19,7 @@ def check_docker(hosts: Mapping[str, Mapping[str, Any]], refused: Mapping[str, A
     its unit sets too or that keep it out of a swarm, a version that it cannot get, and a package that is on hold.
     Whether apt has the packages is asked later, over the host's proxy.
     """
-    for host in hosts:
-        for problem in texts(refused.get(host)):
-            text, dummy, remedy = problem.rpartition(". Remedy: ")
-            yield Problem(host, text, remedy)
+    yield from refusals(hosts, refused)
 
 
 def check_toolkit(hosts: Mapping[str, Mapping[str, Any]], requests: Mapping[str, Any]) -> Iterator[Problem]:

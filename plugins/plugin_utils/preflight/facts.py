@@ -39,6 +39,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
     mapping,
     missing,
     number,
+    refusals,
     whole,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import check_proxies
@@ -283,6 +284,8 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "overlay_names": _of_hosts(check_overlay_names),
     "port_2222": check_port,
     "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
+    "nccl_settings": lambda facts: refusals(facts.present(), facts.wanted.nccl_env),
+    "host": lambda facts: refusals(facts.present(), facts.wanted.host),
     "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
     "nvidia_container_toolkit": lambda facts: check_toolkit(
         facts.present(), {} if facts.bare else facts.wanted.toolkit

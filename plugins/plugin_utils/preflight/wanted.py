@@ -64,7 +64,9 @@ class Wanted:
     overlay: Mapping[str, Any] = field(default_factory=dict)
     underlay: Mapping[str, Any] = field(default_factory=dict)
     swarm: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = field(default_factory=dict)
     docker: Mapping[str, Any] = field(default_factory=dict)
+    nccl_env: Mapping[str, Any] = field(default_factory=dict)
     socket_interfaces: Mapping[str, Any] = field(default_factory=dict)
     toolkit: Mapping[str, Any] = field(default_factory=dict)
     bundle: Mapping[str, Any] = field(default_factory=dict)
@@ -163,7 +165,9 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "containers": ("containers", "a mapping of host to container name", _containers),
     "launch": ("launch", "a mapping of hosts, include, exclude, ds_config and shrink", _mapping),
     "socket_interfaces": ("socket_interfaces", "a mapping of setting to a mapping of host to interfaces", _mapping),
+    "host": ("host", "a mapping of host to what the plan refuses of it", _mapping),
     "docker": ("docker", "a mapping of host to what the plan refuses of its engine", _mapping),
+    "nccl_env": ("nccl_env", "a mapping of host to what the plan refuses of NCCL's settings", _mapping),
     "toolkit": ("toolkit", "a mapping of host to what is asked of its container toolkit", _mapping),
     "driver": ("driver", "a mapping of host to what is asked of its driver", _mapping),
     "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),

@@ -11,14 +11,11 @@ import pytest
 
 from tests.role_values import acts, load, value, variables
 
-# Whether docker has anything to do is planned: tests/unit/plugins/plugin_utils/docker.
+# Whether docker, swarm, overlay_network and ssh_trust have anything to do is planned: tests/unit/plugins/plugin_utils.
 OF_DOCKER = (
     "nvidia_container_toolkit",
-    "swarm",
-    "overlay_network",
     "training_image",
     "training_container",
-    "ssh_trust",
 )
 RECORD = "/opt/train/.swarmspeed"
 
@@ -44,7 +41,7 @@ def test_nothing_of_docker_is_verified_there() -> None:
     assert done("docker/tasks/verify.yml", swarmspeed_plan=planned) == ["block"]
 
 
-@pytest.mark.parametrize("role", [role for role in OF_DOCKER if role != "overlay_network"])
+@pytest.mark.parametrize("role", OF_DOCKER)
 def test_with_containers_it_does_what_it_did(role: str) -> None:
     cluster = {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}
     for file in ("main", "verify"):
@@ -65,47 +62,6 @@ def test_with_containers_it_does_what_it_did(role: str) -> None:
 )
 def test_without_docker_the_network_is_the_hosts(given: dict[str, str], mode: str) -> None:
     assert value("cluster_network_mode", variables(**given)) == mode
-
-
-def files_of(name: str, **changed: Any) -> dict[str, Any]:
-    found = value(name, variables("nccl_env", deepspeed_launch_runtime="host", **changed))
-    return {entry["path"]: entry for entry in found}
-
-
-def test_ranks_find_their_settings_in_files_of_the_cluster_alone() -> None:
-    root = "/srv/swarmspeed/swarmspeed"
-    files = files_of(
-        "_nccl_env_files_bare",
-        nccl_env_settings={"NCCL_IB_TIMEOUT": 22},
-        nccl_env_environment={"HF_TOKEN": "hf_invented", "WANDB_DIR": "/data/@IFNAME@"},
-    )
-    places = [root, f"{root}/etc", f"{root}/jobs"]
-    assert list(files) == [*places, f"{root}/etc/nccl.conf.host", f"{root}/etc/env"]
-    assert {files[place]["mode"] for place in places} == {"0700"}
-    # No NCCL_IB_DISABLE: it is the overlay that carries no RDMA.
-    assert files[f"{root}/etc/nccl.conf.host"]["content"].splitlines()[1:] == [
-        "# nccl_env_settings",
-        "NCCL_IB_TIMEOUT=22",
-        "# the interface in 10.1.0.0/24; = asks for that very name, without it eth1 would also be eth10",
-        "NCCL_SOCKET_IFNAME==bond0",
-    ]
-    env = files[f"{root}/etc/env"]
-    assert (env["mode"], env["secret"]) == ("0600", True)
-    assert env["content"].splitlines() == [
-        "DS_ACCELERATOR=cpu",
-        "GLOO_SOCKET_IFNAME=bond0",
-        "HF_TOKEN=hf_invented",
-        f"NCCL_CONF_FILE={root}/etc/nccl.conf.host",
-        "WANDB_DIR=/data/bond0",
-    ]
-
-
-def test_every_file_of_the_settings_is_looked_at_and_undone() -> None:
-    looked = {entry["path"] for entry in value("_nccl_env_looks", variables("nccl_env"))}
-    bare = {path for path, entry in files_of("_nccl_env_files_bare").items() if "content" in entry}
-    assert bare <= looked
-    assert "/etc/nccl.conf" not in looked  # the host's own
-    assert "/srv/swarmspeed/swarmspeed/jobs" not in looked  # teardown removes what is looked at
 
 
 def workspace(record: str | None = None, *, folder: bool = True, **changed: Any) -> dict[str, Any]:

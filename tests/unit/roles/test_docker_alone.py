@@ -166,6 +166,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: Hosts) -
     assert re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M) == [
         "docker : Validating arguments against arg spec 'main' - Install and configure the Docker engine",
         "Gather facts and plan, where this run has not",
+        "preflight : Determine which hosts the role is planned for",
         "preflight : Generate the run's id, and the key for digests of secrets",
         "preflight : Gather facts",
         "preflight : Plan what the role would change",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import NOTHING
 
-from tests.role_values import ROLES, acts, load, variables
+from tests.role_values import ROLES, acts, load, templar, variables
 
 MODULES = {
     "ansible.builtin.meta": "end",
@@ -70,17 +70,15 @@ def test_changes_are_reported_and_then_applied() -> None:
 
 def conditional() -> list[dict[str, Any]]:
     """Return the tasks of converge.yml that are left out where the plan has nothing for them."""
-    return [
-        task for task in load("docker/tasks/converge.yml") if "when" in task and "swarmspeed_alone" not in task["when"]
-    ]
+    return [task for task in load("docker/tasks/converge.yml") if "when" in task]
 
 
 def test_without_work_only_the_start_of_the_engine_is_left() -> None:
-    given = variables("docker", swarmspeed_plan=planned(True), swarmspeed_alone=False)
+    given = variables("docker", swarmspeed_plan=planned(True))
     assert len(conditional()) == 6
     assert [task["name"] for task in conditional() if acts(task, given)] == []
     rest = [task["name"] for task in load("docker/tasks/converge.yml") if "when" not in task and "loop" not in task]
-    assert rest == ["Start the engine"]
+    assert rest == ["Start the engine", "Gather facts and plan again"]
 
 
 @pytest.mark.parametrize(
@@ -95,17 +93,17 @@ def test_without_work_only_the_start_of_the_engine_is_left() -> None:
     ],
 )
 def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str) -> None:
-    given = variables("docker", swarmspeed_plan=planned(True, **act), swarmspeed_alone=False)
+    given = variables("docker", swarmspeed_plan=planned(True, **act))
     assert [task["name"] for task in conditional() if acts(task, given)] == [name]
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_afterwards_it_is_gathered_and_planned_again(alone: bool) -> None:
-    given = variables("docker", swarmspeed_plan=planned(True), swarmspeed_alone=alone)
-    *dummy, refresh, single = load("docker/tasks/converge.yml")
-    assert (acts(refresh, given), acts(single, given)) == (not alone, alone)
-    assert refresh["ansible.builtin.include_role"]["tasks_from"] == "refresh"
-    assert single["ansible.builtin.include_role"]["tasks_from"] == "alone"
+@pytest.mark.parametrize(("alone", "file"), [(False, "refresh.yml"), (True, "alone.yml")])
+def test_afterwards_it_is_gathered_and_planned_again(alone: bool, file: str) -> None:
+    *dummy, last = load("docker/tasks/converge.yml")
+    assert last["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in last
+    (again,) = load("preflight/tasks/again.yml")
+    assert templar({"swarmspeed_alone": alone}).template(again["ansible.builtin.include_tasks"]) == file
+    assert (ROLES / "preflight/tasks" / file).exists()
 
 
 def test_no_task_has_tags_of_its_own() -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The role nccl_env's own expressions: when an image is asked for its NCCL, what is kept of it, what is written."""
+"""What preflight reports of networks and settings, and the lines of the entry point that find the interface."""
 
 from __future__ import annotations
 
@@ -11,88 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.role_values import load, value, variables
-
-ROOT = "/srv/swarmspeed/swarmspeed"
-RECORD = f"{ROOT}/etc/nccl.release"
-IMAGE, OTHER = "sha256:1", "sha256:2"
-
-
-def given(record: str | None = None, *, accelerator: str = "cuda", image: str | None = IMAGE, **more: Any) -> Any:
-    cluster = {**variables()["swarmspeed_cluster"], "accelerator": accelerator}
-    files = {} if record is None else {RECORD: {"exists": True, "content": record}}
-    facts = {"files": files, "packages": {}, "jobs": {}, "trees": {}}
-    asked = {
-        "swarmspeed_cluster": cluster,
-        "ansible_facts": {"swarmspeed": facts},
-        "_training_image_here": image,
-        "_training_image_ref": "train:1",
-        "_overlay_network_subnet": "10.20.0.0/24",
-    }
-    return variables("nccl_env", **{**asked, **more})
-
-
-def answer(rc: int, stdout: str) -> dict[str, Any]:
-    return {"_nccl_env_answer": {"rc": rc, "stdout": stdout}}
-
-
-SKIPPED: dict[str, Any] = {"_nccl_env_answer": {"skipped": True}}
-
-
-@pytest.mark.parametrize(
-    ("record", "changed", "asks", "release"),
-    [
-        (None, answer(0, "2.27.3\n"), True, "2.27.3"),
-        (f"{OTHER} 2.18.1\n", answer(0, "2.27.3"), True, "2.27.3"),
-        (f"{IMAGE} 2.27.3\n", SKIPPED, False, "2.27.3"),
-        (f"{IMAGE} unknown\n", SKIPPED, False, "unknown"),
-        (None, answer(1, "Traceback …"), True, ""),
-        (None, answer(0, "unknown"), True, "unknown"),
-        (None, SKIPPED, True, ""),  # check mode: it will be asked
-        ("", SKIPPED, True, ""),
-        ("garbage", SKIPPED, True, ""),
-        (f"{OTHER} 2.18.1\n", {"nccl_env_version": "2.21.5", **SKIPPED}, False, "2.21.5"),
-        (f"{OTHER} 2.18.1\n", {"accelerator": "cpu", **SKIPPED}, False, ""),
-        (f"{OTHER} 2.18.1\n", {"deepspeed_launch_runtime": "host", **SKIPPED}, False, ""),
-        (None, {"image": None, **SKIPPED}, False, ""),
-    ],
-)
-def test_an_image_is_asked_once(record: str | None, changed: dict[str, Any], asks: bool, release: str) -> None:
-    found = given(record, **changed)
-    assert value("_nccl_env_asks", found) is asks
-    assert value("_nccl_env_release", found) == release
-
-
-def test_what_an_image_said_is_kept_beside_its_id_and_looked_at() -> None:
-    first = given(None, **answer(0, "2.27.3"))
-    files = {entry["path"]: entry["content"] for entry in value("_nccl_env_files", {**first, **quiet()})}
-    assert files[RECORD] == f"{IMAGE} 2.27.3\n"
-    second = given(files[RECORD], **SKIPPED)
-    assert value("_nccl_env_asks", second) is False
-    again = {entry["path"]: entry["content"] for entry in value("_nccl_env_files", {**second, **quiet()})}
-    assert again == files
-    assert set(files) <= {entry["path"] for entry in value("_nccl_env_looks", second)}
-    on_cpus = given(None, accelerator="cpu", **SKIPPED)
-    assert RECORD not in [entry["path"] for entry in value("_nccl_env_files", {**on_cpus, **quiet()})]
-
-
-def quiet() -> dict[str, Any]:
-    """Take the entry point's template out: it is a lookup of another role's variables too."""
-    kept = load("nccl_env/vars/main.yml")["_nccl_env_files_kept"]
-    return {"_nccl_env_files_kept": [entry for entry in kept if not entry["path"].endswith("entrypoint.sh")]}
-
-
-def test_settings_in_an_overlay_carry_their_reasons() -> None:
-    files = {
-        entry["path"]: entry for entry in value("_nccl_env_files", {**given(accelerator="cpu", **SKIPPED), **quiet()})
-    }
-    assert files[f"{ROOT}/etc/nccl.conf"]["content"].splitlines()[1:] == [
-        "# an overlay is a network namespace of its own, where RoCE's GIDs are not, and VXLAN carries no RDMA; "
-        "cluster_network_mode: host would use it",
-        "NCCL_IB_DISABLE=1",
-        "# the interface in 10.20.0.0/24; = asks for that very name, without it eth1 would also be eth10",
-        "NCCL_SOCKET_IFNAME==@IFNAME@",
-    ]
+from tests.role_values import ROLES, load, value, variables
 
 
 @pytest.mark.parametrize(
@@ -100,7 +19,7 @@ def test_settings_in_an_overlay_carry_their_reasons() -> None:
     [("overlay", "infiniband", True), ("overlay", None, False), ("host", "infiniband", False)],
 )
 def test_host_mode_is_advised_where_rdma_lies_idle(mode: str, layer: str | None, said: bool) -> None:
-    found = given(cluster_network_mode=mode)
+    found = variables(cluster_network_mode=mode)
     found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "rdma": {"link_layer": layer, "reason": "so it is"}}
     assert any("cluster_network_mode: host uses it" in line for line in value("_preflight_told", found)) is said
 
@@ -153,17 +72,6 @@ def test_interfaces_that_are_named_are_handed_to_preflight_and_no_token_is() -> 
 
 
 @pytest.mark.parametrize(
-    ("mode", "asked"),
-    [
-        ("overlay", "ip -4 -o address show scope global to 10.20.0.0/24"),
-        ("host", "ip -4 -o address show dev bond0 scope global to 10.1.0.0/24"),
-    ],
-)
-def test_the_interface_is_found_by_address(mode: str, asked: str) -> None:
-    assert value("_nccl_env_locate", given(cluster_network_mode=mode)) == asked
-
-
-@pytest.mark.parametrize(
     ("printed", "interface", "address"),
     [
         # Recorded: iproute2 6.1.0 on a node of the lab.
@@ -180,9 +88,9 @@ def test_the_interface_is_found_by_address(mode: str, asked: str) -> None:
 )
 def test_what_the_entry_point_reads_of_it(tmp_path: Path, printed: str, interface: str, address: str) -> None:
     """Its own lines in a real shell, with a stand-in for ``ip`` that prints one answer."""
-    template = (Path(__file__).parents[3] / "roles/nccl_env/templates/entrypoint.sh.j2").read_text(encoding="utf-8")
+    template = (ROLES / "nccl_env/files/entrypoint").read_text(encoding="utf-8")
     function = template[template.index("locate() {") : template.index("render() {")]
-    function = function.replace("{{ _nccl_env_locate }}", "ip -4 -o address show")
+    function = function.replace("@LOCATE@", "ip -4 -o address show")
     stand_in = f"ip() {{ printf '%s\\n' '{printed}'; }}\nsubnet=x\n"
     script = f'set -eu\n{stand_in}{function}locate && echo "$interface $address"\n'
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
@@ -191,3 +99,9 @@ def test_what_the_entry_point_reads_of_it(tmp_path: Path, printed: str, interfac
     else:
         assert done.returncode == 1
         assert done.stderr.startswith("swarmspeed: no interface of this container is in x; its networks are: ")
+
+
+def test_where_a_role_is_applied_alone_the_overlay_is_that_of_the_defaults() -> None:
+    lent = value("_preflight_overlay", variables("overlay_network", "swarm", groups={"managers": ["gpu1"]}))
+    alone = variables(groups={"managers": ["gpu1"]})
+    assert "overlay_network_name" not in alone and value("_preflight_overlay", alone) == lent

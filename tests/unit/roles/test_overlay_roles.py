@@ -7,28 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
 from tests.role_values import NODES, ROLES, load, value
 
-NET = {
-    "driver": "overlay",
-    "attachable": True,
-    "subnets": ["10.64.0.0/24"],
-    "options": {"com.docker.network.driver.mtu": "1500"},
-}
 
-
-def variables(networks: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
-    """Return defaults and variables of the roles, of gpu2, with these networks on the first node."""
+def variables(**changed: Any) -> dict[str, Any]:
+    """Return defaults and variables of the roles, of gpu2."""
     found: dict[str, Any] = {}
     for role in ("preflight", "host", "docker", "swarm", "training_image", "overlay_network", "training_container"):
         for room in ("defaults", "vars"):
             if (ROLES / role / room).is_dir():
                 found.update(load(f"{role}/{room}/main.yml") or {})
-    swarm = {"state": "active", "manager": True, "node_id": "n1", "nodes": changed.pop("nodes", [])}
-    of_first = {"swarmspeed": {"docker": {"networks": networks or {}, "swarm": swarm}, "system": {"hostname": "gpu1"}}}
+    swarm = {"state": "active", "manager": True, "node_id": "n1", "nodes": []}
+    of_first = {"swarmspeed": {"docker": {"networks": {}, "swarm": swarm}, "system": {"hostname": "gpu1"}}}
     container = {"state": "running", "addresses": {"swarmspeed": "10.64.0.9"}, "labels": {}}
     facts = {
         "swarmspeed": {
@@ -54,25 +46,6 @@ def variables(networks: dict[str, Any] | None = None, **changed: Any) -> dict[st
     }
 
 
-def test_a_network_as_planned_is_left_alone() -> None:
-    values = variables({"swarmspeed": NET}, overlay_network_recreate="true")
-    assert value("_overlay_network_is", values) == value("_overlay_network_wanted", values)
-    assert value("_overlay_network_replaced", values) is False
-
-
-@pytest.mark.parametrize(("consent", "replaced"), [(False, False), (True, True), ("true", True), ("false", False)])
-def test_only_consent_replaces_a_network(consent: Any, replaced: bool) -> None:
-    other = {**NET, "options": {}}  # the driver's own MTU is 1500
-    assert value("_overlay_network_replaced", variables({"swarmspeed": other}, overlay_network_recreate=True)) is False
-    other = {**NET, "subnets": ["10.65.0.0/24"]}
-    values = variables({"swarmspeed": other}, overlay_network_recreate=consent)
-    assert value("_overlay_network_replaced", values) is replaced
-    assert value("_overlay_network_attached", values) is True
-    values["ansible_facts"]["swarmspeed"]["docker"]["containers"] = {}
-    assert value("_overlay_network_attached", values) is False
-    assert value("_overlay_network_replaced", variables({}, overlay_network_recreate=consent)) is False
-
-
 def test_hosts_of_proxies_and_mirrors_are_asked_for_without_their_passwords() -> None:
     values = variables(
         host_apt_proxy="http://me:s3cret@apt.example:3128",
@@ -82,8 +55,13 @@ def test_hosts_of_proxies_and_mirrors_are_asked_for_without_their_passwords() ->
         docker_repository_url="https://me:s3cret@packages.example/linux",
     )
     expected = ["10.70.0.5", "10.70.0.53", "apt.example", "packages.example", "registry.example"]
-    assert value("_overlay_network_services", values) == expected
-    assert value("_overlay_network_services", variables()) == []  # nothing is resolved where nothing is set
+    assert value("_preflight_services", values) == expected
+    assert value("_preflight_services", variables()) == []  # nothing is resolved where nothing is set
+    # Alone, the role overlay_network knows none of these variables.
+    assert (
+        value("_preflight_services", {"_preflight_services": load("preflight/vars/main.yml")["_preflight_services"]})
+        == []
+    )
 
 
 def test_an_address_is_part_of_what_makes_a_container_anew_and_none_is_not() -> None:
@@ -97,19 +75,9 @@ def test_an_address_is_part_of_what_makes_a_container_anew_and_none_is_not() -> 
 
 
 def test_addresses_of_the_swarm() -> None:
-    assert value("_swarm_data_path_address", variables()) == "10.1.0.2"
-    own = variables(swarm_data_path_address="10.7.0.2", swarm_advertise_address="10.9.0.2")
-    assert (value("_swarm_data_path_address", own), value("_swarm_address", own)) == ("10.7.0.2", "10.9.0.2")
     # What preflight compares with what the nodes tell: a host's own address, else the underlay's.
     assert value("_preflight_swarm_addresses", variables()) == {
         "gpu1": "10.1.0.1",
         "gpu2": "10.1.0.2",
         "gpu3": "10.9.0.3",
     }
-
-
-def test_only_who_is_named_has_departed() -> None:
-    nodes = [{"id": "n1", "hostname": "gpu1"}, {"id": "n7", "hostname": "old"}, {"id": "n8", "hostname": "another"}]
-    values = variables(nodes=nodes, _swarm_ids=["n1"], _swarm_first=True, swarm_departed=["old", "gpu1"])
-    assert value("_swarm_departed", values) == ["old"]
-    assert value("_swarm_departed", {**values, "swarm_departed": []}) == []

@@ -218,6 +218,8 @@ def check_named_files(path: Path, tasks: list[dict[str, Any]]) -> None:
         for key in TASK_FILES:
             if key in task:
                 named = task[key]["file"] if isinstance(task[key], dict) else task[key]
+                if path.name == "again.yml":  # one of two, both of which test_docker_role names
+                    continue
                 assert (path.parent / named).is_file(), f"{path}: {task.get('name')}: {named}"
     for role, arguments, task in role_tasks(tasks):
         folder = ROLES / role / "tasks"

@@ -14,18 +14,21 @@ from typing import Any
 import pytest
 import yaml
 from ansible.plugins.loader import init_plugin_loader
-from ansible.template import trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked as asked_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
 from tests.role_values import NODES, ROLES, load, templar, value, variables
+from tests.ssh_nodes import public
 
 ROOT = ROLES.parent
 HERE = "gpu2"
@@ -41,11 +44,13 @@ CHANGED_BY_CONVERGE = {
     "nvidia_driver/tasks/install.yml": "the source, and the pins that apt's preview gives: part of an installation",
     "nvidia_driver/tasks/teardown.yml": "undoes",
     "host/tasks/teardown.yml": "undoes",
-    "overlay_network/tasks/detach.yml": "a container that is in the way of a network that is replaced",
     "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
     "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "nccl_env/tasks/verify.yml": "a part of _nccl_env_state, for a sentence of its own",
-    "ssh_trust/tasks/main.yml": "folders and texts, in _ssh_trust_state",
+    "host/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "nccl_env/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "nccl_env/tasks/ask.yml": "the folders among them",
+    "ssh_trust/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "ssh_trust/tasks/keys.yml": "the folders among them",
 }
 
 
@@ -160,6 +165,7 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         **found["swarmspeed_cluster"],
         "first": HERE,
         "hosts": [HERE],
+        "managers": [HERE],
         "host_keys": {HERE: "ssh-ed25519 AAAA comment"},
         "overlay": {"subnet": "10.64.0.0/24", "mtu": 9000, "addresses": {}},
     }
@@ -176,8 +182,6 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "host_sysctls": {"net.core.somaxconn": 8192},
         "docker_users": ["games"],
         "deepspeed_launch_script": "train.py",
-        # By name and not by lookup, which has an environment of its own, without the collection's filters.
-        "_nccl_env_state": {"files": trust_as_template("{{ _nccl_env_files }}")},
         **changed,
     }
 
@@ -209,14 +213,22 @@ def states(found: dict[str, Any], *roles: str) -> list[RoleState]:
     return made
 
 
-def planned(role: str, found: dict[str, Any]) -> list[str]:
-    """Return what verify says of a role that is part of the plan, with its variables as Ansible evaluates them."""
+def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables that the planner of a role reads, as Ansible evaluates them."""
     part = GATHERED[role]
     names = [*part.variables, *(name for name in part.optional if name in found)]
-    wishes = {HERE: {name: value(name, found) for name in names}}
-    inputs = Inputs(found["swarmspeed_cluster"], {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----"})
-    plan = fold(planners([role]), {HERE: found["ansible_facts"]["swarmspeed"]}, wishes, inputs)
-    return [drift_text(change) for change in plan.changes]
+    return {name: value(name, found) for name in names}
+
+
+def plan_of(role: str, found: dict[str, Any]) -> Plan:
+    files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
+    facts = {HERE: found["ansible_facts"]["swarmspeed"]}
+    return fold(planners([role]), facts, {HERE: wished(role, found)}, Inputs(found["swarmspeed_cluster"], files))
+
+
+def planned(role: str, found: dict[str, Any]) -> list[str]:
+    """Return what verify says of a role that is part of the plan."""
+    return [drift_text(change) for change in plan_of(role, found).changes]
 
 
 @pytest.fixture(scope="module")
@@ -229,11 +241,14 @@ def sound() -> dict[str, Any]:
         for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or []
         if isinstance(entry, dict)
     ]
-    asked += [dict(entry) for role in PLANNED for entry in GATHERED[role].files]
+    for role in PLANNED:
+        asked += asked_of({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
     for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
         facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    for role in PLANNED:
+        facts = copy.deepcopy(dict(plan_of(role, given(facts)).facts[HERE]))
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
-        text = f"{name}\n"
+        text = public(name) if name.endswith(".pub") else f"{name}\n"
         facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
     facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
     facts["docker"]["containers"][f"swarmspeed-{HERE}"]["labels"] = {
@@ -244,6 +259,8 @@ def sound() -> dict[str, Any]:
         for item in state.files:
             if item.wanted:
                 facts["files"][item.path] = fact(item)
+    for role in PLANNED:
+        facts = dict(plan_of(role, given(facts)).facts[HERE])
     return facts
 
 
@@ -279,20 +296,24 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "a package": (
         "host",
         lambda facts: facts["packages"].update(iproute2=None),
-        "packages_missing is ['iproute2'], wanted is []",
+        "package iproute2 is missing",
     ),
     "dpkg": (
         "host",
         lambda facts: facts["dpkg"].update(unfinished=["bc (half-configured)"]),
-        "dpkg_interrupted is ['bc (half-configured)'], wanted is []",
+        "dpkg is interrupted: bc (half-configured), wanted is every package configured",
     ),
     "dpkg's journal": (
         "host",
         lambda facts: facts["dpkg"].update(journal=True),
-        "dpkg_interrupted is ['journal in /var/lib/dpkg/updates'], wanted is []",
+        "dpkg is interrupted: journal in /var/lib/dpkg/updates, wanted is every package configured",
     ),
     "limits": ("host", _file(LIMITS, sha256="other"), f"{LIMITS} has other content"),
-    "limits' mode": ("host", _file(LIMITS, mode="0666"), f"{LIMITS} has mode 0666, wanted is 0644"),
+    "limits' mode": (
+        "host",
+        _file(LIMITS, mode="0666"),
+        f"{LIMITS} is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
+    ),
     "exclusions": (
         "host",
         _file("/etc/apt/apt.conf.d/52swarmspeed", exists=False),
@@ -306,12 +327,12 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "a certificate authority that is not asked for": (
         "host",
         _file("/etc/ssl/certs/swarmspeed.pem", exists=True),
-        "ca_trusted is True, wanted is False",
+        "trust in /usr/local/share/ca-certificates/swarmspeed.crt is there and should not be",
     ),
     "a kernel parameter": (
         "host",
         lambda facts: facts["sysctls"].update({"net.core.somaxconn": "128"}),
-        "sysctls.net.core.somaxconn is 128, wanted is 8192",
+        "kernel parameter net.core.somaxconn is 128, wanted is 8192",
     ),
     "a user": ("docker", lambda facts: facts["groups"].update(docker=[]), "user games in group docker is missing"),
     "a library": (
@@ -327,34 +348,42 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "availability": (
         "swarm",
         lambda facts: facts["docker"]["swarm"].update(nodes=[node("id2", "manager", "drain")]),
-        "availability is drain, wanted is active",
+        "availability in swarm swarmspeed is drain, wanted is active",
     ),
     "a ghost": (
         "swarm",
         lambda facts: facts["docker"]["swarm"]["nodes"].append({**node("old", "worker"), "state": "down"}),
-        f"ghosts is ['{HERE}'], wanted is []",
+        f"node {HERE} (old) of swarm swarmspeed is there and should not be",
     ),
     "the network's MTU": (
         "overlay_network",
         lambda facts: facts["docker"]["networks"]["swarmspeed"]["options"].update(
             {"com.docker.network.driver.mtu": "1200"}
         ),
-        "mtu is 1200, wanted is 9000",
+        "MTU of network swarmspeed is 1200, wanted is 9000",
     ),
     "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
-    "a folder": ("ssh_trust", _file(ETC, mode="0755"), f"{ETC} has mode 0755, wanted is 0700"),
+    "a folder": (
+        "ssh_trust",
+        _file(ETC, mode="0755"),
+        f"{ETC} is mode 0755, owner 0, group 0, wanted is mode 0700, owner 0, group 0",
+    ),
     "a public host key": (
         "ssh_trust",
         _file(f"{ETC}/ssh/ssh_host_ed25519_key.pub", exists=False),
-        "host_key_public is False, wanted is True",
+        f"{ETC}/ssh/ssh_host_ed25519_key.pub is missing",
     ),
     "sshd's configuration": (
         "ssh_trust",
         _file(f"{ETC}/ssh/sshd_config", mode="0666"),
-        f"{ETC}/ssh/sshd_config has mode 0666, wanted is 0644",
+        f"{ETC}/ssh/sshd_config is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
     ),
     "nccl.conf": ("nccl_env", _file(f"{ETC}/nccl.conf", sha256="other"), f"{ETC}/nccl.conf has other content"),
-    "the environment": ("nccl_env", _file(f"{ETC}/env", mode="0644"), f"{ETC}/env has mode 0644, wanted is 0600"),
+    "the environment": (
+        "nccl_env",
+        _file(f"{ETC}/env", mode="0644"),
+        f"{ETC}/env is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0",
+    ),
     "the entry point": ("nccl_env", _file(f"{ETC}/entrypoint.sh", exists=False), f"{ETC}/entrypoint.sh is missing"),
     "the container": (
         "training_container",
@@ -427,39 +456,8 @@ def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availab
     facts["docker"]["swarm"]["nodes"] = [node("id2", "manager", availability)]
     assert differs(facts, "swarm", swarm_availability=availability) == {}
     assert differs(sound, "swarm", swarm_availability=availability) == {
-        "swarm": (f"availability is active, wanted is {availability}",)
+        "swarm": (f"availability in swarm swarmspeed is active, wanted is {availability}",)
     }
-
-
-def test_a_dpkg_that_is_at_work_is_no_drift(sound: dict[str, Any]) -> None:
-    facts = copy.deepcopy(sound)
-    facts["dpkg"] = {"unfinished": ["bc (unpacked)"], "journal": True, "busy": True}
-    assert differs(facts, "host") == {}
-
-
-@pytest.mark.parametrize(
-    ("unfinished", "restart", "in_the_way"),
-    [
-        (["bc (half-configured)"], False, []),
-        (["docker.io (half-configured)"], False, [f"swarmspeed-{HERE}"]),
-        (["containerd (unpacked)", "runc (unpacked)"], False, [f"swarmspeed-{HERE}"]),
-        (["docker.io (half-configured)"], True, []),
-    ],
-)
-def test_an_engine_is_configured_anew_by_consent(
-    sound: dict[str, Any], unfinished: list[str], restart: bool, in_the_way: list[str]
-) -> None:
-    facts = copy.deepcopy(sound)
-    facts["dpkg"]["unfinished"] = unfinished
-    assert value("_host_dpkg_in_the_way", given(facts, docker_restart=restart)) == in_the_way
-
-
-def test_the_repair_of_dpkg_comes_before_anything_that_needs_apt() -> None:
-    names = [task.get("name") for task in yaml.safe_load((ROLES / "host/tasks/main.yml").read_text(encoding="utf-8"))]
-    assert names[:2] == [
-        "Compare packages, kernel parameters and the firewall with what is asked",
-        "Repair an interrupted dpkg",
-    ]
 
 
 def test_a_secret_is_not_in_what_is_said(sound: dict[str, Any]) -> None:

@@ -89,13 +89,15 @@ def test_the_view_of_a_cluster() -> None:
         "stranger": {"ansible_facts": {}},
     }
     asked = {"name": "lab", "containers": {"a": "lab-a", "b": "lab-b"}}
-    result = run({"hosts": ["b", "a"], "overlay": asked, "host_key_file": KEY_FILE}, hostvars)
+    hosts = {"hosts": ["b", "a"], "managers": ["b", "elsewhere"]}
+    result = run({**hosts, "overlay": asked, "host_key_file": KEY_FILE}, hostvars)
     assert result["changed"] is False
     assert list(result["ansible_facts"]) == ["swarmspeed_cluster"]
     versions = result["ansible_facts"]["swarmspeed_cluster"].pop("versions")
     assert (versions["stack"], versions["capabilities"], versions["problems"]) == ("cu130", ["9.0"], [])
     assert result["ansible_facts"]["swarmspeed_cluster"] == {
         "hosts": ["b", "a"],
+        "managers": ["b"],
         "first": "b",
         "accelerator": "cuda",
         "slots": {"b": 4, "a": 8},

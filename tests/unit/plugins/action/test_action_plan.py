@@ -86,7 +86,8 @@ def run(args: dict[str, Any], hosts: dict[str, Any] | None = None, check: bool =
 
 
 def make(hosts: dict[str, Any], args: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    return run({"hosts": list(hosts), "gathered": "_gathered", "run": RUN, **(args or {})}, hosts, **more)
+    given = {"roles": ["docker"], "hosts": list(hosts), "gathered": "_gathered", "run": RUN}
+    return run({**given, **(args or {})}, hosts, **more)
 
 
 def test_each_host_is_planned_by_its_own_variables() -> None:
@@ -139,6 +140,10 @@ def test_the_certificate_is_read_here(tmp_path: Path) -> None:
     path.write_text("-----BEGIN CERTIFICATE-----\n", encoding="utf-8")
     made = make({"gpu1": gathered(host_ca_certificate=str(path))})
     assert "/etc/systemd/system/docker.service.d/swarmspeed-ca.conf is missing" in made["drift"]["gpu1"]["docker"]
+    digest = made["acts"]["gpu1"]["docker"]["files"]
+    path.write_bytes(b"-----BEGIN CERTIFICATE-----\r\n")
+    made = make({"gpu1": gathered(host_ca_certificate=str(path))})
+    assert made["acts"]["gpu1"]["docker"]["files"] != digest  # another text, as the host gets it byte by byte
     path.unlink()
     with pytest.raises(AnsibleActionFail, match=rf"^{path}: cannot be read\. Remedy: name a file that this"):
         make({"gpu1": gathered(host_ca_certificate=str(path))})
@@ -183,9 +188,10 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_tags_show_their_roles_and_all_is_planned() -> None:
     hosts = {"gpu1": gathered(docker_users=["ada"])}
-    made = make(hosts, {"whole": True}, ansible_run_tags=["swarm"])
+    made = make(hosts, {"whole": True}, ansible_run_tags=["workspace"])
     assert (
-        made["text"] == "No changes.\nNot part of the plan yet: swarm. site.yml --check shows what these would change."
+        made["text"]
+        == "No changes.\nNot part of the plan yet: workspace. site.yml --check shows what these would change."
     )
     assert made["pending"] == {"gpu1": {"docker": True}}
     alone = make(hosts, ansible_run_tags=["docker"])
@@ -194,9 +200,9 @@ def test_tags_show_their_roles_and_all_is_planned() -> None:
 
 def test_the_last_line_names_every_role_that_is_not_planned_yet() -> None:
     text = make({"gpu1": gathered()}, {"whole": True})["text"].splitlines()[-1]
-    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", *PLANNED}
+    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", "docker"}
     assert roles == set(text.partition(": ")[2].partition(". ")[0].split(", "))
-    assert unplanned(["docker", "preflight"], PLANNED) == []
+    assert unplanned(["docker", "workspace", "preflight"], PLANNED) == ["workspace"]
 
 
 def test_the_plan_is_printed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

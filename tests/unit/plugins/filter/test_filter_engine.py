@@ -29,7 +29,7 @@ def test_the_keys_are_those_of_their_owners(path: str, digest: str) -> None:
     assert hashlib.sha256((ROOT / "roles" / path).read_bytes()).hexdigest() == digest
 
 
-@pytest.mark.parametrize("name", ["docker_plan", "toolkit_plan", "firewall_plan"])
+@pytest.mark.parametrize("name", ["docker_plan", "toolkit_plan"])
 def test_what_is_no_mapping_is_refused(name: str) -> None:
     with pytest.raises(AnsibleFilterError, match=rf"^swarmspeed.cluster.{name}: expected a mapping, got list$"):
         FILTERS[name]([], {})
@@ -38,8 +38,6 @@ def test_what_is_no_mapping_is_refused(name: str) -> None:
 def test_plans_of_an_empty_host() -> None:
     assert FILTERS["docker_plan"]({}, {})["found"]["running"] is False
     assert FILTERS["toolkit_plan"]({}, {})["mode"] == "runtime"
-    request = {"cluster": "x", "host": "a", "addresses": {}, "data_path_port": 4789}
-    assert FILTERS["firewall_plan"]({}, request)["active"] == []
 
 
 def test_cuda_of_a_list_alone() -> None:

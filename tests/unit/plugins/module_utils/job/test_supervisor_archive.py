@@ -95,5 +95,5 @@ def test_it_is_the_same_where_modules_run_out_of_an_archive(tmp_path: Path) -> N
 
 def test_the_entry_point_starts_the_same_file() -> None:
     """After a restart of the container."""
-    text = (ROOT / "roles/nccl_env/templates/entrypoint.sh.j2").read_text(encoding="utf-8")
+    text = (ROOT / "roles/nccl_env/files/entrypoint").read_text(encoding="utf-8")
     assert f'python3 -B "$folder/{PROGRAM}" "$folder" --again' in text

@@ -23,7 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state 
     parse_ufw,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state_io import SystemFirewallIO
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import firewall_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import firewall_plan, ufw_close
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
     FirewallError,
     firewalld_name,
@@ -293,10 +293,10 @@ def test_ufw_gets_what_is_missing_and_loses_what_is_too_much() -> None:
             )
         ),
     ]
-    assert plan["close"] == plan["commands"][:1]
+    assert ufw_close(facts(active=["ufw"], ufw=[old, others]), "lab") == plan["commands"][:1]
     assert plan["found"]["ufw"] == ["tcp 9999 from 10.1.0.9"]
     closing = firewall_plan(facts(active=["ufw"], ufw=[old]), {**REQUEST, "state": "keep"})
-    assert closing["commands"] == plan["close"] and closing["wanted"] == {"ufw": []}
+    assert closing["commands"] == plan["commands"][:1] and closing["wanted"] == {"ufw": []}
 
 
 def test_firewalld_gets_a_policy_of_our_own() -> None:

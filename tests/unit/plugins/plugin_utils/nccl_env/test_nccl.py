@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
-from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.filter import nccl
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfaces import gather_fabric
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import common_underlay
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import complaint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import (
+    NcclError,
+    complaint,
+    parse_release,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import (
     LONGEST_WAIT,
     choose_ports,
     common_rdma,
     ib_timeout,
+    nccl_plan,
     ports_of,
     socket_retries,
     unknown_interfaces,
@@ -52,19 +54,20 @@ def fabric(machine: Machine) -> dict[str, Any]:
 
 
 def plan(machine: Machine, *others: Machine, **changes: Any) -> dict[str, Any]:
-    """Return what the filter says for a node of a cluster of these machines, in host mode unless changed."""
+    """Return what is set on a node of a cluster of these machines, in host mode unless changed."""
     fabrics = {f"n{number}": fabric(one) for number, one in enumerate([machine, *others])}
     asked = {
-        "host": "n0",
         "network_mode": "host",
         "interface": "@IFNAME@",
         "subnet": "10.20.0.0/24",
         "rdma": common_rdma(fabrics),
         "settings": {},
-        "release": "2.27.3",
+        "timeout": 0,
+        "debug": "",
         **changes,
+        "release": parse_release(changes.get("release", "2.27.3")),
     }
-    result = nccl.nccl_plan({"fabric": fabrics["n0"]}, asked)
+    result = nccl_plan(asked, fabrics["n0"])
     assert [line for line in result["lines"] if not line.startswith("#")] == [
         f"{name}={value}" for name, value in result["settings"].items()
     ]
@@ -148,10 +151,10 @@ def test_ports_without_a_gid_index_in_common_are_an_error_for_old_releases() -> 
     machine.gpu = {}
     second = port("Ethernet", "200 Gb/sec (4X HDR)", gids=roce_gids("10.20.0.9", "ens2", first=8))
     machine.devices.append(device("mlx5_2", "/sys/devices/pci0000:b0/0000:b0:02.0", "1", second))
-    with pytest.raises(AnsibleFilterError) as error:
+    with pytest.raises(NcclError) as error:
         plan(machine, roce_bond(2), release="2.20.5")
     assert str(error.value) == (
-        "n0: the RoCE ports have no GID index in common (mlx5_bond_0:1: 3, mlx5_2:1: 11), and NCCL before 2.21 takes "
+        "the RoCE ports have no GID index in common (mlx5_bond_0:1: 3, mlx5_2:1: 11), and NCCL before 2.21 takes "
         "one for all. Remedy: use an image with NCCL 2.21 or later, or name ports with one index in NCCL_IB_HCA and "
         "the index in NCCL_IB_GID_INDEX, both in nccl_env_settings"
     )
@@ -258,13 +261,13 @@ def test_the_users_settings_win_key_by_key_and_an_empty_one_takes_ours_out() -> 
         (
             {"NCCL_IB_DISABLE": True},
             "",
-            "n0: NCCL_IB_DISABLE 'true' is no number, and NCCL would read it as 0; it takes a whole number from 0 to "
+            "NCCL_IB_DISABLE 'true' is no number, and NCCL would read it as 0; it takes a whole number from 0 to "
             "1, so write 1. Remedy: correct it in nccl_env_settings",
         ),
         (
             {"NCCL_RAS_ENABLE": 0, "NCCL_IB_RETRY_CNT": 8},
             "2.21.5",
-            "n0: NCCL_RAS_ENABLE is known to NCCL from 2.24 on, and the image has 2.21.5; NCCL_IB_RETRY_CNT '8' is "
+            "NCCL_RAS_ENABLE is known to NCCL from 2.24 on, and the image has 2.21.5; NCCL_IB_RETRY_CNT '8' is "
             "not a whole number from 0 to 7. Remedy: correct it in nccl_env_settings",
         ),
     ],
@@ -272,7 +275,7 @@ def test_the_users_settings_win_key_by_key_and_an_empty_one_takes_ours_out() -> 
 def test_bad_settings_are_refused_by_the_release_of_the_image(
     given_ones: dict[str, Any], release: str, text: str
 ) -> None:
-    with pytest.raises(AnsibleFilterError) as error:
+    with pytest.raises(NcclError) as error:
         plan(cloud_vm(), settings=given_ones, release=release)
     assert str(error.value) == text
 
@@ -293,17 +296,6 @@ def test_bad_settings_are_refused_by_the_release_of_the_image(
 )
 def test_unknown_interfaces(value: str, exact: bool, missing: list[str]) -> None:
     assert unknown_interfaces(value, ["lo", "bond0"], exact=exact) == missing
-
-
-def test_the_filter_refuses_what_it_cannot_read_and_is_documented() -> None:
-    with pytest.raises(AnsibleFilterError, match=r"^swarmspeed\.cluster\.nccl_plan: expected a mapping, got list$"):
-        nccl.nccl_plan([], {})
-    with pytest.raises(AnsibleFilterError, match=r"nccl_plan: host, .*, settings is missing in what is asked$"):
-        nccl.nccl_plan({}, {})
-    text = Path(nccl.__file__).with_name("nccl_plan.yml").read_text(encoding="utf-8")
-    documented = from_yaml(text)["DOCUMENTATION"]
-    assert documented["name"] == "nccl_plan"
-    assert all(f"C({word})" in text for word in ("release", "timeout", "debug", *nccl.WORDS))
 
 
 def test_the_page_says_what_is_said() -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -83,6 +83,9 @@ class Install:
 
     def __init__(self, role: str) -> None:
         self.role = role
+
+    def files(self, wishes: Mapping[str, Any]) -> Sequence[str]:
+        return ()
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes = []
@@ -168,6 +171,9 @@ class Fixed:
 
     def __init__(self, made: RolePlan) -> None:
         self.made = made
+
+    def files(self, wishes: Mapping[str, Any]) -> Sequence[str]:
+        return ()
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         return self.made

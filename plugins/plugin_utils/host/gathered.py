@@ -1,0 +1,112 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+
+"""What the role host needs gathered, and the paths of its files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.common.validation import check_type_dict, check_type_list
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
+    SCRIPT_PATH,
+    UNIT_PATH,
+    policy_path,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+ROLE = "host"
+_VARIABLES = (
+    "host_packages",
+    "host_apt_proxy",
+    "host_apt_mirror",
+    "host_pip_index",
+    "host_pip_proxy",
+    "host_git_proxy",
+    "host_ca_certificate",
+    "host_names",
+    "host_limits",
+    "host_sysctls",
+    "host_firewall",
+    "host_firewall_ports",
+    "host_unattended_exclusions",
+    "host_bundle_packages",
+    "host_bundle_keep",
+)
+_OPTIONAL = (
+    # What the firewall lets in, and what blocks of ours are called.
+    "cluster_name",
+    "cluster_network_mode",
+    "deepspeed_launch_runtime",
+    "deepspeed_launch_master_port",
+    "group_names",
+    "overlay_network_encrypted",
+    "ssh_trust_port",
+    "swarm_data_path_port",
+    # Whether the engine may be restarted, also where an interrupted dpkg left it unconfigured.
+    "docker_restart",
+)
+
+APT_PROXY = "/etc/apt/apt.conf.d/80swarmspeed-proxy"
+EXCLUSIONS = "/etc/apt/apt.conf.d/52swarmspeed"
+MIRROR = "/etc/apt/sources.list.d/swarmspeed-mirror.sources"
+PIP_FOLDER = "/etc/xdg/pip"
+PIP = f"{PIP_FOLDER}/pip.conf"
+PIP_MARK = "Kept by swarmspeed.cluster"
+"""In the first line of pip's file, as its path is not ours alone."""
+GIT_PROXY = "/etc/swarmspeed-git-proxy.conf"
+GIT, GIT_OF_ROOT = "/etc/gitconfig", "/root/.gitconfig"
+CA_FOLDER = "/usr/local/share/ca-certificates"
+CA = f"{CA_FOLDER}/swarmspeed.crt"
+CA_LINK = "/etc/ssl/certs/swarmspeed.pem"
+"""Where update-ca-certificates puts it."""
+HOSTS = "/etc/hosts"
+LIMITS = "/etc/security/limits.d/80-swarmspeed.conf"
+SYSCTLS = "/etc/sysctl.d/80-swarmspeed.conf"
+
+_FILES: tuple[dict[str, Any], ...] = (
+    # A proxy's address often holds a password.
+    {"path": APT_PROXY, "secret": True},
+    {"path": EXCLUSIONS, "content": True},
+    {"path": MIRROR, "content": True},
+    {"path": PIP_FOLDER},
+    {"path": PIP, "mark": PIP_MARK, "secret": True},
+    {"path": GIT_PROXY, "secret": True},
+    {"path": CA_FOLDER},
+    {"path": CA},
+    {"path": CA_LINK},
+    {"path": LIMITS, "content": True},
+    {"path": SYSCTLS, "content": True},
+    {"path": SCRIPT_PATH, "content": True},
+    {"path": UNIT_PATH, "content": True},
+)
+
+
+def cluster_name(wishes: Mapping[str, Any]) -> str:
+    return str(wishes.get("cluster_name") or "swarmspeed")
+
+
+def block_name(wishes: Mapping[str, Any]) -> str:
+    """Return the name of our blocks in files that are somebody else's."""
+    return f"swarmspeed {cluster_name(wishes)}"
+
+
+def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """Return what is gathered for a host's own variables. What is of another type is reported where it is planned."""
+    found: dict[str, Sequence[Any]] = {
+        "files": [
+            *({"path": path, "block": block_name(wishes), "content": True} for path in (GIT, GIT_OF_ROOT, HOSTS)),
+            {"path": policy_path(cluster_name(wishes)), "content": True},
+        ]
+    }
+    with contextlib.suppress(TypeError):
+        found["packages"] = [str(name) for name in check_type_list(wishes.get("host_packages", []))]
+    with contextlib.suppress(TypeError):
+        found["sysctls"] = [str(name) for name in check_type_dict(wishes.get("host_sysctls", {}))]
+    return found
+
+
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, files=_FILES, by_wishes=by_wishes)

@@ -1,0 +1,213 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+
+"""What is wished of a host itself, what the host is, and what differs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import (
+    FIREWALLD,
+    IPTABLES,
+    NFTABLES,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import names_block, owned_files
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import firewall_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
+    SCRIPT_PATH,
+    UNIT_PATH,
+    policy_path,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, CA_LINK, cluster_name
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, found_file
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile, OwnedFileError
+
+_OF_THE_ENGINE = re.compile(r"(docker|containerd|runc)[^ ]* ")
+"""Packages, with their state, whose configuration restarts the engine."""
+
+
+def firewall_request(host: str, wishes: Mapping[str, Any], addresses: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``firewall_plan`` reads."""
+    return {
+        "cluster": cluster_name(wishes),
+        "host": host,
+        "addresses": addresses,
+        "manager": "managers" in (wishes.get("group_names") or ()),
+        "network_mode": wishes.get("cluster_network_mode"),
+        "ssh_port": wishes.get("ssh_trust_port"),
+        "rendezvous_port": wishes.get("deepspeed_launch_master_port"),
+        "data_path_port": wishes.get("swarm_data_path_port"),
+        "encrypted": is_true(wishes.get("overlay_network_encrypted")),
+        "bare": wishes.get("deepspeed_launch_runtime") == "host",
+        "ports": wishes["host_firewall_ports"],
+        "state": wishes["host_firewall"],
+    }
+
+
+def is_true(value: Any) -> bool:
+    """Whether a variable of another role is true, which may have come as text."""
+    return value is not None and bool(boolean(value, strict=False))
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host: facts, wishes, and what follows from both. ``inputs.cluster`` is empty where the role is alone."""
+
+    name: str
+    facts: Mapping[str, Any]
+    wishes: Mapping[str, Any]
+    inputs: Inputs
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        value = self.facts.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    @property
+    def key(self) -> str:
+        return self.inputs.digest_key
+
+    @property
+    def missing_packages(self) -> list[str]:
+        there = self.part("packages")
+        return [name for name in dict.fromkeys(self.wishes["host_packages"]) if not there.get(name)]
+
+    @property
+    def sysctls(self) -> dict[str, tuple[Any, str]]:
+        """Kernel parameters with another value than is wished, and both values."""
+        there = self.part("sysctls")
+        wanted = {str(name): " ".join(str(value).split()) for name, value in self.wishes["host_sysctls"].items()}
+        return {name: (there.get(name), value) for name, value in wanted.items() if there.get(name) != value}
+
+    # dpkg
+
+    @property
+    def dpkg_waits(self) -> bool:
+        """Whether dpkg has something left to do, be it at work or not."""
+        dpkg = self.part("dpkg")
+        return bool(names(dpkg.get("unfinished")) or dpkg.get("journal") is True)
+
+    @property
+    def interrupted(self) -> list[str]:
+        """What an interrupted dpkg left. One that is at work has unfinished packages, too, and finishes them itself."""
+        dpkg = self.part("dpkg")
+        if dpkg.get("busy") is True:
+            return []
+        journal = ["journal in /var/lib/dpkg/updates"] if dpkg.get("journal") is True else []
+        return [*names(dpkg.get("unfinished")), *journal]
+
+    @property
+    def stopped_by_repair(self) -> list[str]:
+        """Running containers that the repair of dpkg would stop, as it restarts their engine."""
+        if not any(_OF_THE_ENGINE.match(package) for package in self.interrupted):
+            return []
+        containers = self.part("docker").get("containers")
+        found = containers.items() if isinstance(containers, Mapping) else ()
+        return sorted(
+            str(name) for name, entry in found if isinstance(entry, Mapping) and entry.get("state") == "running"
+        )
+
+    # Files
+
+    def files(self, firewall: Mapping[str, Any] | None) -> list[OwnedFile]:
+        """Return the files that the role owns."""
+        certificate = str(self.wishes["host_ca_certificate"])
+        authority = self.inputs.files.get(certificate, "") if certificate else ""
+        addresses = self.addresses
+        block = None if addresses is None else names_block(list(addresses), addresses)
+        opened = [OwnedFile(**entry) for entry in firewall["files"]] if firewall else []
+        return [*owned_files(self.wishes, self.part("system"), authority, block), *opened]
+
+    def differing(self, files: list[OwnedFile]) -> tuple[list[OwnedFile], list[OwnedFile]]:
+        """Return the files that differ, and those in whose place somebody else's is."""
+        known, wrong, foreign = self.part("files"), [], []
+        for item in files:
+            try:
+                if differs(item, known, self.key):
+                    wrong.append(item)
+            except OwnedFileError:
+                foreign.append(item)
+        return wrong, foreign
+
+    def exists(self, path: str) -> bool:
+        return found_file(self.part("files"), path).get("exists") is True
+
+    @property
+    def trusts(self) -> bool:
+        """Whether the certificate authority is among those that the host trusts."""
+        return self.exists(CA_LINK)
+
+    # The nodes of the cluster
+
+    @property
+    def addresses(self) -> dict[str, Any] | None:
+        """Return the address of each node in rank order; None where they are not known."""
+        underlay = self.inputs.cluster.get("underlay")
+        found = underlay.get("addresses") if isinstance(underlay, Mapping) else None
+        if not isinstance(found, Mapping):
+            return None
+        return {name: found[name] for name in self.inputs.cluster.get("hosts") or found if name in found}
+
+    @property
+    def firewall(self) -> dict[str, Any] | None:
+        """Return what is to be opened; None where it is not known to whom."""
+        addresses = self.addresses
+        if addresses is None:
+            return None
+        return firewall_plan(self.part("firewall"), firewall_request(self.name, self.wishes, addresses))
+
+
+@dataclass(frozen=True)
+class Differences:
+    """What differs on a host, each thing worked out once."""
+
+    here: Host
+    files: list[OwnedFile]
+    foreign: list[OwnedFile]
+    firewall: Mapping[str, Any] | None
+
+    @property
+    def paths(self) -> list[str]:
+        return [item.path for item in self.files]
+
+    @property
+    def trust(self) -> bool:
+        """Whether the trusted authorities must be put together again."""
+        return CA in self.paths or self.trust_differs
+
+    @property
+    def trust_differs(self) -> bool:
+        return self.here.trusts is not bool(self.here.wishes["host_ca_certificate"])
+
+    @property
+    def close_unit(self) -> bool:
+        """Whether our unit is there, and is to open nothing any more."""
+        firewall = self.firewall
+        return bool(firewall and not firewall["problems"] and not firewall["scripted"] and self.here.exists(UNIT_PATH))
+
+    @property
+    def restart_unit(self) -> bool:
+        firewall = self.firewall
+        if not firewall or not firewall["scripted"]:
+            return False
+        closed = [name for name in firewall["wanted"] if firewall["found"].get(name) != firewall["wanted"][name]]
+        of_the_unit = any(name.startswith((IPTABLES, NFTABLES)) for name in closed)
+        return of_the_unit or bool({SCRIPT_PATH, UNIT_PATH} & set(self.paths))
+
+    @property
+    def reload_firewalld(self) -> bool:
+        active = names(self.here.part("firewall").get("active"))
+        return FIREWALLD in active and policy_path(cluster_name(self.here.wishes)) in self.paths
+
+
+def compared(here: Host) -> Differences:
+    firewall = here.firewall
+    files, foreign = here.differing(here.files(firewall))
+    return Differences(here, files, foreign, firewall)

@@ -1,0 +1,121 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+
+"""The planner of the role host: facts and wishes in, changes and refusals out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import FIREWALLD
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.changes import facts_after, host_changes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import owned_files
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import ufw_close
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
+    SCRIPT_PATH,
+    UNIT_PATH,
+    policy_path,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, ROLE, cluster_name
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.host import Differences, Host, compared
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Inputs, Refusal, RolePlan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+
+NOTHING: dict[str, Any] = {
+    "repair_dpkg": False,
+    "close_unit": False,
+    "files": [],
+    "packages": [],
+    "trust": False,
+    "sysctls": False,
+    "restart_unit": False,
+    "reload_units": False,
+    "ufw": [],
+    "reload_firewalld": False,
+    "undo": {"close_unit": False, "ufw": [], "files": [], "trust": False, "reload_firewalld": False},
+}
+"""What the role's tasks read of a host on which there is nothing to do, and nothing to undo."""
+
+
+class HostPlanner:
+    """Plans each host for itself; of the others it needs their addresses."""
+
+    role = ROLE
+
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+        if wishes.get("host_ca_certificate"):
+            yield str(wishes["host_ca_certificate"])
+
+    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        changes: list[Change] = []
+        refusals: list[Refusal] = []
+        acts: dict[str, Mapping[str, Any]] = {}
+        after: dict[str, Mapping[str, Any]] = {}
+        for host, gathered in facts.items():
+            found = compared(Host(host, gathered, wishes[host], inputs))
+            made = host_changes(found)
+            changes += made
+            refusals += _refusals(found)
+            acts[host] = act(found)
+            if made:
+                after[host] = facts_after(found)
+        return RolePlan(changes, refusals, (), acts, after)
+
+
+def act(found: Differences) -> dict[str, Any]:
+    """Return what the role's tasks read. Its files may hold secrets."""
+    here, firewall = found.here, found.firewall
+    return {
+        # One that is at work is waited for, where there is something else to do.
+        "repair_dpkg": here.dpkg_waits,
+        "close_unit": found.close_unit,
+        "files": [asdict(item) for item in found.files],
+        "packages": here.missing_packages,
+        "trust": found.trust,
+        "sysctls": bool(here.sysctls),
+        "restart_unit": found.restart_unit,
+        "reload_units": UNIT_PATH in found.paths,
+        "ufw": firewall["commands"] if firewall else [],
+        "reload_firewalld": found.reload_firewalld,
+        "undo": _undo(found),
+    }
+
+
+def _undo(found: Differences) -> dict[str, Any]:
+    """Return what teardown reads: all that is there and would not be without this role."""
+    here, policy = found.here, policy_path(cluster_name(found.here.wishes))
+    files = owned_files(here.wishes, here.part("system"), "", "")
+    # Folders stay, as others may use them by now.
+    files = [item for item in files if item.text is not None]
+    files += [OwnedFile(path, "") for path in (SCRIPT_PATH, UNIT_PATH, policy)]
+    there, dummy = here.differing([replace(item, content="", state="absent") for item in files])
+    paths = [item.path for item in there]
+    return {
+        "close_unit": here.exists(UNIT_PATH),
+        "ufw": ufw_close(here.part("firewall"), cluster_name(here.wishes)),
+        "files": [asdict(item) for item in there],
+        "trust": CA in paths or here.trusts,
+        "reload_firewalld": policy in paths and FIREWALLD in names(here.part("firewall").get("active")),
+    }
+
+
+def _refusals(found: Differences) -> list[Refusal]:
+    host = found.here.name
+    refusals = [
+        Refusal(
+            ROLE,
+            host,
+            f"{item.path} exists and is not ours: its first line does not say '{item.mark}'",
+            "write what is wanted into it yourself and unset the variables for it "
+            "(host_pip_index, host_pip_proxy and host_ca_certificate), or move it away",
+        )
+        for item in found.foreign
+    ]
+    problems = found.firewall["problems"] if found.firewall else []
+    return refusals + [Refusal(ROLE, host, problem, "correct host_firewall_ports") for problem in problems]

@@ -1,0 +1,126 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The files in which a node's ranks find the settings of NCCL and Gloo, and the container's entry point. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import parse_release
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK, nccl_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+
+ENTRY_POINT = "role:nccl_env/files/entrypoint"
+"""The container's entry point, which comes with the role; ``@SUBNET@``, ``@LOCATE@`` and ``@SSH_PORT@`` are filled."""
+OVERLAY = "overlay"
+_OF_CONTAINERS = (
+    "# Kept by swarmspeed.cluster, role nccl_env. A file and not the environment: DeepSpeed copies rank 0's NCCL_* to "
+    "every node."
+)
+_OF_THE_HOST = "# Kept by swarmspeed.cluster, role nccl_env. Ranks find it by NCCL_CONF_FILE."
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wished of a host, and what the cluster says of it.
+
+    ``runtime_host``: ranks are processes of the host itself. ``interface`` is the host's in the underlay; ``subnet``
+    that of the training network. ``image`` is the name of the training image, empty where it is not known.
+    """
+
+    cluster: str
+    host: str
+    root: str
+    runtime_host: bool
+    network_mode: str
+    network: str
+    ssh_port: int
+    subnet: str
+    interface: str
+    rdma: Mapping[str, Any]
+    accelerator: str
+    image: str
+    version: str = ""
+    debug: str = ""
+    timeout: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def container(self) -> str:
+        return container_name(self.cluster, self.host)
+
+    @property
+    def etc(self) -> str:
+        return f"{self.root}/etc"
+
+    @property
+    def locate(self) -> str:
+        """The command that finds the training network's interface inside the container.
+
+        By address and not by route: it may be a /32, or in a part of the subnet that was asked for.
+        """
+        device = "" if self.network_mode == OVERLAY else f"dev {self.interface} "
+        return f"ip -4 -o address show {device}scope global to {self.subnet}"
+
+
+def setting_lines(asked: Request, fabric: Mapping[str, Any], release: str) -> list[str]:
+    """Return the lines of NCCL's file. Raises ``NcclError`` where this release would not take them."""
+    wanted = {
+        "network_mode": asked.network_mode,
+        # Inside a container the name is not known before: the entry point fills it in.
+        "interface": asked.interface if asked.runtime_host else MARK,
+        "subnet": asked.subnet,
+        "rdma": asked.rdma,
+        "settings": asked.settings,
+        "timeout": asked.timeout,
+        "debug": asked.debug,
+        "release": parse_release(release),
+    }
+    lines: list[str] = nccl_plan(wanted, fabric)["lines"]
+    return lines
+
+
+def folders(asked: Request) -> list[OwnedFile]:
+    """Return the folders that the files lie in, and on servers without Docker that of jobs, which a container makes."""
+    names = [asked.root, asked.etc, *([f"{asked.root}/jobs"] if asked.runtime_host else [])]
+    return [OwnedFile(name, None, "0700") for name in names]
+
+
+def files(asked: Request, lines: Sequence[str], entry_point: str) -> list[OwnedFile]:
+    """Return the files but for the record of the release."""
+    environment = {"DS_ACCELERATOR": asked.accelerator, "GLOO_SOCKET_IFNAME": MARK, **asked.environment}
+    if asked.runtime_host:
+        # The host's own /etc/nccl.conf stays as it is.
+        path = f"{asked.etc}/nccl.conf.host"
+        texts = _text(_OF_THE_HOST, lines), _environment({"NCCL_CONF_FILE": path, **environment})
+        filled = [text.replace(MARK, asked.interface) for text in texts]
+        return [OwnedFile(path, filled[0]), _secret(asked, filled[1])]
+    return [
+        OwnedFile(f"{asked.etc}/nccl.conf", _text(_OF_CONTAINERS, lines)),
+        _secret(asked, _environment(environment)),
+        OwnedFile(f"{asked.etc}/entrypoint.sh", _entry_point(asked, entry_point), "0755"),
+    ]
+
+
+def _secret(asked: Request, text: str) -> OwnedFile:
+    return OwnedFile(f"{asked.etc}/env", text, "0600", secret=True)
+
+
+def _text(head: str, lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in (head, *lines))
+
+
+def _environment(given: Mapping[str, Any]) -> str:
+    ordered = sorted(given.items(), key=lambda item: str(item[0]).lower())
+    return "".join(f"{name}={'' if value is None else value}\n" for name, value in ordered)
+
+
+def _entry_point(asked: Request, text: str) -> str:
+    for mark, value in (("@SUBNET@", asked.subnet), ("@LOCATE@", asked.locate), ("@SSH_PORT@", asked.ssh_port)):
+        text = text.replace(mark, str(value))
+    return text

@@ -1,0 +1,224 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role nccl_env: its files, the image that is asked for its NCCL, and who reads the files again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import (
+    ENTRY_POINT,
+    OVERLAY,
+    Request,
+    files,
+    folders,
+    setting_lines,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import NcclError, as_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
+    Change,
+    Changes,
+    Inputs,
+    Query,
+    Refusal,
+    RolePlan,
+    Unknown,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
+    container_of,
+    entry_point,
+    runs_as_ours,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
+    add_file,
+    differs,
+    entry_of,
+    fact_after,
+    found_file,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+
+NOTHING: dict[str, Any] = {"subnet": "", "folders": [], "files": [], "question": {}, "render": [], "inside": {}}
+"""What the role's tasks read of a host on which there is nothing to do.
+
+``inside`` is what verify reads in the container, and the lines that it must find there.
+"""
+QUESTION = """\
+try:
+    import torch
+    found = torch.cuda.nccl.version() if torch.version.cuda else None
+except Exception:
+    found = None
+print('.'.join(map(str, found)) if isinstance(found, tuple) else 'unknown')
+"""
+NO_RDMA = {"link_layer": None, "reason": "no node has an active RDMA port"}
+_AS_BUILT = "as-built unknown\n"
+_WHY = {"env": "nccl_env_environment", "nccl.release": "another image"}
+
+
+@dataclass(frozen=True)
+class Release:
+    """The release of NCCL that ranks use, as text, empty where it is not known yet.
+
+    ``record`` is kept beside the image's id, so that an image is asked once; None: no record is kept.
+    """
+
+    text: str
+    record: str | None = None
+    asked_of: str = ""
+
+
+class NcclEnvPlanner:
+    """Plans each host by its own facts, and by what the cluster as a whole has."""
+
+    role = ROLE
+
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+        yield ENTRY_POINT
+
+    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        changes: list[Change] = []
+        refusals: list[Refusal] = []
+        queries: list[Query] = []
+        acts: dict[str, Mapping[str, Any]] = {}
+        after: dict[str, Mapping[str, Any]] = {}
+        for host, found in facts.items():
+            if not inputs.cluster.get("underlay"):  # what concerns all hosts is not known; preflight says why
+                acts[host] = NOTHING
+                continue
+            asked = request(host, wishes[host], inputs)
+            known, release = _section(found, "files"), release_of(asked, found)
+            try:
+                lines = setting_lines(asked, _section(found, "fabric"), release.text)
+            except NcclError as error:
+                text, dummy, remedy = str(error).rpartition(". Remedy: ")
+                refusals.append(Refusal(ROLE, host, text, remedy))
+                acts[host] = {**NOTHING, "subnet": asked.subnet}
+                continue
+            owned = [*folders(asked), *files(asked, lines, inputs.files.get(ENTRY_POINT, ""))]
+            record = f"{asked.etc}/nccl.release"
+            if release.record is not None:
+                owned.append(OwnedFile(record, release.record))
+            different = [item for item in owned if differs(item, known, inputs.digest_key)]
+            collected = Changes(ROLE, host)
+            for item in different:
+                if item.path == record and not release.text:
+                    _add_record(collected, item, known)
+                else:
+                    add_file(collected, item, known, inputs.digest_key, _WHY.get(item.path.rpartition("/")[2], ""))
+            changes += collected.found
+            acts[host] = act(asked, found, release, different)
+            if acts[host]["question"]:
+                queries.append(Query(ROLE, host, "command", {"argv": acts[host]["question"]["argv"]}))
+            if different:
+                left = {item.path: fact_after(item, inputs.digest_key) for item in owned}
+                if release.record is not None:
+                    left[record]["content"] = release.record
+                after[host] = {**found, "files": {**known, **left}}
+        return RolePlan(changes, refusals, queries, acts, after)
+
+
+def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
+    """Return what is wished of a host's settings, with what the cluster says."""
+    cluster = inputs.cluster
+    underlay = cluster["underlay"]
+    mode = str(wishes.get("cluster_network_mode") or OVERLAY)
+    network = (cluster.get("overlay") or {}) if mode == OVERLAY else underlay
+    return Request(
+        cluster=str(wishes["cluster_name"]),
+        host=host,
+        root=str(wishes["cluster_root"]),
+        runtime_host=wishes.get("deepspeed_launch_runtime") == "host",
+        network_mode=mode,
+        network=str(wishes.get("overlay_network_name", wishes["cluster_name"])) if mode == OVERLAY else mode,
+        ssh_port=int(wishes.get("ssh_trust_port") or 2222),
+        subnet=str(network.get("subnet") or ""),
+        interface=str((underlay.get("interfaces") or {}).get(host) or ""),
+        rdma=cluster.get("rdma") or NO_RDMA,
+        accelerator=str(cluster.get("accelerator") or "cpu"),
+        image=str(cluster.get("image") or ""),
+        version=str(wishes["nccl_env_version"] or ""),
+        debug=str(wishes["nccl_env_debug"] or ""),
+        timeout=int(wishes["nccl_env_timeout"] or 0),
+        settings=wishes["nccl_env_settings"],
+        environment=wishes["nccl_env_environment"],
+    )
+
+
+def release_of(asked: Request, facts: Mapping[str, Any]) -> Release:
+    """Return the release: as it is wished, else as the image said when it was new here.
+
+    Not on CPUs, where NCCL is not used, nor without Docker, where ranks' Python may be installed later in this run.
+    """
+    if asked.version or asked.runtime_host or asked.accelerator != "cuda":
+        return Release(asked.version)
+    record = found_file(_section(facts, "files"), f"{asked.etc}/nccl.release")
+    there = str(record.get("content") or "").split()
+    image, release = (*there, "", "")[:2]
+    if not asked.image:  # the role is applied alone: what is recorded stays
+        return Release(release)
+    here = _section(_section(facts, "docker"), "images").get(asked.image)
+    if not here:
+        return Release("", _AS_BUILT)
+    if image != here:
+        return Release("", f"{here} unknown\n", str(here))
+    return Release(release or "unknown", f"{here} {release or 'unknown'}\n")
+
+
+def act(asked: Request, facts: Mapping[str, Any], release: Release, different: list[OwnedFile]) -> dict[str, Any]:
+    """Return what the role's tasks read. Its files may hold secrets."""
+    record = f"{asked.etc}/nccl.release"
+    entries = [item for item in different if not (item.path == record and release.asked_of)]
+    question: dict[str, Any] = {}
+    if release.asked_of:
+        python = ["--entrypoint", "python3", asked.image, "-c", QUESTION]
+        question = {
+            "argv": ["docker", "run", "--rm", "--network", "none", *python],
+            "record": record,
+            "image": release.asked_of,
+        }
+    container = container_of(facts, asked.cluster, asked.host)
+    attached = asked.network in _section(container, "addresses")
+    takes_over = not asked.runtime_host and attached and runs_as_ours(container, asked.cluster)
+    read = [item for item in different if item.text is not None and item.path != record]
+    return {
+        "subnet": asked.subnet,
+        "folders": [entry_of(item) for item in entries if item.text is None],
+        "files": [entry_of(item) for item in entries],
+        "question": question,
+        # One that is about to be made anew renders them itself, but does so here without harm.
+        "render": entry_point(asked.cluster, asked.host, "render") if read and takes_over else [],
+        "inside": {} if asked.runtime_host else inside(asked, container),
+    }
+
+
+def inside(asked: Request, container: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what verify reads in the container, and what must be there once the interface is filled in."""
+    gloo = asked.environment.get("GLOO_SOCKET_IFNAME", MARK)
+    nccl = as_text(asked.settings.get("NCCL_SOCKET_IFNAME", f"={MARK}"))
+    script = f"cat /etc/nccl.conf; grep ^GLOO_SOCKET_IFNAME= /root/.ssh/environment; {asked.locate}"
+    return {
+        "container": asked.container,
+        "state": str(container.get("state") or "absent"),
+        "argv": ["docker", "exec", asked.container, "sh", "-c", script],
+        "lines": [f"GLOO_SOCKET_IFNAME={gloo}", *([f"NCCL_SOCKET_IFNAME={nccl}"] if nccl else [])],
+    }
+
+
+def _add_record(changes: Changes, item: OwnedFile, known: Mapping[str, Any]) -> None:
+    """What the image will say is not known before it was asked."""
+    found = found_file(known, item.path)
+    before = (str(found.get("content") or "").strip() or "(an empty file)") if found.get("exists") is True else None
+    changes.add(item.path, before, Unknown("the release of NCCL that the image has"), _WHY["nccl.release"])
+
+
+def _section(facts: Any, name: str) -> Mapping[str, Any]:
+    value = facts.get(name) if isinstance(facts, Mapping) else None
+    return value if isinstance(value, Mapping) else {}

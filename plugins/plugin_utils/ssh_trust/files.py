@@ -1,0 +1,96 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What ssh and sshd read in a node's container: whom they trust, and their configuration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+
+SSHD_CONFIG = "role:ssh_trust/files/sshd_config"
+"""Comes with the role; ``@SSH_PORT@`` and ``@FORWARDING@`` are filled."""
+OVERLAY = "overlay"
+_HEAD = "# Kept by swarmspeed.cluster, role ssh_trust. Read inside the containers only."
+_MOUNTED = "/etc/swarmspeed/ssh"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wished of one host, and what the cluster says: ``subnet`` is that of the training network."""
+
+    cluster: str
+    host: str
+    root: str
+    network_mode: str
+    subnet: str
+    port: int
+    forwarding: bool
+    hosts: Sequence[str]
+    first: str
+    addresses: Mapping[str, str]
+
+    @property
+    def ssh(self) -> str:
+        return f"{self.root}/etc/ssh"
+
+    @property
+    def cluster_key(self) -> str:
+        return f"{self.ssh}/id_ed25519"
+
+    @property
+    def host_key(self) -> str:
+        return f"{self.ssh}/ssh_host_ed25519_key"
+
+
+def folders(asked: Request) -> list[OwnedFile]:
+    return [OwnedFile(path, None, "0700") for path in (asked.root, f"{asked.root}/etc", asked.ssh)]
+
+
+def authorized_keys(asked: Request, cluster_key: str) -> OwnedFile:
+    """Return the file that lets the cluster's key in, from the training network alone."""
+    forwarding = ",port-forwarding" if asked.forwarding else ""
+    line = f'restrict,pty{forwarding},from="{asked.subnet}" {cluster_key.strip()}\n'
+    return OwnedFile(f"{asked.ssh}/authorized_keys", line, "0600")
+
+
+def known_hosts(asked: Request, host_keys: Mapping[str, str]) -> OwnedFile:
+    """Return the file that pins the keys of all containers."""
+    lines = [f"{name} {' '.join(host_keys[name].split()[:2])}\n" for name in asked.hosts]
+    return OwnedFile(f"{asked.ssh}/known_hosts", "".join(lines))
+
+
+def configuration(asked: Request, sshd_config: str) -> list[OwnedFile]:
+    text = sshd_config.replace("@SSH_PORT@", str(asked.port))
+    text = text.replace("@FORWARDING@", "yes" if asked.forwarding else "no")
+    return [OwnedFile(f"{asked.ssh}/ssh_config", _ssh_config(asked)), OwnedFile(f"{asked.ssh}/sshd_config", text)]
+
+
+def _ssh_config(asked: Request) -> str:
+    lines, containers = [_HEAD], [container_name(asked.cluster, name) for name in asked.hosts]
+    for name, container in zip(asked.hosts, containers):
+        address = container if asked.network_mode == OVERLAY else asked.addresses[name]
+        lines += [f"Host {name} {container}", f"  HostName {address}", f"  HostKeyAlias {name}"]
+    lines += [
+        f"Host {' '.join([*asked.hosts, *containers])}",
+        "  User root",
+        f"  Port {asked.port}",
+        f"  IdentityFile {_MOUNTED}/id_ed25519",
+        "  IdentitiesOnly yes",
+        f"  UserKnownHostsFile {_MOUNTED}/known_hosts",
+        "  GlobalKnownHostsFile /dev/null",
+        "  StrictHostKeyChecking yes",
+        "  PasswordAuthentication no",
+        "  ConnectTimeout 10",
+        "  ConnectionAttempts 3",
+        "  ServerAliveInterval 15",
+    ]
+    if asked.network_mode != OVERLAY:
+        lines += [
+            "  # The key is good from the underlay only, and a host with several networks could take another address.",
+            f"  BindAddress {asked.addresses[asked.host]}",
+        ]
+    return "".join(f"{line}\n" for line in [*lines, "  LogLevel ERROR"])

@@ -1,0 +1,195 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role ssh_trust: a key pair for the cluster, a host key for each container, and who trusts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
+    Change,
+    Changes,
+    Inputs,
+    RolePlan,
+    Unknown,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
+    container_of,
+    entry_point,
+    runs_as_ours,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
+    add_file,
+    differs,
+    entry_of,
+    fact_after,
+    found_file,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import (
+    OVERLAY,
+    SSHD_CONFIG,
+    Request,
+    authorized_keys,
+    configuration,
+    folders,
+    known_hosts,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys import (
+    Pair,
+    add_copy,
+    add_pair,
+    pair,
+    private_after,
+    public_after,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+
+NOTHING: dict[str, Any] = {"folders": [], "provide": {}, "files": [], "reload": []}
+"""What the role's tasks read of a host on which there is nothing to do.
+
+``provide``, where keys are to be generated or copied: ``generate_host``, ``host_path`` and ``host_comment`` of the
+container's, ``generate_cluster``, ``copy_cluster``, ``copied_from``, ``path`` and ``comment`` of the cluster's.
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The keys of all hosts: ``pairs`` of the containers, and the first host's pair of the cluster."""
+
+    pairs: Mapping[str, Pair]
+    of_first: Pair
+
+    @property
+    def host_keys(self) -> dict[str, str]:
+        return {host: found.public or KNOWN_AFTER for host, found in self.pairs.items()}
+
+    @property
+    def host_keys_known(self) -> bool:
+        return all(found.public is not None for found in self.pairs.values())
+
+
+class SshTrustPlanner:
+    """Plans all hosts of the cluster together, or none: each trusts the keys of all."""
+
+    role = ROLE
+
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+        yield SSHD_CONFIG
+
+    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        hosts = [str(host) for host in inputs.cluster.get("hosts") or []]
+        if not inputs.cluster.get("underlay") or any(host not in facts for host in hosts):
+            return RolePlan(acts=dict.fromkeys(facts, NOTHING))  # preflight says why
+        if any(wishes[host].get("deepspeed_launch_runtime") == "host" for host in hosts):
+            return RolePlan(acts=dict.fromkeys(facts, NOTHING))  # each node starts its own ranks
+        asked = {host: request(host, wishes[host], inputs) for host in hosts}
+        known = {host: _files(facts[host]) for host in asked}
+        first = asked[str(inputs.cluster["first"])]
+        cluster = Cluster(
+            {host: pair(host, known[host], one.host_key) for host, one in asked.items()},
+            pair(first.host, known[first.host], first.cluster_key),
+        )
+        changes: list[Change] = []
+        acts: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
+        after: dict[str, Mapping[str, Any]] = {}
+        for host, one in asked.items():
+            made, acts[host], left = _plan_host(one, facts[host], cluster, inputs)
+            changes += made
+            if made:
+                after[host] = {**facts[host], "files": {**known[host], **left}}
+        return RolePlan(changes, acts=acts, facts=after)
+
+
+def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
+    """Return what is wished of a host, with what the cluster says."""
+    cluster = inputs.cluster
+    underlay = cluster["underlay"]
+    mode = str(wishes.get("cluster_network_mode") or OVERLAY)
+    network = (cluster.get("overlay") or {}) if mode == OVERLAY else underlay
+    return Request(
+        cluster=str(wishes["cluster_name"]),
+        host=host,
+        root=str(wishes["cluster_root"]),
+        network_mode=mode,
+        subnet=str(network.get("subnet") or ""),
+        port=int(wishes["ssh_trust_port"]),
+        forwarding=bool(wishes["ssh_trust_port_forwarding"]),
+        hosts=[str(name) for name in cluster["hosts"]],
+        first=str(cluster["first"]),
+        addresses=underlay.get("addresses") or {},
+    )
+
+
+def _plan_host(
+    asked: Request, facts: Mapping[str, Any], cluster: Cluster, inputs: Inputs
+) -> tuple[list[Change], dict[str, Any], dict[str, Any]]:
+    """Return the changes of a host, what its tasks read, and the facts of its files afterwards."""
+    known, key = _files(facts), inputs.digest_key
+    changes = Changes(ROLE, asked.host)
+    places = [item for item in folders(asked) if differs(item, known, key)]
+    for item in places:
+        add_file(changes, item, known, key)
+    mine, is_first = cluster.pairs[asked.host], asked.host == asked.first
+    copied = pair(asked.host, known, asked.cluster_key)
+    makes_host_key = add_pair(changes, asked.host_key, mine, known)
+    if is_first:
+        takes_cluster_key = add_pair(changes, asked.cluster_key, cluster.of_first, known)
+    else:
+        takes_cluster_key = add_copy(changes, asked, copied, cluster.of_first)
+    trusted = [
+        (authorized_keys(asked, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None),
+        (known_hosts(asked, cluster.host_keys), cluster.host_keys_known),
+        *((item, True) for item in configuration(asked, inputs.files.get(SSHD_CONFIG, ""))),
+    ]
+    texts: list[OwnedFile] = []
+    for item, complete in trusted:
+        if not complete:
+            _add_unknown(changes, item, known)
+        elif differs(item, known, key):
+            add_file(changes, item, known, key)
+            texts.append(item)
+    provide: dict[str, Any] = {}
+    if makes_host_key or takes_cluster_key:
+        provide = {
+            "generate_host": makes_host_key,
+            "host_path": asked.host_key,
+            "host_comment": f"{asked.cluster}-{asked.host}",
+            "generate_cluster": is_first and takes_cluster_key,
+            "copy_cluster": takes_cluster_key and not is_first,
+            "copied_from": asked.first,
+            "path": asked.cluster_key,
+            "comment": f"swarmspeed {asked.cluster}",
+        }
+    reads = runs_as_ours(container_of(facts, asked.cluster, asked.host), asked.cluster)
+    act = {
+        "folders": [entry_of(item) for item in places],
+        "provide": provide,
+        "files": [entry_of(item) for item in (*places, *texts)],
+        # One that is about to be made anew reads them itself, but does so here without harm.
+        "reload": entry_point(asked.cluster, asked.host, "reload") if texts and reads else [],
+    }
+    left = {item.path: fact_after(item, key) for item in (*folders(asked), *(item for item, dummy in trusted))}
+    left[asked.host_key], left[asked.cluster_key] = private_after(mine), private_after(copied, cluster.of_first)
+    own = {asked.host_key: mine, **({asked.cluster_key: cluster.of_first} if is_first else {})}
+    for path, found in own.items():
+        left[f"{path}.pub"] = public_after(found, found_file(known, f"{path}.pub"))
+    return changes.found, act, left
+
+
+def _add_unknown(changes: Changes, item: OwnedFile, known: Mapping[str, Any]) -> None:
+    """Add the change of a file whose text holds a key that is still to be made."""
+    found = found_file(known, item.path)
+    before = str(found.get("content") or f"SHA-256 {found.get('sha256')}") if found.get("exists") is True else None
+    changes.add(item.path, before, Unknown("the public part of a key that is generated"))
+
+
+def _files(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    value = facts.get("files")
+    return value if isinstance(value, Mapping) else {}

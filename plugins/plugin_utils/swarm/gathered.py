@@ -1,0 +1,27 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the role swarm needs gathered. Constants alone, as every worker that gathers reads them."""
+
+from __future__ import annotations
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+ROLE = "swarm"
+_VARIABLES = (
+    "swarm_leave_foreign",
+    "swarm_adopt",
+    "swarm_advertise_address",
+    "swarm_data_path_address",
+    "swarm_data_path_port",
+    "swarm_default_address_pool",
+    "swarm_availability",
+    "swarm_remove_ghosts",
+    "swarm_departed",
+)
+_SHARED = ("cluster_name",)
+_OPTIONAL = ("deepspeed_launch_runtime",)
+"""Of another role: whether there is a swarm at all."""
+
+# What the engine says of its swarm is part of the facts anyway.
+GATHERED = Gathered((*_VARIABLES, *_SHARED), _OPTIONAL)

@@ -1,0 +1,112 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the tasks of the role swarm read of its plan, and the facts of the hosts once it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import (
+    DEFAULT_DATA_PATH_PORT,
+    DEFAULT_POOL,
+    LABEL,
+    Step,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
+    MANAGER,
+    Cluster,
+    Member,
+    after,
+    as_facts,
+)
+
+PORT = 2377
+"""Where managers listen for other nodes."""
+
+
+def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, Any]:
+    """Return what the tasks read of a host, as far as it is not nothing."""
+    entering, is_first = cluster.entering, member.host == cluster.first.host
+    found: dict[str, Any] = {
+        **leaving(cluster, member),
+        "entering": [one.host for one in entering],
+        "trouble": _trouble(cluster, member),
+    }
+    if member in entering:
+        address = member.address
+        enter = {
+            "state": member.role,
+            "member_ids": cluster.ids,
+            "advertise_addr": address,
+            "listen_addr": f"{address}:{PORT}",
+            "data_path_addr": member.data_path_address,
+            "leave_foreign": bool(member.wishes["swarm_leave_foreign"]),
+        }
+        if is_first:
+            found["form"] = {
+                **enter,
+                "data_path_port": member.wishes["swarm_data_path_port"],
+                "default_addr_pool": list(member.wishes["swarm_default_address_pool"]),
+                "adopt": bool(member.wishes["swarm_adopt"]),
+            }
+        else:
+            found["join"] = {**enter, "remote_addrs": [f"{cluster.first.address}:{PORT}"]}
+    # Once hosts have joined it is planned again, with the ids that they got.
+    if steps and not entering:
+        found["arranging"] = True
+        if is_first:
+            found["arrange"] = cluster.order()
+    return found
+
+
+def leaving(cluster: Cluster, member: Member) -> dict[str, Any]:
+    """Return what teardown reads: the first manager leaves last, which ends the swarm."""
+    found: dict[str, Any] = {"cluster": cluster.name, "first": cluster.first.host}
+    if cluster.has(member):
+        found["leave_last" if member.host == cluster.first.host else "leave"] = {"member_ids": cluster.ids}
+    return found
+
+
+def _trouble(cluster: Cluster, member: Member) -> str:
+    """Return why a host that is in the swarm is no use there, in words; empty where all is well."""
+    entry = cluster.entry(member)
+    if entry is None:
+        return ""
+    if entry.state != "ready":
+        return f"the swarm's managers list it as {entry.state}, not ready"
+    if entry.role == MANAGER and not member.manages:
+        return "it is listed as a manager of the swarm and does not control it"
+    return ""
+
+
+def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step]) -> dict[str, Mapping[str, Any]]:
+    """Return the facts of the hosts once they have joined and their list is in order."""
+    nodes = after(cluster.joined(), steps)
+    roles = {node.id: node.role for node in nodes}
+    found: dict[str, Mapping[str, Any]] = {}
+    for member in cluster.members:
+        if member.host in cluster.left_out:
+            continue
+        enters = not cluster.has(member)
+        node_id = member.future_id if enters else member.node_id
+        swarm = {**member.swarm, "state": "active", "error": None, "node_id": node_id}
+        swarm["manager"] = roles.get(node_id, member.role) == MANAGER
+        swarm["labels"] = {**({} if enters else mapping(member.swarm.get("labels")))}
+        if member.host == cluster.first.host:
+            swarm["nodes"] = [as_facts(node) for node in nodes]
+            swarm["labels"][LABEL] = cluster.name
+            if enters:
+                swarm["data_path_port"] = member.wishes["swarm_data_path_port"] or DEFAULT_DATA_PATH_PORT
+                swarm["default_addr_pool"] = list(member.wishes["swarm_default_address_pool"] or DEFAULT_POOL)
+        docker = {**member.docker, "swarm": swarm}
+        if enters:  # its overlay networks were those of the swarm that it has left
+            networks = mapping(member.docker.get("networks"))
+            docker["networks"] = {
+                name: known for name, known in networks.items() if mapping(known).get("driver") != "overlay"
+            }
+        found[member.host] = {**facts[member.host], "docker": docker}
+    return found

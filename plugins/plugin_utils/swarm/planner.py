@@ -1,0 +1,167 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role swarm: all hosts of the cluster in one swarm, in the roles of their groups.
+
+A change of a node is listed on its host and, as the first manager makes it, on that one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import Step, SwarmError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
+    Changes,
+    Consent,
+    Inputs,
+    RolePlan,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
+    MANAGER,
+    WORKER,
+    Cluster,
+    Member,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.outcome import acts, facts_after, leaving
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.refusals import (
+    fixed,
+    lives_elsewhere,
+    refused_step,
+    stuck,
+)
+
+NOTHING: dict[str, Any] = {
+    "cluster": "",
+    "first": "",
+    "form": {},
+    "join": {},
+    "entering": [],
+    "arrange": {},
+    "arranging": False,
+    "leave": {},
+    "leave_last": {},
+    "trouble": "",
+}
+"""What the role's tasks read of a host on which there is nothing to do."""
+
+
+class SwarmPlanner:
+    """Plans all hosts together: the first manager knows who is in the swarm."""
+
+    role = ROLE
+
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+        return ()
+
+    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        nothing = dict.fromkeys(facts, NOTHING)
+        here = [host for host in facts if wishes[host].get("deepspeed_launch_runtime") != "host"]
+        hosts = texts(inputs.cluster.get("hosts"))
+        if not here:  # there Docker does not apply; what an earlier run has formed is left at teardown
+            known = hosts if all(host in facts for host in hosts) else []
+            members = [_member(host, facts, wishes, inputs.cluster) for host in known]
+            return RolePlan(acts={**nothing, **_leaving(members)})
+        if not hosts or any(host not in here for host in hosts):
+            return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=nothing)
+        members = [_member(host, facts, wishes, inputs.cluster) for host in hosts]
+        name = str(members[0].wishes["cluster_name"])
+        refusals = list(stuck(members, name))
+        cluster = Cluster(name, members, frozenset(refusal.host for refusal in refusals))
+        if members[0].host in cluster.left_out:  # nobody else can tell what belongs to this swarm
+            return RolePlan(refusals=refusals, acts=nothing)
+        refusals += [*lives_elsewhere(cluster), *fixed(cluster, facts)]
+        try:
+            steps = cluster.steps()
+        except SwarmError as error:
+            refusals.append(refused_step(members[0].host, str(error)))
+            steps = []
+        changes = _changes(cluster, steps, {refusal.host for refusal in refusals})
+        return RolePlan(
+            changes=[change for found in changes.values() for change in found.found],
+            refusals=refusals,
+            acts={**nothing, **{member.host: {**NOTHING, **acts(cluster, member, steps)} for member in members}},
+            facts=facts_after(cluster, facts, steps) if any(found.found for found in changes.values()) else {},
+        )
+
+
+def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:
+    """Return what teardown reads of the hosts that are in the swarm."""
+    cluster = Cluster(str(members[0].wishes["cluster_name"]), members) if members else None
+    return {
+        member.host: {**NOTHING, **leaving(cluster, member)} for member in members if cluster and cluster.has(member)
+    }
+
+
+def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any]) -> Member:
+    addresses = mapping(mapping(cluster.get("underlay")).get("addresses"))
+    return Member(
+        host=host,
+        role=MANAGER if host in texts(cluster.get("managers")) else WORKER,
+        docker=mapping(facts[host].get("docker")),
+        hostname=str(mapping(facts[host].get("system")).get("hostname") or ""),
+        wishes=wishes[host],
+        underlay=str(addresses.get(host) or ""),
+    )
+
+
+def _changes(cluster: Cluster, steps: list[Step], refused: set[str]) -> dict[str, Changes]:
+    """Return the changes by host, the first manager's first."""
+    found = {member.host: Changes(ROLE, member.host) for member in cluster.members}
+    first, swarm = cluster.first.host, f"swarm {cluster.name}"
+    for member in cluster.members:
+        if member in cluster.entering:
+            before = _before(cluster, member)
+            consent = None if member.host in refused else _consent(cluster, member)
+            why = "swarm_adopt" if cluster.has(member) else ""
+            found[member.host].add(f"membership of {swarm}", before, member.role, why, consent)
+    for member in cluster.members:
+        node_id = member.node_id if cluster.has(member) else member.future_id
+        entry, mine = cluster.entry(member), [step for step in steps if step.node == node_id]
+        role = next((step.role for step in mine if step.kind == "role"), entry.role if entry else member.role)
+        availability = next((step.role for step in mine if step.kind == "availability"), "")
+        if entry and role != entry.role:
+            found[member.host].add(f"role in {swarm}", entry.role, role, f"group {role}s")
+        if availability:
+            before = entry.availability if entry else None
+            found[member.host].add(f"availability in {swarm}", before, availability, "swarm_availability")
+        if member.host != first and found[member.host].found:
+            listed = f"{entry.role}, {entry.availability}" if entry else None
+            now = availability or (entry.availability if entry else "active")
+            found[first].add(f"node {member.host} of {swarm}", listed, f"{role}, {now}")
+    for step in steps:
+        if step.kind == "remove":
+            why = "swarm_remove_ghosts" if step.words.startswith("remove ghost") else "swarm_departed"
+            found[first].add(f"node {step.subject} of {swarm}", step.before, None, why)
+    return found
+
+
+def _before(cluster: Cluster, member: Member) -> str | None:
+    """Return what a host that forms or joins the swarm is now."""
+    if cluster.has(member):
+        return "manager of a swarm without this cluster's label"
+    if member.node_id:
+        return f"{MANAGER if member.manages else WORKER} of another swarm"
+    return None
+
+
+def _consent(cluster: Cluster, member: Member) -> Consent | None:
+    """Return the consent that is needed to leave another swarm."""
+    if not member.node_id or cluster.has(member):
+        return None
+    otherwise = "take the host out of the inventory"
+    if member.host == cluster.first.host and member.manages and member.label is None:
+        otherwise = "set swarm_adopt: true to use that swarm for this cluster"
+    what = "manager" if member.manages else "worker"
+    return Consent(
+        variable="swarm_leave_foreign",
+        effect=f"the host must leave another Docker swarm, of which it is a {what}, and what that swarm runs here ends",
+        given=bool(member.wishes["swarm_leave_foreign"]),
+        otherwise=otherwise,
+    )

@@ -1,0 +1,113 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Invented hosts of a cluster, in its swarm or out of it, and the plan for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
+
+HOSTS = ("gpu1", "gpu2", "gpu3")
+ADDRESSES = {host: f"10.1.0.{number}" for number, host in enumerate(HOSTS, 1)}
+LABEL = {"swarmspeed.cluster": "lab"}
+WISHES: dict[str, Any] = {
+    "swarm_leave_foreign": False,
+    "swarm_adopt": False,
+    "swarm_advertise_address": "",
+    "swarm_data_path_address": "",
+    "swarm_data_path_port": 4789,
+    "swarm_default_address_pool": [],
+    "swarm_availability": "active",
+    "swarm_remove_ghosts": True,
+    "swarm_departed": [],
+    "cluster_name": "lab",
+}
+OUT: dict[str, Any] = {"state": "inactive", "node_id": None, "manager": False, "labels": {}, "nodes": []}
+
+
+def inputs(*managers: str, hosts: tuple[str, ...] = HOSTS) -> Inputs:
+    """What cluster_facts says of the cluster; gpu1 is a manager in each case."""
+    return Inputs(
+        cluster={
+            "hosts": list(hosts),
+            "first": hosts[0],
+            "managers": [host for host in hosts if host in (*managers, hosts[0])],
+            "underlay": {"addresses": ADDRESSES},
+        }
+    )
+
+
+def listed(host: str, role: str = "worker", **changed: Any) -> dict[str, Any]:
+    """A line of the managers' list of nodes."""
+    return {
+        "id": f"id-{host}",
+        "hostname": host,
+        "role": role,
+        "availability": "active",
+        "state": "ready",
+        "addr": ADDRESSES.get(host, "10.1.0.99"),
+        "leader": False,
+        "reachability": "reachable" if role == "manager" else None,
+        **changed,
+    }
+
+
+def member(host: str, *nodes: Mapping[str, Any], manager: bool = False, **changed: Any) -> dict[str, Any]:
+    """What the engine of a host in the swarm says; managers list the nodes, and know the label."""
+    manager = manager or bool(nodes)
+    return {
+        "state": "active",
+        "node_id": f"id-{host}",
+        "node_addr": ADDRESSES.get(host),
+        "manager": manager,
+        "labels": dict(LABEL) if manager else {},
+        "nodes": list(nodes),
+        "data_path_port": 4789 if manager else None,
+        "default_addr_pool": ["10.0.0.0/8"] if manager else [],
+        **changed,
+    }
+
+
+def facts(host: str, swarm: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
+    docker = {"installed": True, "running": True, "error": None, "swarm": dict(swarm), "networks": {}}
+    return {"system": {"hostname": host}, "docker": {**docker, **changed}}
+
+
+def whole(*nodes: Mapping[str, Any], **swarms: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The facts of three hosts in their swarm; ``nodes`` replaces the list, ``swarms`` what single hosts say."""
+    known = nodes or (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"))
+    found: dict[str, Mapping[str, Any]] = {
+        "gpu1": member("gpu1", *known),
+        "gpu2": member("gpu2"),
+        "gpu3": member("gpu3"),
+    }
+    return {host: facts(host, swarm) for host, swarm in {**found, **swarms}.items()}
+
+
+def out(*hosts: str) -> dict[str, dict[str, Any]]:
+    """The facts of hosts in no swarm."""
+    return {host: facts(host, OUT) for host in hosts or HOSTS}
+
+
+def plan(
+    found: Mapping[str, Mapping[str, Any]],
+    given: Inputs | None = None,
+    each: Mapping[str, Mapping[str, Any]] | None = None,
+    **wished: Any,
+) -> Plan:
+    """The plan for these hosts; ``each`` are variables of single hosts, ``wished`` those of all."""
+    wishes = {host: {**WISHES, **wished, **(each or {}).get(host, {})} for host in found}
+    return fold([SwarmPlanner()], found, wishes, given or inputs())
+
+
+def shown(made: Plan) -> list[tuple[str, str, str, Any, Any]]:
+    return [(change.host, change.action, change.what, change.before, change.after) for change in made.changes]
+
+
+def act(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
+    return made.acts[host]["swarm"]

@@ -1,0 +1,362 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role swarm: what it plans, refuses and needs consent for, over invented hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import consent_text, drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import NOTHING, SwarmPlanner
+
+from tests.role_values import ROLES
+from tests.swarm_hosts import OUT, WISHES, act, facts, inputs, listed, member, out, plan, shown, whole
+
+REST = {"cluster": "lab", "first": "gpu1"}
+
+
+def drift(made: Any) -> list[tuple[str, str]]:
+    return [(change.host, drift_text(change)) for change in made.changes]
+
+
+def test_the_wishes_are_all_variables_of_the_argument_spec_and_the_cluster() -> None:
+    spec = yaml.safe_load((ROLES / "swarm/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    assert sorted(GATHERED.variables) == sorted([*spec["argument_specs"]["main"]["options"], "cluster_name"])
+    assert sorted(GATHERED.variables) == sorted(WISHES)
+    assert list(SwarmPlanner().files(WISHES)) == []
+
+
+# Changes
+
+
+def test_three_hosts_form_a_swarm() -> None:
+    made = plan(out())
+    assert shown(made) == [
+        ("gpu1", "+", "membership of swarm lab", None, "manager"),
+        ("gpu1", "+", "node gpu2 of swarm lab", None, "worker, active"),
+        ("gpu1", "+", "node gpu3 of swarm lab", None, "worker, active"),
+        ("gpu2", "+", "membership of swarm lab", None, "worker"),
+        ("gpu3", "+", "membership of swarm lab", None, "worker"),
+    ]
+    assert (made.refusals, made.missing_consents, made.queries) == ((), [], ())
+    assert act(made) == {
+        **NOTHING,
+        **REST,
+        "entering": ["gpu1", "gpu2", "gpu3"],
+        "form": {
+            "state": "manager",
+            "member_ids": [],
+            "advertise_addr": "10.1.0.1",
+            "listen_addr": "10.1.0.1:2377",
+            "data_path_addr": "10.1.0.1",
+            "data_path_port": 4789,
+            "default_addr_pool": [],
+            "leave_foreign": False,
+            "adopt": False,
+        },
+    }
+    assert act(made, "gpu2") == {
+        **NOTHING,
+        **REST,
+        "entering": ["gpu1", "gpu2", "gpu3"],
+        "join": {
+            "state": "worker",
+            "member_ids": [],
+            "remote_addrs": ["10.1.0.1:2377"],
+            "advertise_addr": "10.1.0.2",
+            "listen_addr": "10.1.0.2:2377",
+            "data_path_addr": "10.1.0.2",
+            "leave_foreign": False,
+        },
+    }
+
+
+def test_nothing_is_planned_for_a_swarm_that_is_as_wished() -> None:
+    made = plan(whole())
+    assert shown(made) == [] and made.refusals == () and made.facts == whole()
+    leave = {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
+    assert act(made) == {**NOTHING, **REST, "leave_last": leave}
+    assert act(made, "gpu3") == {**NOTHING, **REST, "leave": leave}
+
+
+def test_a_node_that_left_joins_again_and_the_first_manager_takes_part() -> None:
+    left = (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3", state="down"))
+    made = plan(whole(*left, gpu3=OUT))
+    assert shown(made) == [
+        ("gpu1", "+", "node gpu3 of swarm lab", None, "worker, active"),
+        ("gpu1", "-", "node gpu3 (id-gpu3) of swarm lab", "down", None),
+        ("gpu3", "+", "membership of swarm lab", None, "worker"),
+    ]
+    assert drift(made)[1:] == [
+        ("gpu1", "node gpu3 (id-gpu3) of swarm lab is there and should not be"),
+        ("gpu3", "membership of swarm lab is missing"),
+    ]
+    assert [made.pending("swarm", host) for host in made.hosts] == [True, False, True]
+    assert act(made)["form"] == {} and act(made)["entering"] == ["gpu3"] == act(made, "gpu3")["entering"]
+    # The list is put in order once the id of the new node is known.
+    assert act(made)["arrange"] == {} and act(made)["arranging"] is False
+    assert act(made, "gpu3")["join"]["member_ids"] == ["id-gpu1", "id-gpu2", "id-gpu3"]
+
+
+def test_a_node_that_left_a_moment_ago_is_still_called_ready() -> None:
+    """It gets another id when it joins again, at the address of its former life, which goes then."""
+    made = plan(whole(gpu3=OUT))
+    assert ("gpu1", "-", "node gpu3 (id-gpu3) of swarm lab", "ready", None) in shown(made)
+
+
+def test_the_entry_of_its_former_life_goes_before_the_managers_call_it_down() -> None:
+    old = listed("gpu3", id="id-old")
+    made = plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old))
+    assert shown(made) == [("gpu1", "-", "node gpu3 (id-old) of swarm lab", "ready", None)]
+    assert made.changes[0].why == "swarm_remove_ghosts"
+    assert act(made)["arrange"] == {
+        "hostnames": {"gpu1": ["id-gpu1"], "gpu2": ["id-gpu2"], "gpu3": ["id-gpu3"]},
+        "node_roles": {"id-gpu1": "manager", "id-gpu2": "worker", "id-gpu3": "worker"},
+        "node_availability": {"id-gpu1": "active", "id-gpu2": "active", "id-gpu3": "active"},
+        "departed": [],
+    }
+    assert (act(made)["arranging"], act(made, "gpu2")["arrange"]) == (True, {})
+    assert shown(plan(made.facts)) == []
+    assert (
+        shown(plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old), swarm_remove_ghosts=False))
+        == []
+    )
+
+
+def test_who_is_named_has_departed_and_nobody_else() -> None:
+    nodes = [listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), listed("old", state="down"), listed("other")]
+    made = plan(whole(*nodes), swarm_departed=["old", "gpu2"])
+    assert shown(made) == [("gpu1", "-", "node old (id-old) of swarm lab", "down", None)]
+    assert made.changes[0].why == "swarm_departed"
+    assert act(made)["arrange"]["departed"] == ["old", "gpu2"]
+    assert shown(plan(whole(*nodes))) == []
+
+
+@pytest.mark.parametrize("availability", ["drain", "pause"])
+def test_availability_is_listed_on_the_node_and_on_the_first_manager(availability: str) -> None:
+    nodes = (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3", availability=availability))
+    made = plan(whole(*nodes))
+    assert drift(made) == [
+        ("gpu1", f"node gpu3 of swarm lab is worker, {availability}, wanted is worker, active"),
+        ("gpu3", f"availability in swarm lab is {availability}, wanted is active"),
+    ]
+    assert [made.pending("swarm", host) for host in made.hosts] == [True, False, True]
+    assert act(made)["arrange"]["node_availability"]["id-gpu3"] == "active"
+    assert act(made, "gpu3")["arranging"] is True and act(made, "gpu3")["arrange"] == {}
+    assert shown(plan(whole(*nodes), each={"gpu3": {"swarm_availability": availability}})) == []
+
+
+def test_the_first_managers_own_availability_is_listed_once() -> None:
+    made = plan(whole(listed("gpu1", "manager", availability="drain"), listed("gpu2"), listed("gpu3")))
+    assert drift(made) == [("gpu1", "availability in swarm lab is drain, wanted is active")]
+
+
+def test_a_node_that_joins_drained() -> None:
+    made = plan(
+        whole(listed("gpu1", "manager"), listed("gpu2"), gpu3=OUT), each={"gpu3": {"swarm_availability": "drain"}}
+    )
+    assert shown(made) == [
+        ("gpu1", "+", "node gpu3 of swarm lab", None, "worker, drain"),
+        ("gpu3", "+", "membership of swarm lab", None, "worker"),
+        ("gpu3", "+", "availability in swarm lab", None, "drain"),
+    ]
+
+
+def test_nodes_are_promoted_and_demoted_as_their_groups_say() -> None:
+    nodes = (listed("gpu1", "manager"), listed("gpu2", "manager"), listed("gpu3"))
+    made = plan(whole(*nodes, gpu2=member("gpu2", manager=True)), inputs("gpu3"))
+    assert drift(made) == [
+        ("gpu1", "node gpu2 of swarm lab is manager, active, wanted is worker, active"),
+        ("gpu1", "node gpu3 of swarm lab is worker, active, wanted is manager, active"),
+        ("gpu2", "role in swarm lab is manager, wanted is worker"),
+        ("gpu3", "role in swarm lab is worker, wanted is manager"),
+    ]
+    assert [change.why for change in made.changes[2:]] == ["group workers", "group managers"]
+    assert act(made)["arrange"]["node_roles"] == {"id-gpu1": "manager", "id-gpu2": "worker", "id-gpu3": "manager"}
+
+
+def test_a_manager_that_is_still_to_join_counts_for_the_majority() -> None:
+    """gpu2 does not answer: gpu3 may be demoted once gpu4 and gpu5 have joined, and not before."""
+    hosts = ("gpu1", "gpu2", "gpu3", "gpu4", "gpu5")
+    nodes = (
+        listed("gpu1", "manager"),
+        listed("gpu2", "manager", reachability="unreachable", state="down"),
+        listed("gpu3", "manager"),
+    )
+    found = {
+        **whole(*nodes, gpu2=member("gpu2", manager=True), gpu3=member("gpu3", manager=True)),
+        **out("gpu4", "gpu5"),
+    }
+    alone = plan({host: found[host] for host in hosts[:3]}, inputs("gpu2"))
+    assert [(one.host, one.text, one.remedy) for one in alone.refusals] == [
+        (
+            "gpu1",
+            "Cannot demote gpu3 (id-gpu3): without it 1 of 2 managers answer, and a swarm needs a majority, of at "
+            "least one",
+            "promote or bring back another manager first",
+        )
+    ]
+    made = plan(found, inputs("gpu2", "gpu4", "gpu5", hosts=hosts))
+    assert made.refusals == ()
+    assert ("gpu3", "~", "role in swarm lab", "manager", "worker") in shown(made)
+
+
+def test_a_node_that_is_down_is_not_promoted() -> None:
+    made = plan(whole(listed("gpu1", "manager"), listed("gpu2", state="down"), listed("gpu3")), inputs("gpu2"))
+    assert [one.sentence for one in made.refusals] == [
+        "gpu2 (id-gpu2) is down and cannot be promoted. Remedy: start its engine, then run again"
+    ]
+
+
+def test_addresses_of_a_host_of_its_own() -> None:
+    own = {"swarm_data_path_address": "10.7.0.1", "swarm_advertise_address": "10.9.0.1"}
+    made = plan(out(), each={"gpu1": own})
+    form = act(made)["form"]
+    assert (form["advertise_addr"], form["listen_addr"], form["data_path_addr"]) == (
+        "10.9.0.1",
+        "10.9.0.1:2377",
+        "10.7.0.1",
+    )
+    assert act(made, "gpu2")["join"]["remote_addrs"] == ["10.9.0.1:2377"]
+    assert act(made, "gpu2")["join"]["data_path_addr"] == "10.1.0.2"
+
+
+def test_overlay_networks_of_another_swarm_go_with_it() -> None:
+    networks = {"old": {"driver": "overlay"}, "bridge": {"driver": "bridge"}}
+    found = {**out(), "gpu1": facts("gpu1", OUT, networks=networks)}
+    assert list(plan(found).facts["gpu1"]["docker"]["networks"]) == ["bridge"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "own", "trouble"),
+    [
+        ({}, {}, ""),
+        ({"state": "down"}, {}, "the swarm's managers list it as down, not ready"),
+        ({"role": "manager"}, {}, "it is listed as a manager of the swarm and does not control it"),
+        ({"role": "manager"}, {"manager": True}, ""),
+    ],
+)
+def test_a_member_that_is_no_use_is_in_trouble(entry: Any, own: Any, trouble: str) -> None:
+    nodes = (listed("gpu1", "manager"), {**listed("gpu2"), **entry}, listed("gpu3"))
+    made = plan(whole(*nodes, gpu2=member("gpu2", **own)), inputs("gpu2" if "role" in entry else ""))
+    assert shown(made) == [] and act(made, "gpu2")["trouble"] == trouble
+
+
+# Consent and refusals
+
+
+@pytest.mark.parametrize("manager", [False, True])
+def test_another_swarm_is_left_by_consent_alone(manager: bool) -> None:
+    elsewhere = {**OUT, "state": "active", "node_id": "other", "manager": manager}
+    what = "manager" if manager else "worker"
+    made = plan(whole(listed("gpu1", "manager"), listed("gpu2"), gpu3=elsewhere))
+    (change,) = made.missing_consents
+    assert (change.host, change.before, change.after) == ("gpu3", f"{what} of another swarm", "worker")
+    assert consent_text(change) == (
+        f"the host must leave another Docker swarm, of which it is a {what}, and what that swarm runs here ends. "
+        "Remedy: set swarm_leave_foreign: true to allow it, or take the host out of the inventory"
+    )
+    allowed = plan(
+        whole(listed("gpu1", "manager"), listed("gpu2"), gpu3=elsewhere), each={"gpu3": {"swarm_leave_foreign": True}}
+    )
+    assert allowed.missing_consents == [] and act(allowed, "gpu3")["join"]["leave_foreign"] is True
+    assert act(allowed, "gpu3")["leave"] == {}  # at teardown it stays where it is
+
+
+def test_the_first_managers_own_swarm_is_adopted_or_left() -> None:
+    nodes = (listed("gpu1", "manager"), listed("gpu2"))
+    found = whole(*nodes, gpu1=member("gpu1", *nodes, labels={}), gpu3=OUT)
+    made = plan(found)
+    assert [(change.host, change.before) for change in made.missing_consents] == [
+        ("gpu1", "manager of another swarm"),
+        ("gpu2", "worker of another swarm"),
+    ]
+    assert consent_text(made.missing_consents[0]).endswith(
+        "Remedy: set swarm_leave_foreign: true to allow it, or set swarm_adopt: true to use that swarm for this cluster"
+    )
+    adopted = plan(found, swarm_adopt=True)
+    assert adopted.missing_consents == [] and adopted.refusals == ()
+    assert shown(adopted) == [
+        ("gpu1", "~", "membership of swarm lab", "manager of a swarm without this cluster's label", "manager"),
+        ("gpu1", "+", "node gpu3 of swarm lab", None, "worker, active"),
+        ("gpu3", "+", "membership of swarm lab", None, "worker"),
+    ]
+    assert act(adopted)["form"]["adopt"] is True and act(adopted)["form"]["member_ids"] == ["id-gpu1", "id-gpu2"]
+    assert act(adopted, "gpu2")["join"] == {}
+    assert shown(plan(adopted.facts, swarm_adopt=True)) == []
+
+
+def test_a_swarm_of_another_cluster_is_not_adopted() -> None:
+    nodes = (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"))
+    other = whole(*nodes, gpu1=member("gpu1", *nodes, labels={"swarmspeed.cluster": "theirs"}))
+    made = plan(other, swarm_adopt=True)
+    assert [change.host for change in made.missing_consents] == ["gpu1", "gpu2", "gpu3"]
+
+
+def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident() -> None:
+    found = {**out(), "gpu2": facts("gpu2", member("gpu2", listed("gpu2", "manager")))}
+    made = plan(found, inputs("gpu2"))
+    assert [(one.host, one.text) for one in made.refusals] == [
+        ("gpu2", "is a manager of this cluster's swarm, but gpu1, the first host of group managers, is not")
+    ]
+    assert plan(found, inputs("gpu2"), swarm_leave_foreign=True).refusals == ()
+
+
+@pytest.mark.parametrize(
+    ("swarm", "text"),
+    [
+        ({**OUT, "state": "pending"}, "is still being taken into a swarm (state pending)"),
+        ({**OUT, "state": "locked"}, "is in a locked swarm"),
+        (
+            {**OUT, "state": "active", "node_id": None},
+            "has an engine that is half out of a swarm (active without a node id)",
+        ),
+    ],
+)
+def test_what_neither_leaves_nor_joins_is_refused_whatever_is_allowed(swarm: Any, text: str) -> None:
+    left = (listed("gpu1", "manager"), listed("gpu2"))
+    made = plan(whole(*left, gpu3=swarm), swarm_leave_foreign=True)
+    assert [(one.host, one.text) for one in made.refusals] == [("gpu3", text)]
+    assert shown(made) == []
+    # Without the first manager nobody can tell who is in the swarm, so nothing more is said.
+    made = plan({**out(), "gpu1": facts("gpu1", swarm)})
+    assert [one.host for one in made.refusals] == ["gpu1"] and shown(made) == []
+
+
+def test_an_engine_that_does_not_run_joins_nothing() -> None:
+    made = plan({**out(), "gpu2": facts("gpu2", OUT, running=False)})
+    assert [(one.host, one.sentence) for one in made.refusals] == [
+        ("gpu2", "its Docker engine does not run. Remedy: apply the role docker first")
+    ]
+
+
+def test_what_is_fixed_when_a_swarm_is_formed_is_refused() -> None:
+    made = plan(whole(), swarm_data_path_port=7789)
+    assert [one.sentence for one in made.refusals] == [
+        "swarm_data_path_port is 7789, and the swarm was formed with 4789, which is fixed for its life. Remedy: set "
+        "it to 4789, or build the swarm anew: teardown.yml, then site.yml"
+    ]
+
+
+@pytest.mark.parametrize("given", [Inputs(), inputs()])
+def test_it_is_planned_for_all_hosts_or_for_none(given: Inputs) -> None:
+    found = {host: known for host, known in whole().items() if host != "gpu3"}
+    made = plan(found, given)
+    assert [one.host for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
+    who = "gpu3" if given.cluster else "the others"
+    assert made.refusals[0].text.endswith(f"nothing is known of {who}")
+    assert outcome(made, "", [], [])["stops"]["gpu1"]["swarm"] != []
+
+
+def test_on_hosts_without_docker_the_role_does_nothing() -> None:
+    for given in (Inputs(), inputs()):
+        made = plan(out(), given, deepspeed_launch_runtime="host")
+        assert (shown(made), made.refusals, act(made)) == ([], (), NOTHING)
+    made = plan(whole(), deepspeed_launch_runtime="host")
+    assert shown(made) == [] and act(made, "gpu2") == act(plan(whole()), "gpu2")  # what teardown reads

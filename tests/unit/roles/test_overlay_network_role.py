@@ -1,0 +1,204 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The role overlay_network acts on the plan: which of its tasks run, and that it works alone on stand-ins for hosts."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import (
+    NOTHING,
+    OverlayNetworkPlanner,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+
+from tests.adversary.hostile import facts as honest
+from tests.role_values import ROLES, acts, load, variables
+from tests.stand_ins import StandIns, changed
+from tests.swarm_hosts import HOSTS, listed, member
+
+MODULES = {
+    "ansible.builtin.meta": "end",
+    "ansible.builtin.include_role": "gather and plan",
+    "swarmspeed.cluster.plan": "report",
+    "ansible.builtin.include_tasks": "",
+}
+
+
+def planned(pending: bool, **act: Any) -> dict[str, Any]:
+    return {
+        "pending": {"gpu2": {"overlay_network": pending}},
+        "acts": {"gpu2": {"overlay_network": {**NOTHING, **act}}},
+        "stops": {"gpu2": {"overlay_network": []}},
+        "drift": {"gpu2": {"overlay_network": []}},
+    }
+
+
+def tasks(file: str, plan: dict[str, Any] | None, **given: Any) -> list[dict[str, Any]]:
+    """Return those of a file's tasks whose conditions let them run."""
+    more = {} if plan is None else {"swarmspeed_plan": plan}
+    known = variables("overlay_network", **{"ansible_check_mode": False, **more, **given})
+    return [task for task in load(f"overlay_network/tasks/{file}.yml") if acts(task, known)]
+
+
+def runs(plan: dict[str, Any] | None, **given: Any) -> list[str]:
+    """Return what of tasks/main.yml would run, until it ends the role or makes another plan."""
+    found: list[str] = []
+    for task in tasks("main", plan, **given):
+        key = next(key for key in task if "." in key)
+        found.append(MODULES.get(key) or str(task[key]))
+        if found[-1] in ("end", "gather and plan"):
+            break
+    return found
+
+
+def names(file: str, **act: Any) -> list[str]:
+    return [task["name"] for task in tasks(file, planned(True, **act))]
+
+
+def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:
+    (first, *dummy) = load("overlay_network/tasks/main.yml")
+    assert first["ansible.builtin.meta"] == "end_role"
+    assert runs(planned(False)) == ["end"]
+
+
+@pytest.mark.parametrize("plan", [None, {}, {"pending": {}}, {"pending": {"gpu2": {"swarm": False}}}])
+def test_what_this_run_has_not_planned_it_plans(plan: dict[str, Any] | None) -> None:
+    assert runs(plan) == ["gather and plan"]
+
+
+def test_changes_are_reported_and_then_applied() -> None:
+    assert runs(planned(True)) == ["report", "converge.yml"]
+    assert runs(planned(True), ansible_check_mode=True) == ["report"]
+
+
+DETACH, REMOVE = "Take the training container off a network that is replaced", "Remove the network that is replaced"
+MAKE, TELL = "Make the attachable overlay network", "Tell what is left to do where this role runs alone"
+
+
+@pytest.mark.parametrize(
+    ("act", "expected"),
+    [
+        ({}, []),
+        ({"create": {"subnet": "x"}}, [MAKE]),
+        ({"create": {"subnet": "x"}, "replace": True}, [REMOVE, MAKE, TELL]),
+        ({"create": {"subnet": "x"}, "replace": True, "detach": "lab-gpu2"}, [DETACH, REMOVE, MAKE, TELL]),
+        ({"detach": "lab-gpu2"}, [DETACH]),
+    ],
+)
+def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], expected: list[str]) -> None:
+    assert names("converge", **act) == [*expected, "Gather facts and plan again"]
+
+
+def test_teardown_removes_what_is_ours_and_what_a_benchmark_has_left() -> None:
+    always = "Remove what ran in its containers"
+    assert names("teardown") == [always]
+    assert names("teardown", ours=True) == [always, "Remove the overlay network"]
+    assert names("teardown", bench_left=True) == ["Remove what a benchmark that was killed has left", always]
+
+
+def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
+    files = [*sorted((ROLES / "overlay_network/tasks").glob("*.yml")), ROLES / "overlay_network/vars/main.yml"]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    assert set(re.findall(r"_overlay_network_act\.(\w+)", text)) == set(NOTHING)
+    assert not [
+        task
+        for file in ("main", "converge", "verify", "remove")
+        for task in load(f"overlay_network/tasks/{file}.yml")
+        if "tags" in task
+    ]
+
+
+# Alone
+
+
+OLD = {
+    "driver": "overlay",
+    "attachable": False,
+    "subnets": ["10.64.7.0/24"],
+    "options": {},
+    "labels": {},
+}
+
+
+def facts(number: int, network: dict[str, Any] | None = None, *, attached: bool = False) -> dict[str, Any]:
+    """Facts of a host in the swarm, whose first manager has this network."""
+    host, found = f"gpu{number}", honest(number)
+    nodes = (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3")) if number == 1 else ()
+    swarm = member(host, *nodes, labels={"swarmspeed.cluster": "swarmspeed"})
+    addresses = {"swarmspeed": "10.64.7.9"} if attached else {}
+    container = {"id": "ab", "state": "running", "image": "i", "image_id": None, "labels": {}, "addresses": addresses}
+    docker = {"swarm": swarm, "networks": {"swarmspeed": network} if network and number == 1 else {}}
+    return {
+        **found,
+        "jobs": {},
+        "docker": {**found["docker"], **docker, "containers": {f"swarmspeed-{host}": container}},
+    }
+
+
+def stand_ins(folder: Path, found: dict[str, dict[str, Any]], subnet: str, mtu: int) -> StandIns:
+    """Hosts whose facts are others once they were sent the module that takes off a container or makes the network."""
+    wishes = {
+        **load("overlay_network/defaults/main.yml"),
+        "overlay_network_name": "swarmspeed",
+        "cluster_name": "swarmspeed",
+    }
+    wishes["overlay_network_recreate"] = True
+    view = {"hosts": list(HOSTS), "overlay": {"subnet": subnet, "mtu": mtu}}
+    made = fold([OverlayNetworkPlanner()], found, dict.fromkeys(found, wishes), Inputs(cluster=view))
+    hosts = StandIns(folder, "overlay_network", ["docker_network", "command"])
+    for host, later in json.loads(json.dumps(made.facts)).items():
+        hosts.add(host, found[host], later)
+    return hosts
+
+
+def mtu_of(found: dict[str, Any]) -> int:
+    return int(min(interface["mtu"] for interface in found["fabric"]["interfaces"]))
+
+
+def test_the_network_is_made_and_a_second_run_does_nothing(tmp_path: Path) -> None:
+    found = {host: facts(number) for number, host in enumerate(HOSTS, 1)}
+    hosts = stand_ins(tmp_path, found, "10.64.0.0/24", mtu_of(found["gpu1"]))
+    output = hosts.play()
+    assert changed(output) == {"gpu1": 1, "gpu2": 0, "gpu3": 0}, output
+    assert hosts.modules("gpu1") == ["node_facts", "docker_network", "node_facts"]
+    assert [hosts.modules(host) for host in HOSTS[1:]] == [["node_facts"]] * 2
+    output = hosts.play()
+    assert changed(output) == dict.fromkeys(HOSTS, 0), output
+    assert changed(hosts.play(entry="verify")) == dict.fromkeys(HOSTS, 0)
+
+
+def test_a_network_is_replaced_by_consent_once_all_containers_are_off_it(tmp_path: Path) -> None:
+    found = {host: facts(number, OLD, attached=True) for number, host in enumerate(HOSTS, 1)}
+    hosts = stand_ins(tmp_path, found, "10.64.7.0/24", mtu_of(found["gpu1"]))
+    output = " ".join(hosts.play().split())
+    for host in HOSTS:  # without any_errors_fatal in the play, none begins
+        assert hosts.modules(host) == ["node_facts"]
+    assert (
+        "gpu1: network swarmspeed exists with other settings (it is not attachable, so only services may join" in output
+    )
+    assert "gpu3: network swarmspeed exists with other settings" in output
+    output = " ".join(hosts.play(entry="verify").split())
+    assert "gpu1: role overlay_network: network swarmspeed exists with other settings" in output
+    [hosts.modules(host) for host in HOSTS]
+    output = hosts.play(overlay_network_recreate=True)
+    assert changed(output) == {"gpu1": 3, "gpu2": 1, "gpu3": 1}, output
+    assert hosts.modules("gpu1") == ["node_facts", "command", "docker_network", "docker_network", "node_facts"]
+    assert hosts.modules("gpu3") == ["node_facts", "command", "node_facts"]
+    assert output.index("Take the training container off") < output.index("Remove the overlay network")
+    assert changed(hosts.play(overlay_network_recreate=True)) == dict.fromkeys(HOSTS, 0)
+
+
+def test_it_needs_all_hosts_together(tmp_path: Path) -> None:
+    found = {host: facts(number) for number, host in enumerate(HOSTS, 1)}
+    hosts = stand_ins(tmp_path, found, "10.64.0.0/24", 1500)
+    output = " ".join(hosts.play("--limit", "gpu1").split())
+    assert "The role overlay_network concerns all hosts of the groups managers and workers" in output
+    assert "--limit leaves out gpu2, gpu3. Remedy: run without --limit." in output
+    assert hosts.modules("gpu1") == []

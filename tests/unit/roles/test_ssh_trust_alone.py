@@ -1,0 +1,118 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The role ssh_trust alone in a play of the user's own, by ansible-playbook itself, on stand-ins for hosts."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import cluster_view
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
+
+from tests.adversary.hostile import facts as honest
+from tests.cluster_stand_ins import StandIns, changed
+from tests.ssh_nodes import TEXT, WISHES, private, public, readable
+
+ROOT = "/srv/swarmspeed/swarmspeed"
+KEY, HOST_KEY = f"{ROOT}/etc/ssh/id_ed25519", f"{ROOT}/etc/ssh/ssh_host_ed25519_key"
+KNOWN = f"{ROOT}/etc/ssh/known_hosts"
+NAMES = ("gpu1", "gpu2")
+HOST_MODE: dict[str, Any] = {"cluster_network_mode": "host"}
+SECRET = "the private key itself, never to be seen"
+REPLIES = {"slurp": {"content": base64.b64encode(SECRET.encode()).decode(), "encoding": "base64"}}
+
+
+def without(number: int) -> dict[str, Any]:
+    facts = copy.deepcopy(honest(number))
+    looked = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    facts["files"] = {entry["path"]: dict(ABSENT) for entry in looked}
+    container = {**facts["docker"]["containers"]["lab-gpu1"], "state": "running"}
+    container["labels"] = {"swarmspeed.cluster": "swarmspeed", "swarmspeed.spec": "0123"}
+    facts["docker"]["containers"] = {f"swarmspeed-gpu{number}": container}
+    return facts
+
+
+def with_keys(number: int, host_key: str = "") -> dict[str, Any]:
+    facts = without(number)
+    facts["files"].update(
+        {
+            KEY: private("the cluster's"),
+            HOST_KEY: private("a host's"),
+            f"{HOST_KEY}.pub": readable(public(host_key or f"gpu{number}")),
+            **({f"{KEY}.pub": readable(public("cluster"))} if number == 1 else {}),
+        }
+    )
+    return facts
+
+
+def done(of: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Facts of hosts that have these keys, once their files are written."""
+    facts = dict(zip(NAMES, of))
+    wishes = {**WISHES, "cluster_name": "swarmspeed", "cluster_root": ROOT, "cluster_network_mode": "host"}
+    inputs = Inputs(cluster_view(list(NAMES), facts), {SSHD_CONFIG: TEXT})
+    made = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, wishes), inputs)
+    return [copy.deepcopy(dict(made.facts[name])) for name in NAMES]
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> StandIns:
+    """The first host is complete, but it does not know the second one's new host key; that has nothing."""
+    made = StandIns(tmp_path, "ssh_trust")
+    before, dummy = done([with_keys(1), with_keys(2, "old")])
+    first, second = done([with_keys(1), with_keys(2)])
+    made.add("gpu1", before, first, replies=REPLIES)
+    made.add("gpu2", without(2), with_keys(2), second, replies=REPLIES)
+    return made
+
+
+def test_keys_are_provided_planned_again_and_trusted_by_all(hosts: StandIns) -> None:
+    output = hosts.play("-vvv", **HOST_MODE)
+    assert changed(output).keys() == {"gpu1", "gpu2"} and changed(output)["gpu1"] > 0, output
+    second, first = hosts.modules("gpu2"), hosts.modules("gpu1")
+    # The key is read on the first host, and given to the second.
+    assert first.count("slurp") == 1 and "slurp" not in second
+    order = [name for name in second if name in ("node_facts", "openssh_keypair", "command")]
+    assert order == ["node_facts", "openssh_keypair", "node_facts", "command", "node_facts"]
+    # The first waits for what the second has generated, and then pins it.
+    assert [name for name in first if name in ("node_facts", "slurp", "command")] == [
+        *("node_facts", "slurp", "command", "node_facts")
+    ]
+    assert SECRET not in output and base64.b64encode(SECRET.encode()).decode() not in output
+    assert "gpu1 goes on" in output and "gpu2 goes on" in output
+    # A second run gathers and plans, and nothing else is sent.
+    output = hosts.play(**HOST_MODE)
+    assert changed(output) == {"gpu1": 0, "gpu2": 0}, output
+    assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
+
+
+def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
+    output = hosts.play("--check", "--diff", **HOST_MODE)
+    assert changed(output) == {"gpu1": 1, "gpu2": 1}, output
+    assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
+    assert f"\n    + {KEY}: (a secret)  # the cluster's key, of gpu1\n" in output
+    assert f"\n    + {HOST_KEY}: (known after apply)\n" in output
+    assert re.search(rf"\n    ~ {KNOWN}: SHA-256 [0-9a-f]{{64}} → \(known after apply\)\n", output)
+
+
+@pytest.mark.parametrize(("arguments", "of_play"), [(["--limit", "gpu2"], {}), ([], {"serial": 1})])
+def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any) -> None:
+    output = " ".join(hosts.play(*arguments, of_play=of_play, **HOST_MODE).split())
+    assert "role ssh_trust concerns all hosts of the groups managers and workers, and needs them together" in output
+    assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
+
+
+def test_verify_lists_what_is_not_done(hosts: StandIns) -> None:
+    output = " ".join(hosts.play(entry="verify", **HOST_MODE).split())
+    assert f"gpu2: role ssh_trust: {ROOT} is missing" in output and f"{KEY} is missing" in output

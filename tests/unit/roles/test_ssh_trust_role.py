@@ -1,0 +1,131 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The role ssh_trust acts on the plan: which of its tasks run, and that none of them decides anything."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import NOTHING
+
+from tests.role_values import ROLES, acts, load, templar, variables
+from tests.ssh_nodes import FIRST, SECOND, act, plan, virgin
+
+MODULES = {
+    "ansible.builtin.meta": "end",
+    "ansible.builtin.include_role": "gather and plan",
+    "swarmspeed.cluster.plan": "report",
+    "swarmspeed.cluster.owned_files": "files",
+}
+PROVIDE = {"generate_host": False, "generate_cluster": False, "copy_cluster": False, "copied_from": "gpu1"}
+
+
+def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
+    return {
+        "pending": {"gpu2": {"ssh_trust": pending}},
+        "acts": {"gpu2": {"ssh_trust": {**NOTHING, **act}}},
+        "stops": {"gpu2": {"ssh_trust": []}},
+        "drift": {"gpu2": {"ssh_trust": [drift] if drift else []}},
+    }
+
+
+def runs(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[str]:
+    """Return what of a file's tasks would run, until one ends the role or makes another plan."""
+    more = {} if plan is None else {"swarmspeed_plan": plan}
+    given = variables("ssh_trust", **{"ansible_check_mode": False, **more, **changed})
+    found: list[str] = []
+    for task in load(f"ssh_trust/tasks/{file}.yml"):
+        key = next(key for key in task if "." in key)
+        if acts(task, given):
+            name = str(task[key]) if key == "ansible.builtin.include_tasks" else task["name"]
+            found.append(MODULES.get(key) or name)
+            if found[-1] in ("end", "gather and plan"):
+                break
+    return found
+
+
+def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:
+    (first, *dummy) = load("ssh_trust/tasks/main.yml")
+    assert first["ansible.builtin.meta"] == "end_role"
+    assert runs("main", planned(False)) == ["end"]
+
+
+@pytest.mark.parametrize("plan", [None, {}, {"pending": {"gpu2": {"docker": False}}}])
+@pytest.mark.parametrize("file", ["main", "verify"])
+def test_what_this_run_has_not_planned_it_plans(file: str, plan: dict[str, Any] | None) -> None:
+    assert runs(file, plan) == ["gather and plan"]
+
+
+def test_keys_come_before_what_holds_them_and_neither_in_check_mode() -> None:
+    assert runs("main", planned(True)) == ["report", "converge.yml"]
+    assert runs("main", planned(True, provide=PROVIDE)) == ["report", "keys.yml", "converge.yml"]
+    assert runs("main", planned(True, provide=PROVIDE), ansible_check_mode=True) == ["report"]
+
+
+@pytest.mark.parametrize(
+    ("provide", "ran"),
+    [
+        ({"generate_host": True}, ["Generate the host key of this node's container"]),
+        ({"generate_cluster": True}, ["Generate the cluster's key pair, once"]),
+        ({"copy_cluster": True}, ["Copy the cluster's key to the node"]),
+    ],
+)
+def test_each_key_has_its_task(provide: dict[str, Any], ran: list[str]) -> None:
+    found = runs("keys", planned(True, provide={**PROVIDE, **provide}))
+    assert [name for name in found if name != "Read the cluster's key"] == [*ran, "gather and plan"]
+    found = runs("keys", planned(True, provide={**PROVIDE, **provide}, folders=[{"path": "/x"}]))
+    assert found[0] == "files"
+
+
+def test_the_clusters_key_is_read_once_and_neither_shown_nor_logged() -> None:
+    named = {task["name"]: task for task in load("ssh_trust/tasks/keys.yml")}
+    read, copied = named["Read the cluster's key"], named["Copy the cluster's key to the node"]
+    assert read["no_log"] is True and copied["no_log"] is True
+    assert read["run_once"] is True and "when" not in read  # the first host's condition would count for all
+    given = variables("ssh_trust", swarmspeed_plan=planned(True, provide=PROVIDE))
+    assert templar(given).template(read["delegate_to"]) == "gpu1"
+
+
+@pytest.mark.parametrize(
+    ("act", "ran"),
+    [({}, []), ({"files": [{"path": "/x"}]}, ["files"]), ({"reload": ["docker"]}, ["Have the running sshd read them"])],
+)
+def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[str, Any], ran: list[str]) -> None:
+    assert runs("converge", planned(True, **act)) == [*ran, "gather and plan"]
+    for file in ("keys", "converge"):
+        *dummy, last = load(f"ssh_trust/tasks/{file}.yml")
+        assert last["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in last
+        assert last["vars"] == {"_preflight_roles": ["ssh_trust"]}
+
+
+def test_verify_fails_at_what_is_left_to_change() -> None:
+    *dummy, last = load("ssh_trust/tasks/verify.yml")
+    for drift, right in (("", True), ("id_ed25519 is missing", False)):
+        given = variables("ssh_trust", swarmspeed_plan=planned(bool(drift), drift))
+        assert templar(given).evaluate_conditional(last["ansible.builtin.assert"]["that"]) is right
+
+
+def test_teardown_shreds_every_private_key_that_is_made() -> None:
+    made = act(plan(virgin()), FIRST)["provide"]
+    task = load("ssh_trust/tasks/teardown.yml")[0]
+    given = variables("ssh_trust", cluster_root="/srv/swarmspeed/lab")
+    shredded = [templar(given).template(path) for path in task["loop"]]
+    assert {made["path"], made["host_path"], "/srv/swarmspeed/lab/etc/job_key"} == set(shredded)
+
+
+def test_no_task_has_tags_of_its_own() -> None:
+    """launch.yml and others import the role with the tag never, for its variables: a tag here would run it there."""
+    for path in (ROLES / "ssh_trust/tasks").glob("*.yml"):
+        assert [task for task in load(f"ssh_trust/tasks/{path.name}") if "tags" in task] == []
+
+
+def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((ROLES / "ssh_trust/tasks").glob("*.yml")))
+    assert set(re.findall(r"_ssh_trust_act\.(\w+)", text)) == set(NOTHING)
+    provide = act(plan(virgin()), SECOND)["provide"]
+    assert set(re.findall(r"_ssh_trust_act\.provide\.(\w+)", text)) == set(provide)
+    # Jinja would find the methods of a mapping before its keys.
+    assert not {*NOTHING, *provide} & set(dir(dict))
