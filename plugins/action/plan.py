@@ -42,6 +42,19 @@ def show(text: str) -> None:
     Display().display(f"\n{text}\n")
 
 
+def _typed(host: str, specs: Iterable[Mapping[str, Any]], wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a host's wishes with the types that the roles' argument specs say."""
+    typed = dict(wishes)
+    for spec in specs:
+        of_role = {name: wishes[name] for name in spec if name in wishes}
+        checked = ArgumentSpecValidator(spec).validate(of_role)
+        if checked.error_messages:
+            # Ansible's text quotes the value.
+            raise AnsibleActionFail(f"{host}: {mask_text('; '.join(checked.error_messages))}")
+        typed.update({name: checked.validated_parameters[name] for name in of_role})
+    return typed
+
+
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
     """Runs on the controller only."""
 
@@ -101,7 +114,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         roles = arguments["roles"]
         found = self._gathered(arguments, variables)
-        wishes = {host: self._typed(host, roles, gathered.get("wishes") or {}) for host, gathered in found.items()}
+        specs = [self._spec(role) for role in roles]
+        wishes = {host: _typed(host, specs, gathered.get("wishes") or {}) for host, gathered in found.items()}
         asked = planners(roles)
         files = {name for planner in asked for wished in wishes.values() for name in planner.files(wished)}
         inputs = Inputs(
@@ -146,22 +160,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 found[host] = plain(gathered)
         return found
 
-    def _typed(self, host: str, roles: Iterable[str], wishes: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the wishes with the types that the roles' argument specs say."""
-        typed = dict(wishes)
-        for role in roles:
-            document = self._loader.load_from_file(str(ROLES / role / "meta/argument_specs.yml"))
-            options = document["argument_specs"]["main"]["options"]
-            spec = {
-                name: {key: part for key, part in option.items() if key not in ("default", "required")}
-                for name, option in options.items()
-            }
-            checked = ArgumentSpecValidator(spec).validate({name: wishes[name] for name in spec if name in wishes})
-            if checked.error_messages:
-                # Ansible's text quotes the value.
-                raise AnsibleActionFail(f"{host}: {mask_text('; '.join(checked.error_messages))}")
-            typed.update({name: checked.validated_parameters[name] for name in spec if name in wishes})
-        return typed
+    def _spec(self, role: str) -> dict[str, Any]:
+        """Return the argument spec of a role as to types: what a host does without stays absent."""
+        document = self._loader.load_from_file(str(ROLES / role / "meta/argument_specs.yml"))
+        return {
+            name: {key: part for key, part in option.items() if key not in ("default", "required")}
+            for name, option in document["argument_specs"]["main"]["options"].items()
+        }
 
     def _text(self, name: str) -> str:
         """Return the text of a file on the controller, line ends as they are; one in Ansible's vault is decrypted."""

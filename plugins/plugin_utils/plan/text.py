@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     ADD,
     CHANGE,
@@ -139,14 +140,7 @@ def shown(value: Any, whole: bool = False) -> str:
         text = "true" if value else "false"
     else:
         text = json.dumps(value, default=str, ensure_ascii=False)
-    text = "".join(printed(text)) or "(empty)"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
-
-
-def printed(text: str) -> Iterator[str]:
-    """Yield the signs of a text on one line; a node may have named what is in it."""
-    for sign in " ".join(text.split()):
-        yield sign if sign.isprintable() else "?"
+    return on_one_line(text, LONGEST) or "(empty)"
 
 
 def _text(value: Any) -> bool:

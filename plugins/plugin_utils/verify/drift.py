@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import LONGEST
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
     OwnedFile,
     OwnedFileError,
@@ -21,8 +23,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparis
 
 SUB_TAGS = {"hostfile": "deepspeed_launch", "ds_config": "deepspeed_launch"}
 """Tags of parts of a role, and the role."""
-
-_LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,7 @@ def drift(states: Iterable[RoleState], known: Mapping[str, Any], key: str = "") 
 
 
 def _shown(value: Any) -> str:
-    text = "absent" if value is None else str(value)
-    # Words of a node: one line, and nothing that moves a terminal's cursor.
-    text = "".join(sign if sign.isprintable() else "?" for sign in " ".join(text.split())) or "(empty)"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+    return "absent" if value is None else on_one_line(str(value), LONGEST) or "(empty)"
 
 
 def _file_words(item: OwnedFile, found: Mapping[str, Any] | None, key: str) -> list[str]:

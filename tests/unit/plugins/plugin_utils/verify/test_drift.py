@@ -81,8 +81,8 @@ def test_how_a_file_differs(item: OwnedFile, fact: dict[str, Any], what: tuple[s
         ({"missing": ["bc"]}, {"missing": []}, ("missing is ['bc'], wanted is []",)),
         ({"sysctls": {"net.core.x": "1"}}, {"sysctls": {"net.core.x": "2"}}, ("sysctls.net.core.x is 1, wanted is 2",)),
         ({"a": "one\ntwo"}, {"a": ""}, ("a is one two, wanted is (empty)",)),
-        ({"a": "\x1b[2Jgone"}, {"a": "x"}, ("a is ?[2Jgone, wanted is x",)),
-        ({"a": "x" * 300}, {"a": None}, (f"a is {'x' * 200} …, wanted is absent",)),
+        ({"a": "\x1b[2Jgone"}, {"a": "x"}, ("a is \\x1b[2Jgone, wanted is x",)),
+        ({"a": "x" * 300}, {"a": None}, (f"a is {'x' * 200} (cut off), wanted is absent",)),
     ],
 )
 def test_how_a_value_differs(before: dict[str, Any], after: dict[str, Any], what: tuple[str, ...]) -> None:
