@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Files of the roles that are broken by hand on one node of the lab, and how to see that they are mended."""
+"""Files of the roles that are broken by hand on one node of the lab, and how to see that they are repaired."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SSH = f"{ETC}/ssh"
 
 @dataclass(frozen=True)
 class Damage:
-    """Something broken by hand on one node; ``mended`` tells whether it is right again."""
+    """Something broken by hand on one node; ``repaired`` tells whether it is right again."""
 
     tag: str
     node: str
     command: str
-    mended: Callable[[], bool]
+    repaired: Callable[[], bool]
 
 
 def _content(name: str, path: str) -> str:

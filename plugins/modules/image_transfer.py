@@ -161,7 +161,7 @@ seconds:
   returned: with step wait
   type: float
 notes:
-  description: What went wrong on the way and was mended.
+  description: What went wrong on the way and was repaired.
   returned: with step wait
   type: list
   elements: str

@@ -13,7 +13,7 @@ def test_a_tag_repairs_its_files_on_the_one_node(damage: Damage, given: tuple[st
     others = [name for name in NODES if name != damage.node]
     on(damage.node, damage.command)
     run = site("--tags", damage.tag, *given).done(change=True)
-    assert damage.mended()
+    assert damage.repaired()
     if "ssh_host_" not in damage.command:  # a new host key concerns all nodes
         assert [run.changed[name] for name in others] == [0, 0]
 

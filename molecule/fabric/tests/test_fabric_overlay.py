@@ -49,7 +49,7 @@ def unchanged() -> Iterator[None]:
 
 
 @pytest.fixture
-def mended() -> Iterator[None]:
+def repaired() -> Iterator[None]:
     """Assert that nothing of these roles is left to repair after a test that broke something."""
     yield
     site(*ROLES).done(change=False)
@@ -158,7 +158,7 @@ def test_encryption_on_a_kernel_that_cannot() -> None:
     site(*WALKS, *variables(overlay_network_encrypted=True)).refused_by(("overlay_encryption", ALL))
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_a_network_is_made_anew_by_consent_and_a_strangers_container_stops_that() -> None:
     kept = overlay()
     asked: dict[str, object] = {"overlay_network_subnet": "10.77.1.0/24", "overlay_network_recreate": True}
@@ -183,7 +183,7 @@ def test_a_network_is_made_anew_by_consent_and_a_strangers_container_stops_that(
 # containers' names and addresses
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_a_container_elsewhere_on_the_overlay_with_the_name_of_ours() -> None:
     image = inspect("lab1", "container", container("lab1"))["Config"]["Image"]
     start = f"docker run --detach --name {container('lab2')} --network {NETWORK} --entrypoint sleep {image} infinity"
@@ -196,7 +196,7 @@ def test_a_container_elsewhere_on_the_overlay_with_the_name_of_ours() -> None:
         assert snapshot() == before
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_addresses_that_are_given_stay_over_restarts_and_others_do_not() -> None:
     def restart() -> dict[str, str]:
         for name in NODES:
@@ -286,7 +286,7 @@ def test_the_swarm_itself_gives_no_subnet_twice() -> None:
             on("lab1", f"docker network rm {name}")
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_a_node_that_left_the_swarm() -> None:
     leave_swarm("lab3")
     playbook("verify", "--tags", "swarm").refused(
@@ -297,7 +297,7 @@ def test_a_node_that_left_the_swarm() -> None:
     assert inside("lab1", "ssh lab3 hostname") == container("lab3")
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_a_node_of_another_swarm() -> None:
     leave_swarm("lab3")
     on("lab3", "docker swarm init --advertise-addr eth0")
@@ -314,7 +314,7 @@ def managers() -> dict[str, str]:
     return {words[0]: words[1] for words in map(str.split, lines) if len(words) > 1}
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
     # The lab's own variables stand beside its inventory.
     three = write_inventory(tmp_path / "three.json", list(NODES), [])
@@ -363,7 +363,7 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
     assert managers() == {"lab1": "Leader"}
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_ports_that_somebody_else_listens_on() -> None:
     leave_swarm("lab3")
     listens = (

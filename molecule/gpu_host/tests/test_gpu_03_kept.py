@@ -1,4 +1,4 @@
-"""A driver stays as it is when a newer one comes out, until it is asked for; a module that does not match is mended."""
+"""A driver stays as it is when a newer one comes out, until it is asked for; a module that does not match is repaired."""
 
 from __future__ import annotations
 

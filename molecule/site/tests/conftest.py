@@ -56,7 +56,7 @@ def unchanged() -> Iterator[None]:
 
 
 @pytest.fixture
-def mended() -> Iterator[None]:
+def repaired() -> Iterator[None]:
     """Assert that the cluster is whole again after a test that broke something."""
     yield
     whole()

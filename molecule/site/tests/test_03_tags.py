@@ -34,7 +34,7 @@ def test_the_tags_of_what_was_broken_repair_it() -> None:
         on(damage.node, damage.command)
     tags = dict.fromkeys(damage.tag for damage in DAMAGES.values())
     site("--tags", ",".join(tags)).done(change=True)
-    assert [name for name, damage in DAMAGES.items() if not damage.mended()] == []
+    assert [name for name, damage in DAMAGES.items() if not damage.repaired()] == []
 
 
 def test_a_tag_repairs_a_container_that_is_gone_and_one_that_was_stopped() -> None:

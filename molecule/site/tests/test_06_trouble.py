@@ -217,7 +217,7 @@ def test_a_node_is_in_another_swarm() -> None:
     assert {on(name, "docker info --format '{{.Swarm.LocalNodeState}}'") for name in NODES} == {"active"}
 
 
-@pytest.mark.usefixtures("mended")
+@pytest.mark.usefixtures("repaired")
 def test_a_container_of_that_name_is_somebody_elses() -> None:
     """After the other swarm, of which it shows that nothing is left to repair: it repairs this one container."""
     image = inspect("lab2", "container", container("lab2"))["Config"]["Image"]
