@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""training_job_follow against real folders, with a fake engine and a clock that nobody waits for."""
+"""training_job_follow against real folders, with a fake engine and a clock that no one waits for."""
 
 from __future__ import annotations
 
