@@ -90,7 +90,9 @@ def test_make_targets_exist(document: str) -> None:
 def test_playbooks_and_inventories_exist(document: str) -> None:
     for command in commands(document):
         words = shlex.split(command)
-        if words[0] == "ansible-playbook":
+        # A playbook of the reader's own, which the page itself shows.
+        own = f"```yaml\n# {words[1]}\n" in text(document) if len(words) > 1 else False
+        if words[0] == "ansible-playbook" and not own:
             journey = words[1].removesuffix(".yml").removeprefix("swarmspeed.cluster.")
             assert journey in JOURNEYS, command
             assert (ROOT / f"{journey}.yml").is_file() and (ROOT / f"playbooks/{journey}.yml").is_file(), command

@@ -1,0 +1,131 @@
+"""Each role by itself, from the installed tarball, in a play that knows nothing else of the collection; twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+sys.path.insert(0, os.environ["MOLECULE_PROJECT_DIRECTORY"])
+
+from tests.installed import Installed
+from tests.journey import INVENTORY, NODES, ROOT, Run, container, from_archive, on
+
+PAGE = ROOT / "docs" / "roles.md"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """One role: what a node answers once it was applied. On nodes without a GPU some have nothing to change."""
+
+    role: str
+    command: str
+    answer: str
+    changes: bool = True
+
+
+# In the order in which one needs another.
+ROLES = (
+    Alone("host", "ls /etc/security/limits.d", "swarmspeed"),
+    Alone("nvidia_driver", "ls /proc/driver/nvidia 2>/dev/null; echo none", "none", changes=False),
+    Alone(
+        "docker", "docker info --format '{{.ServerVersion}}'", "20.10", changes=False
+    ),  # the play of the page has installed it
+    Alone("nvidia_container_toolkit", "command -v nvidia-ctk; echo none", "none", changes=False),
+    Alone("swarm", "docker info --format '{{.Swarm.LocalNodeState}}'", "active"),
+    Alone("overlay_network", "docker network ls --format '{{.Driver}}'", "overlay"),
+    Alone("workspace", "ls /srv/swarmspeed/swarmspeed", "workspace"),
+    Alone("training_image", "docker images --format '{{.Repository}}'", "swarmspeed/swarmspeed"),
+    Alone("training_container", "docker ps --format '{{.Names}}'", "swarmspeed-"),
+    Alone("ssh_trust", "docker exec swarmspeed-$(hostname) ssh -o BatchMode=yes lab2 hostname", "lab2"),
+    Alone("nccl_env", "ls /srv/swarmspeed/swarmspeed/etc", "nccl.conf"),
+    Alone("deepspeed_launch", "ls /srv/swarmspeed/swarmspeed/jobs", "digits"),
+)
+
+
+@pytest.fixture(scope="module")
+def installed() -> Installed:
+    """Return what converge.yml has installed."""
+    return Installed(Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "alone")
+
+
+def play(installed: Installed, folder: Path, roles: list[str], *arguments: str) -> Run:
+    """Run a play of a user's own that has these roles and nothing else of the collection."""
+    names = [f"swarmspeed.cluster.{role}" for role in roles]
+    own = [{"name": "A play of my own", "hosts": "managers:workers", "become": True, "roles": names}]
+    path = folder / "own.yml"
+    path.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
+    return installed.run("ansible-playbook", str(path), "-i", str(INVENTORY), *arguments)
+
+
+def test_the_play_of_the_page_on_bare_nodes(installed: Installed, tmp_path: Path) -> None:
+    (own,) = re.findall(r"```yaml\n# engine.yml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "engine.yml"
+    path.write_text(own, encoding="utf-8")
+
+    def run(*arguments: str) -> Run:
+        return installed.run("ansible-playbook", str(path), "-i", str(INVENTORY), *arguments)
+
+    predicted = run("--check", "--diff").done(change=True)
+    assert "+ /etc/docker/daemon.json log-driver: local" in predicted.text
+    for name in NODES:
+        assert on(name, "command -v dockerd || echo none").strip() == "none"
+    run().done(change=True)
+    for name in NODES:
+        assert on(name, "docker info --format '{{.LoggingDriver}}'").strip() == "local"
+    run().done(change=False)
+
+
+@pytest.mark.parametrize("alone", ROLES, ids=lambda alone: str(alone.role))
+def test_a_role_alone_does_its_part_and_again_changes_nothing(
+    installed: Installed, tmp_path: Path, alone: Alone
+) -> None:
+    arguments = from_archive() if alone.role.startswith("training_") or alone.role == "deepspeed_launch" else ()
+    first = play(installed, tmp_path, [alone.role], *arguments).done(change=alone.changes)
+    for name in NODES:
+        assert alone.answer in on(name, alone.command), first.output[-3000:]
+    play(installed, tmp_path, [alone.role], *arguments).done(change=False)
+
+
+def test_every_role_is_tried() -> None:
+    assert {alone.role for alone in ROLES} == {
+        path.parent.parent.name for path in ROOT.glob("roles/*/tasks/main.yml")
+    } - {"preflight"}
+
+
+@pytest.mark.parametrize("role", [alone.role for alone in ROLES if alone.changes])
+def test_check_mode_of_a_role_alone_finds_nothing_to_do(installed: Installed, tmp_path: Path, role: str) -> None:
+    arguments = from_archive() if role.startswith("training_") or role == "deepspeed_launch" else ()
+    play(installed, tmp_path, [role], "--check", "--diff", *arguments).done(change=False)
+
+
+@pytest.mark.parametrize("role", ["swarm", "overlay_network", "training_image", "ssh_trust", "deepspeed_launch"])
+def test_a_role_of_the_whole_group_refuses_a_part_of_it(installed: Installed, tmp_path: Path, role: str) -> None:
+    refused = play(installed, tmp_path, [role], "--limit", "lab1").refused("Remedy: ")
+    assert role in refused.text and not any(refused.changed.values()), refused.output[-3000:]
+
+
+def test_several_roles_of_the_users_choice_in_one_play(installed: Installed, tmp_path: Path) -> None:
+    play(installed, tmp_path, ["docker", "swarm", "overlay_network"]).done(change=False)
+
+
+def test_the_container_still_runs_the_image_of_the_archive() -> None:
+    for name in NODES:
+        assert on(name, f"docker inspect --format '{{{{.State.Status}}}}' {container(name)}").strip() == "running"
+
+
+def test_the_modules_of_the_page_in_a_play_of_a_users_own(installed: Installed, tmp_path: Path) -> None:
+    (own,) = re.findall(r"```yaml\n(- hosts: localhost\n.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "own.yml"
+    path.write_text(own.replace("path: /tmp/", f"path: {tmp_path}/"), encoding="utf-8")
+    installed.run("ansible-playbook", str(path)).done(change=True, nodes=("localhost",))
+    assert (tmp_path / "hostfile").read_text(encoding="utf-8").splitlines()[-2:] == ["gpu1 slots=8", "gpu2 slots=8"]
+    written = json.loads((tmp_path / "ds_config.json").read_text(encoding="utf-8"))
+    assert written["train_batch_size"] == 256 and written["zero_optimization"]["stage"] == 2
+    installed.run("ansible-playbook", str(path)).done(change=False, nodes=("localhost",))
