@@ -76,7 +76,7 @@ def test_the_busy_run_really_made_them_anew(busy: Run, secrets: dict[str, list[s
     busy.done(change=True)
     assert len(secrets["keys"]) >= 12 and all(token.startswith("SWMTKN-") for token in secrets["tokens"])
     assert f"HF_TOKEN={TOKEN}" in on("lab2", f"docker exec {container('lab2')} ssh lab3 env").splitlines()
-    assert "Join the swarm" in busy.output and "Make the cluster's key pair" in busy.output
+    assert "Join the swarm" in busy.output and "Generate the cluster's key pair" in busy.output
 
 
 def test_the_busy_run_printed_no_secret(busy: Run, secrets: dict[str, list[str]]) -> None:
