@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
     DEFAULT_MTU,
     MTU_OPTION,
@@ -20,7 +21,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Changes,
     Consent,
