@@ -158,7 +158,7 @@ options:
         type: dict
         default: {}
       driver:
-        description: By host, what is asked of its NVIDIA driver, as the filter C(driver_request) gives it.
+        description: By host, what the plan refuses of its NVIDIA driver.
         type: dict
         default: {}
       launch:

@@ -14,7 +14,6 @@ from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.docker import check_docker, check_toolkit
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.driver import check_driver
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
     check_ds_config,
     check_hostfile,
@@ -290,7 +289,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "nvidia_container_toolkit": lambda facts: check_toolkit(
         facts.present(), {} if facts.bare else facts.wanted.toolkit
     ),
-    "nvidia_driver": lambda facts: check_driver(facts.present(), facts.wanted.driver),
+    "nvidia_driver": lambda facts: refusals(facts.present(), facts.wanted.driver),
     **{check: _of_versions(check) for check in VERSION_CHECKS},
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),

@@ -169,7 +169,7 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "docker": ("docker", "a mapping of host to what the plan refuses of its engine", _mapping),
     "nccl_env": ("nccl_env", "a mapping of host to what the plan refuses of NCCL's settings", _mapping),
     "toolkit": ("toolkit", "a mapping of host to what is asked of its container toolkit", _mapping),
-    "driver": ("driver", "a mapping of host to what is asked of its driver", _mapping),
+    "driver": ("driver", "a mapping of host to what the plan refuses of its driver", _mapping),
     "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),
     "underlay": ("underlay", "a mapping of mtu and interfaces", _mapping),
     "swarm": ("swarm", "a mapping of data_path_port, default_address_pool, addresses and departed", _mapping),
