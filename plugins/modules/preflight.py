@@ -148,7 +148,7 @@ options:
         type: dict
         default: {}
       toolkit:
-        description: By host, what is asked of its container toolkit, as the filter C(host_request) gives it.
+        description: By host, what the plan refuses of its container toolkit.
         type: dict
         default: {}
       socket_interfaces:

@@ -11,6 +11,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.planner import (
+    NvidiaContainerToolkitPlanner,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import NvidiaDriverPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
@@ -21,6 +24,7 @@ PLANNERS: tuple[Planner, ...] = (
     HostPlanner(),
     NvidiaDriverPlanner(),
     DockerPlanner(),
+    NvidiaContainerToolkitPlanner(),
     SwarmPlanner(),
     OverlayNetworkPlanner(),
     SshTrustPlanner(),

@@ -168,7 +168,7 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "host": ("host", "a mapping of host to what the plan refuses of it", _mapping),
     "docker": ("docker", "a mapping of host to what the plan refuses of its engine", _mapping),
     "nccl_env": ("nccl_env", "a mapping of host to what the plan refuses of NCCL's settings", _mapping),
-    "toolkit": ("toolkit", "a mapping of host to what is asked of its container toolkit", _mapping),
+    "toolkit": ("toolkit", "a mapping of host to what the plan refuses of its container toolkit", _mapping),
     "driver": ("driver", "a mapping of host to what the plan refuses of its driver", _mapping),
     "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),
     "underlay": ("underlay", "a mapping of mtu and interfaces", _mapping),
