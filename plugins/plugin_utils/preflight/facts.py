@@ -286,7 +286,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "nccl_settings": lambda facts: refusals(facts.present(), facts.wanted.nccl_env),
     "host": lambda facts: refusals(facts.present(), facts.wanted.host),
     "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
-    "nvidia_container_toolkit": lambda facts: refusals(facts.present(), facts.wanted.toolkit),
+    "nvidia_container_toolkit": lambda facts: refusals(facts.present(), {} if facts.bare else facts.wanted.toolkit),
     "nvidia_driver": lambda facts: refusals(facts.present(), facts.wanted.driver),
     **{check: _of_versions(check) for check in VERSION_CHECKS},
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
