@@ -31,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
     NvidiaContainerToolkitPlanner,
     request,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import NvidiaDriverPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
@@ -40,6 +41,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wante
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.driver_hosts import WISHES as DRIVER_WISHES
+from tests.driver_hosts import facts as driver_facts
 from tests.effort import examples
 from tests.engine_hosts import INPUTS as ENGINE_INPUTS
 from tests.engine_hosts import WISHES as ENGINE_WISHES
@@ -190,6 +193,22 @@ def test_it_plans_with_the_engine_as_the_role_docker_leaves_it() -> None:
     assert ("+", "/etc/docker/daemon.json features") in shown(made)
     assert made.changes[-1].after == Unknown("of what is then installed") and not made.refusals
     assert not fold(planners, made.facts, wishes, inputs).changes
+
+
+def test_from_a_bare_host_to_containers_that_get_gpus() -> None:
+    """All three roles on the facts as those before leave them, and then again: nothing is left to do."""
+    gpu = driver_facts("debian13")
+    bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
+    facts = {**gpu, **{name: bare[name] for name in ("packages", "held", "engine", "docker")}, "groups": {"docker": []}}
+    inputs = Inputs({**ENGINE_INPUTS.cluster, **CUDA.cluster}, {**ENGINE_INPUTS.files, **CUDA.files}, "k" * 40)
+    wishes = {"gpu1": {**DRIVER_WISHES, **ENGINE_WISHES, **WISHES}}
+    planners = [NvidiaDriverPlanner(), DockerPlanner(), NvidiaContainerToolkitPlanner()]
+    made = fold(planners, {"gpu1": facts}, wishes, inputs)
+    assert made.refusals == () and not made.missing_consents
+    for role in made.roles:
+        assert made.of(role, "gpu1"), role
+    assert made.of(ROLE, "gpu1")[-1].after == Unknown("of what is then installed")
+    assert fold(planners, made.facts, wishes, inputs).changes == ()
 
 
 @pytest.mark.parametrize(
