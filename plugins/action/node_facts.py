@@ -14,6 +14,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import gathered as host_role
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit import (
+    gathered as nvidia_container_toolkit,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver import gathered as nvidia_driver
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import gathered as overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
@@ -23,7 +27,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node i
 
 GATHERED: dict[str, Gathered] = {
     host_role.ROLE: host_role.GATHERED,
+    nvidia_driver.ROLE: nvidia_driver.GATHERED,
     docker.ROLE: docker.GATHERED,
+    nvidia_container_toolkit.ROLE: nvidia_container_toolkit.GATHERED,
     swarm.ROLE: swarm.GATHERED,
     overlay_network.ROLE: overlay_network.GATHERED,
     ssh_trust.ROLE: ssh_trust.GATHERED,

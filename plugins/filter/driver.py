@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The plan for a host's NVIDIA driver, for the role. Documented in the .yml files beside this one."""
+"""What the role nvidia_driver needs of its plan before there is one, and of what only apt knows."""
 
 from __future__ import annotations
 
@@ -9,27 +9,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import make_plan, plan_dict
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import exclusion, parse_request
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import exclusion
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 
 
-@one_line("swarmspeed.cluster.driver_plan", "what node_facts returned")
-def driver_plan(facts: Any, request: Any) -> dict[str, Any]:
-    """Return what is to be done for the driver of the host whose facts these are."""
-    for name, value in (("facts", facts), ("request", request)):
-        if not isinstance(value, Mapping):
-            raise AnsibleFilterError(f"swarmspeed.cluster.driver_plan: {name} must be a mapping")
-    asked = parse_request({"offers": offers(), **request})
-    return plan_dict(make_plan(facts, asked), asked, facts)
-
-
-def driver_request(hostvars: Any, defaults: Any) -> dict[str, Any]:
-    """Return what is asked of one host: its own variables nvidia_driver_…, else the defaults; and what there is."""
-    prefix = "nvidia_driver_"
-    own = {name: hostvars[prefix + name] if prefix + name in hostvars else defaults[name] for name in defaults}
-    return {**own, "offers": offers()}
+def driver_request(wishes: Any) -> dict[str, Any]:
+    """Return what is asked of the driver of the host whose variables these are; and what there is."""
+    if not isinstance(wishes, Mapping):
+        raise AnsibleFilterError("swarmspeed.cluster.driver_request: expected the variables of a host as a mapping")
+    return asked(wishes)
 
 
 @one_line("swarmspeed.cluster.driver_exclusion", "a list of packages")
@@ -43,8 +32,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""
-        return {
-            "driver_plan": driver_plan,
-            "driver_request": driver_request,
-            "driver_exclusion": driver_exclusion,
-        }
+        return {"driver_request": driver_request, "driver_exclusion": driver_exclusion}

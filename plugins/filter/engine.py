@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Plans for engine and container toolkit, for their roles. Documented in the .yml files beside this one."""
+"""Plans for engine and container toolkit, for an offline bundle. Documented in the .yml files beside this one."""
 
 from __future__ import annotations
 
@@ -34,13 +34,6 @@ def cuda_verdict(environment: Any, driver_cuda: Any, image: str, driver: Any) ->
     return cuda.cuda_verdict([str(entry) for entry in environment], driver_cuda, str(image), driver)
 
 
-def host_request(hostvars: Any, request: Any, prefix: str, renamed: Any = None) -> dict[str, Any]:
-    """Return what is asked of another host: its own variables where it has them, else what is asked of this one."""
-    own, asked = _mapping("host_request", hostvars), _mapping("host_request", request)
-    variables = {name: prefix + str(_mapping("host_request", renamed or {}).get(name, name)) for name in asked}
-    return {name: own[variable] if variable in own else asked[name] for name, variable in variables.items()}
-
-
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise AnsibleFilterError(f"swarmspeed.cluster.{name}: expected a mapping, got {type(value).__name__}")
@@ -56,5 +49,4 @@ class FilterModule:
             "docker_plan": docker_plan,
             "toolkit_plan": toolkit_plan,
             "cuda_verdict": cuda_verdict,
-            "host_request": host_request,
         }

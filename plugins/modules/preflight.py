@@ -148,7 +148,7 @@ options:
         type: dict
         default: {}
       toolkit:
-        description: By host, what is asked of its container toolkit, as the filter C(host_request) gives it.
+        description: By host, what the plan refuses of its container toolkit.
         type: dict
         default: {}
       socket_interfaces:
@@ -158,7 +158,7 @@ options:
         type: dict
         default: {}
       driver:
-        description: By host, what is asked of its NVIDIA driver, as the filter C(driver_request) gives it.
+        description: By host, what the plan refuses of its NVIDIA driver.
         type: dict
         default: {}
       launch:

@@ -21,8 +21,6 @@ AUTO, RUNTIME, CDI, KEEP = "auto", "runtime", "cdi", "keep"
 CDI_SINCE = (25, 0)
 CDI_DEFAULT_SINCE = (28, 2)
 CDI_DEVICE = "nvidia.com/gpu=all"
-SPEC_PATH = "/var/run/cdi/nvidia.yaml"
-"""Where the toolkit's own service writes it from 1.18 on, too: one file, whoever wrote it last."""
 HOOK = "nvidia-container-runtime"
 CGROUP_OPTION = "native.cgroupdriver"
 

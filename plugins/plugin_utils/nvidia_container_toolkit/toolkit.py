@@ -23,7 +23,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import
     source_text,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import changed_keys, merge
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import needs_restart
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
+    needs_restart,
+    parse_version,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import conflicts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import (
     CONFIG_PATH,
@@ -31,38 +34,27 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state im
     sealed,
     unit_from_facts,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import shown_pair
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import SHIPPED, Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.access import (
     CDI,
     KEEP,
     RUNTIME,
-    SPEC_PATH,
     Access,
     access,
     device_requests,
     run_arguments,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.gathered import (
+    PACKAGES,
+    RECORD_PATH,
+    ROLE,
+    SOURCES_PATH,
+    SPEC_PATH,
+    STALE_SOURCES,
+    UNIT_PATH,
+)
 
 REPOSITORY = "repository"
-PACKAGES = (
-    "nvidia-container-toolkit",
-    "nvidia-container-toolkit-base",
-    "libnvidia-container-tools",
-    "libnvidia-container1",
-)
-SOURCES_PATH = "/etc/apt/sources.list.d/swarmspeed-nvidia-container-toolkit.sources"
-RECORD_PATH = "/etc/apt/apt.conf.d/52swarmspeed-nvidia-container-toolkit"
-UNIT = "swarmspeed-nvidia-devices.service"
-UNIT_PATH = f"/etc/systemd/system/{UNIT}"
-STAMP_FOLDER = "/var/lib/swarmspeed"
-STAMP_PATH = f"{STAMP_FOLDER}/nvidia-container-toolkit.tested"
-STALE_SOURCES = tuple(
-    f"/etc/apt/sources.list.d/{name}.list"
-    for name in ("nvidia-container-toolkit", "libnvidia-container", "nvidia-container-runtime", "nvidia-docker")
-)
-"""Where NVIDIA's instructions of the last years put it: two sources with different keys make every apt-get fail."""
-
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _ACTIVE = ("starting", "running")
 
@@ -83,7 +75,6 @@ class Request:
     smoke_test: bool = True
     engine_source: str = "distribution"
     engine_config: Mapping[str, Any] = field(default_factory=dict)
-    restart: bool = False
 
 
 def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,26 +89,6 @@ def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[s
     packages = _packages(asked, host)
     held, unheld, released = _holds(asked, host)
     restarts = _restart_reasons(host, way, found, merged, packages)
-    stamp = stamp_text(asked, host, way)
-    states: dict[str, tuple[Any, Any]] = {
-        "packages": (
-            {name: host.version_of(name) for name in packages},
-            dict.fromkeys(packages, asked.version or "any"),
-        )
-    }
-    shown = {key: shown_pair(found, merged, key) for key in changed}
-    states["daemon_json"] = (
-        {key: one for key, (one, dummy) in shown.items()},
-        {key: two for key, (dummy, two) in shown.items()},
-    )
-    if held:
-        states["not_held"] = (unheld, [])
-    if released:
-        states["held"] = (released, [])
-    if asked.source != KEEP and way.mode == CDI:
-        states["cdi_specification"] = (_exists(host, SPEC_PATH), True)
-    if asked.source != KEEP and asked.smoke_test:
-        states["tested"] = (str(_entry(host, STAMP_PATH).get("content") or "").strip() or None, stamp.strip())
     sources = _sources(asked, host, bool(packages))
     return {
         "mode": way.mode,
@@ -131,23 +102,23 @@ def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[s
         "stale_sources": list(STALE_SOURCES) if sources else [],
         "files": _files(asked, sources, way.mode),
         "config": keys,
+        "differing_keys": changed,
         "hold": held,
+        "unheld": unheld,
         "recorded": recorded(host.part("files"), RECORD_PATH),
         "release": released,
-        "record": exclusion("nvidia_container_toolkit", held) if held else "",
-        "stamp": stamp,
+        "record": exclusion(ROLE, held) if held else "",
+        "stamp": stamp_text(asked, host, way),
         "restart_reasons": restarts,
-        "in_the_way": _in_the_way(asked, host, restarts, bool(packages or changed)),
+        "in_the_way": _in_the_way(host, restarts, bool(packages or changed)),
         "problems": [*_problems(asked, host, way, packages), *(_clashes(host, merged) if changed else [])],
         "missing": _missing(asked, host, way),
-        "found": {name: pair[0] for name, pair in states.items()},
-        "wanted": {name: pair[1] for name, pair in states.items()},
     }
 
 
 def _access(asked: Request, host: Host, found: Mapping[str, Any]) -> Access:
     engine = host.engine_version
-    if engine is None and asked.engine_source == "distribution" and host.codename in SHIPPED:
+    if parse_version(engine) is None and asked.engine_source == "distribution" and host.codename in SHIPPED:
         engine = ".".join(map(str, SHIPPED[host.codename]))  # what the role docker is going to install
     settings = host.part("docker").get("settings")
     return access(
@@ -238,7 +209,7 @@ def _holds(asked: Request, host: Host) -> tuple[list[str], list[str], list[str]]
     if not asked.hold:
         return [], [], ours
     already = names(host.facts.get("held"))
-    return list(PACKAGES), [name for name in PACKAGES if name not in already or name not in ours], []
+    return list(PACKAGES), [name for name in PACKAGES if name not in already], []
 
 
 def _restart_reasons(
@@ -254,10 +225,8 @@ def _restart_reasons(
     return reasons
 
 
-def _in_the_way(asked: Request, host: Host, restarts: list[str], changes: bool) -> list[str]:
+def _in_the_way(host: Host, restarts: list[str], changes: bool) -> list[str]:
     """Return the containers that a restart stops; and, where anything changes, those in which a job runs."""
-    if asked.restart:
-        return []
     if restarts:
         return host.running_containers
     jobs = host.facts.get("jobs")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The plan for a host's NVIDIA driver: what is to be done, with what, and why it must not be begun.
+"""What is to be done about a host's NVIDIA driver, with what, and why it must not be begun.
 
 Pure: what is asked and the facts go in. ``node_facts`` reads the facts, ``driver_preview`` asks apt, the role acts.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
@@ -25,7 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
     recommended_branch,
     with_rivals,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric, upstream
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.auto_source import resolve
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.refusals import (
     repository,
@@ -34,8 +34,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.r
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
     AUTO,
-    FABRIC_MANAGER,
-    PERSISTENCED,
     Node,
     Refusal,
     Request,
@@ -212,62 +210,3 @@ def how_to_load(request: Request, node: Node) -> tuple[str, tuple[str, ...]]:
     if reasons:
         return "reboot", tuple(reasons)
     return ("reload" if node.loaded.get("loaded") else "load"), ()
-
-
-def plan_dict(plan: Plan, request: Request, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The form that the filter gives to the role, with what ``compare`` needs. Everything in it is plain."""
-    node = Node(facts)
-    held = _to_hold(plan, request, node)
-    found, wanted = _compared(plan, request, node, held)
-    lists = {key: list(value) for key, value in vars(plan).items() if isinstance(value, tuple)}
-    return {
-        **vars(plan),
-        **lists,
-        "choices": [
-            {key: list(part) if isinstance(part, tuple) else part for key, part in asdict(choice).items()}
-            for choice in plan.choices
-        ],
-        "refusals": [asdict(refusal) for refusal in plan.refusals],
-        "problems": [str(refusal) for refusal in plan.refusals],
-        "ours": node.is_ours,
-        "held": held,
-        "packages": {name: package.get("version") for name, package in node.packages.items()},
-        "jobs": node.active_jobs,
-        "off": [name for name in wanted if name != "driver" and found[name] != wanted[name]],
-        "found": found,
-        "wanted": wanted,
-    }
-
-
-def _to_hold(plan: Plan, request: Request, node: Node) -> list[str]:
-    """Return what this role put on hold, or where holding was off till now, what has the driver's version."""
-    if node.held_by_us or plan.state != WORKS or not (node.is_ours and request.hold):
-        return node.held_by_us
-    return sorted(
-        name
-        for name, package in node.packages.items()
-        if package.get("version") and upstream(str(package["version"])) == plan.version
-    )
-
-
-def _compared(plan: Plan, request: Request, node: Node, held: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    version, flavour = node.loaded.get("version"), node.loaded.get("flavour")
-    now = f"{version} ({flavour or 'flavour unknown'}), loaded" if version else "none loaded"
-    found: dict[str, Any] = {"driver": now}
-    wanted: dict[str, Any] = {"driver": now}
-    if plan.state == INSTALL:
-        wanted["driver"] = f"branch {plan.branch} ({plan.flavour}), from {plan.source}"
-    elif plan.state == LOAD:
-        wanted["driver"] = f"{node.module.get('version')} ({node.module.get('flavour')}), loaded"
-    services = node.host.get("services") or {}
-    if plan.state == FABRIC or (plan.state == WORKS and node.gpu.get("nvswitches")):
-        found["fabric_manager"] = services.get(FABRIC_MANAGER, {}).get("active", False)
-        wanted["fabric_manager"] = True
-    if plan.state == WORKS and held:
-        there = [name for name in held if name in node.packages]
-        now_held = [name for name in there if node.packages[name].get("held") and node.held_by_us]
-        found["held"], wanted["held"] = (now_held, there) if request.hold else (held, [])
-    # What this role did not install is its owner's in this too.
-    if plan.state == WORKS and node.is_ours and request.persistence and PERSISTENCED in services:
-        found["persistence"], wanted["persistence"] = services[PERSISTENCED].get("active"), True
-    return found, wanted

@@ -18,12 +18,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.sources 
     offers_release,
     render,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    SOURCES_FILE,
-    Node,
-    Refusal,
-    Request,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import SOURCES_FILE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import Node, Refusal, Request
 
 GIB = 2**30
 NEEDED = {"/usr": 2 * GIB, "/var": 2 * GIB, "/boot": 150 * 2**20}

@@ -19,11 +19,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import in_branch, numeric
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import NOT_FOR_US
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import (
+    EXCLUSION_FILE,
+    PREFERENCES_FILE,
+)
 
 RECOMMENDED_BRANCH, AUTO = "recommended", "auto"
-EXCLUSION_FILE = "/etc/apt/apt.conf.d/52swarmspeed-nvidia"
-PREFERENCES_FILE = "/etc/apt/preferences.d/swarmspeed-nvidia.pref"
-SOURCES_FILE = "/etc/apt/sources.list.d/swarmspeed-nvidia.sources"
 PERSISTENCED, FABRIC_MANAGER = "nvidia-persistenced.service", "nvidia-fabricmanager.service"
 
 _HELD = re.compile(r"^// Held: (.*)$", re.MULTILINE)
@@ -153,6 +154,11 @@ class Node:
     def module(self) -> Mapping[str, Any]:
         """Return the kernel module on disk."""
         return _mapping(self.host.get("module"))
+
+    @property
+    def services(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the driver's services that are installed."""
+        return _mapping(self.host.get("services"))
 
     @property
     def kernel(self) -> Kernel:

@@ -43,19 +43,20 @@ def sealed(secret: str, key: str) -> Sealed:
 class Consent:
     """What a change needs the user's consent for: ``effect`` continues "the change …", ``variable`` gives consent.
 
-    ``otherwise`` is what the user can do instead of giving it.
+    ``otherwise`` is what the user can do instead of giving it, ``value`` what the variable is set to.
     """
 
     variable: str
     effect: str
     given: bool
     otherwise: str = ""
+    value: str = "true"
 
     @property
     def remedy(self) -> str:
         """How to give it."""
         instead = f", or {self.otherwise}" if self.otherwise else ""
-        return f"set {self.variable}: true to allow it{instead}"
+        return f"set {self.variable}: {self.value} to allow it{instead}"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.planner import (
+    NvidiaContainerToolkitPlanner,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import NvidiaDriverPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
@@ -18,7 +22,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner i
 
 PLANNERS: tuple[Planner, ...] = (
     HostPlanner(),
+    NvidiaDriverPlanner(),
     DockerPlanner(),
+    NvidiaContainerToolkitPlanner(),
     SwarmPlanner(),
     OverlayNetworkPlanner(),
     SshTrustPlanner(),

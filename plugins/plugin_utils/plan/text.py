@@ -70,7 +70,7 @@ def change_lines(change: Change) -> list[str]:
     lines = [f"{line}  # {change.why}" if change.why else line]
     if change.consent:
         state = "allowed by" if change.consent.given else "not allowed without"
-        lines.append(f"    {change.consent.effect}: {state} {change.consent.variable}: true")
+        lines.append(f"    {change.consent.effect}: {state} {change.consent.variable}: {change.consent.value}")
     return lines
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.docker import check_docker, check_toolkit
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.driver import check_driver
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.docker import check_docker
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
     check_ds_config,
     check_hostfile,
@@ -287,10 +286,8 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "nccl_settings": lambda facts: refusals(facts.present(), facts.wanted.nccl_env),
     "host": lambda facts: refusals(facts.present(), facts.wanted.host),
     "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
-    "nvidia_container_toolkit": lambda facts: check_toolkit(
-        facts.present(), {} if facts.bare else facts.wanted.toolkit
-    ),
-    "nvidia_driver": lambda facts: check_driver(facts.present(), facts.wanted.driver),
+    "nvidia_container_toolkit": lambda facts: refusals(facts.present(), {} if facts.bare else facts.wanted.toolkit),
+    "nvidia_driver": lambda facts: refusals(facts.present(), facts.wanted.driver),
     **{check: _of_versions(check) for check in VERSION_CHECKS},
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),

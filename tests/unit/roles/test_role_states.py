@@ -41,6 +41,8 @@ EVERY = (
 )
 CHANGED_BY_CONVERGE = {
     # What is compared a second time in the middle of a change, or by a module of its own.
+    "nvidia_container_toolkit/tasks/converge.yml": "the files of the plan, whose changes verify lists",
+    "nvidia_driver/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nvidia_driver/tasks/install.yml": "the source, and the pins that apt's preview gives: part of an installation",
     "nvidia_driver/tasks/teardown.yml": "undoes",
     "host/tasks/teardown.yml": "undoes",

@@ -46,13 +46,6 @@ def test_cuda_of_a_list_alone() -> None:
         FILTERS["cuda_verdict"]("CUDA_VERSION=1", "12.8", "i", "580")
 
 
-def test_what_is_asked_of_another_host() -> None:
-    here = {"version": "27", "config": {}, "mtu": 1400}
-    other = {"docker_version": "28", "docker_daemon_config": {"a": 1}, "unrelated": 1}
-    asked = FILTERS["host_request"](other, here, "docker_", {"config": "daemon_config"})
-    assert asked == {"version": "28", "config": {"a": 1}, "mtu": 1400}
-
-
 @pytest.mark.parametrize("name", FILTERS)
 def test_every_filter_is_documented(name: str) -> None:
     document = from_yaml((ROOT / "plugins" / "filter" / f"{name}.yml").read_text(encoding="utf-8"))

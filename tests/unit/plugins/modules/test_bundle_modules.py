@@ -17,7 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_pack
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.modules import bundle_collect, bundle_send
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.gathered import (
     PACKAGES as TOOLKIT,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan

@@ -1,18 +1,13 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The plan for a driver: what is done on which host, and every refusal with its words.
-
-The facts are written by hand, in the form that ``gpu_info`` and ``node_facts`` give.
-"""
+"""What is to be done for a driver on which host, and every refusal with its words."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
     FIRST_BRANCH,
     Kernel,
@@ -22,124 +17,40 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
     fabric_packages,
     known_branches,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import preferences
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import GENERATIONS, OPEN, PROPRIETARY
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver import request as driver_request
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.auto_source import recommendation
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import Plan, make_plan, plan_dict
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import Plan, make_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import EXCLUSION_FILE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    EXCLUSION_FILE,
-    PREFERENCES_FILE,
+    PERSISTENCED,
     Node,
     Request,
     exclusion,
     parse_request,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.driver import check_driver
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.driver_hosts import (
+    BASE,
+    HOSTS,
+    KEY,
+    MODULE,
+    NO_DRIVER,
+    facts,
+    installed,
+    planned,
+    request_of,
+    running,
+)
 from tests.effort import examples
 
-ROLE = Path(__file__).parents[5] / "roles/nvidia_driver"
-HOSTS = {
-    "debian12": ("debian", "12", "bookworm", "6.1.0-56-amd64", "http://deb.example/debian"),
-    "debian13": ("debian", "13", "trixie", "6.12.43+deb13-amd64", "http://deb.example/debian"),
-    "jammy": ("ubuntu", "22.04", "jammy", "5.15.0-91-generic", "http://archive.example/ubuntu"),
-    "noble": ("ubuntu", "24.04", "noble", "6.8.0-151-generic", "http://archive.example/ubuntu"),
-}
-KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc=\n-----END PGP PUBLIC KEY BLOCK-----"
-BASE = "https://mirror.example/cuda"
-NO_DRIVER = {
-    "loaded": False,
-    "version": None,
-    "flavour": None,
-    "library_version": None,
-    "matches": None,
-    "nouveau_loaded": False,
-}
-PERSISTENCED = "nvidia-persistenced.service"
 PLACES = [
     Place(source, name.split()[0], name.split()[1], known)
     for name, known in parse_request({"offers": offers()}).offers.items()
     for source in ("distribution", "cuda_repository")
 ]
-
-
-def facts(host: str = "debian13", *generations: str, **changes: Any) -> dict[str, Any]:
-    """A host without a driver. ``changes`` name a section's key as ``gpu__secure_boot``, or a section."""
-    distribution, release, codename, kernel, mirror = HOSTS[host]
-    devices = [
-        {"address": f"0000:{number:02x}:00.0", "device_id": "0x2330", "driver": None, "generation": name}
-        for number, name in enumerate(generations or ("Hopper",), 1)
-    ]
-    found: dict[str, Any] = {
-        "system": {
-            "distribution": distribution,
-            "release": release,
-            "codename": codename,
-            "kernel": kernel,
-            "architecture": "x86_64",
-        },
-        "gpu": {
-            "present": True,
-            "pci_devices": devices,
-            "nvswitches": [],
-            "driver": dict(NO_DRIVER),
-            "gpus": [],
-            "fabric": {"state": None, "manager_running": None, "manager_version": None},
-            "secure_boot": False,
-            "problems": [],
-        },
-        "driver": {
-            "kernel": kernel,
-            "kernel_there": True,
-            "machine_id": "m",
-            "boot_id": "b",
-            "packages": {},
-            "image_flavours": ["amd64" if distribution == "debian" else "generic"],
-            "unfinished": [],
-            "interrupted": False,
-            "headers": {"package": f"linux-headers-{kernel}", "installed": False, "available": True},
-            "module": None,
-            "dkms": [],
-            "mok_enrolled": None,
-            "installer": None,
-            "users": [],
-            "services": {},
-            "sources": [
-                {
-                    "file": "/etc/apt/sources.list",
-                    "uri": mirror,
-                    "suite": codename,
-                    "components": ["main"],
-                    "options": [],
-                }
-            ],
-            "disk": {path: {"free_bytes": 50 * 2**30, "filesystem": 1} for path in ("/usr", "/var", "/boot")},
-        },
-        "files": {},
-        "jobs": {},
-    }
-    for name, value in changes.items():
-        section, dummy, key = name.partition("__")
-        if key:
-            found[section][key] = value
-        else:
-            found[section] = value
-    return found
-
-
-def running(version: str, flavour: str | None = PROPRIETARY, **more: Any) -> dict[str, Any]:
-    """A driver that is loaded, with its libraries."""
-    loaded = {"loaded": True, "version": version, "flavour": flavour, "library_version": version, "matches": True}
-    return {**NO_DRIVER, **loaded, **more}
-
-
-def request_of(asked: dict[str, Any]) -> Request:
-    """What is asked of the distribution's driver, unless another source is named."""
-    return parse_request({"repository_url": BASE, "source": "distribution", "offers": offers(), **asked})
 
 
 def plan(found: dict[str, Any], **asked: Any) -> Plan:
@@ -330,8 +241,7 @@ def test_a_working_driver_is_left_alone_whatever_installed_it(driver: dict[str, 
     )
     found = plan(node, **asked)
     assert (found.state, found.refusals) == ("works", ())
-    given = plan_dict(found, request_of(asked), node)
-    assert given["found"] == given["wanted"] and given["off"] == []
+    assert not planned(node, **asked).pending("nvidia_driver", "gpu1")
 
 
 @pytest.mark.parametrize(
@@ -375,18 +285,6 @@ def test_keep_installs_nothing_and_says_why() -> None:
         "no driver is loaded, and nvidia_driver_source is keep. Remedy: mend the driver yourself, or let it be "
         "installed (nvidia_driver_source: auto)."
     ]
-
-
-MODULE = {"file": "/x.ko", "version": "550.163.01", "flavour": PROPRIETARY, "signer": "DKMS"}
-
-
-def installed(**changes: Any) -> dict[str, Any]:
-    """Packages and module on disk agree; what is loaded is said by ``changes``."""
-    driver = {**NO_DRIVER, "library_version": "550.163.01", **changes.pop("loaded", {})}
-    package = {"version": "550.163.01-2", "held": True, "finished": True}
-    return facts(
-        "debian13", gpu__driver=driver, driver__module=MODULE, driver__packages={"nvidia-smi": package}, **changes
-    )
 
 
 @pytest.mark.parametrize(
@@ -473,8 +371,6 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
         assert found.fabric == ("nvidia-fabricmanager-580", "nvidia-fabricmanager")
         assert [choice.packages for choice in found.choices] == [()]
         assert "error 802, and nvidia_driver_source is keep" in refusals(node, source="keep")[0]
-    given = plan_dict(found, Request(), node)
-    assert given["wanted"]["fabric_manager"] is True and given["found"]["fabric_manager"] is False
 
 
 # Refusals
@@ -778,50 +674,7 @@ def test_a_source_of_the_same_repository_is_used_or_by_consent_replaced() -> Non
     assert "URIs: https://nv.example/compute/cuda/repos/ubuntu2404/x86_64/" in replaced.sources
 
 
-# What this role installed
-
-
-def ours(*, held: bool, record: bool = True, active: bool = True) -> dict[str, Any]:
-    packages = {
-        name: {"version": version, "held": held, "finished": True}
-        for name, version in (
-            ("libcuda1", "550.163.01-2"),
-            ("nvidia-smi", "550.163.01-2"),
-            ("nvidia-modprobe", "570.1-1"),
-        )
-    }
-    files = {PREFERENCES_FILE: {"exists": True, "content": preferences("550.163.01")}}
-    if record:
-        files[EXCLUSION_FILE] = {"exists": True, "content": exclusion(["libcuda1", "nvidia-smi"])}
-    services = {PERSISTENCED: {"active": active, "state": "enabled"}}
-    return facts(gpu__driver=running("550.163.01"), driver__packages=packages, driver__services=services, files=files)
-
-
-def compared(node: dict[str, Any], **asked: Any) -> dict[str, Any]:
-    request = request_of(asked)
-    return plan_dict(make_plan(node, request), request, node)
-
-
-def test_what_this_role_installed_is_kept_as_it_is() -> None:
-    assert compared(ours(held=True))["off"] == []
-    loose = compared(ours(held=False))
-    assert loose["off"] == ["held"] and loose["wanted"]["held"] == ["libcuda1", "nvidia-smi"]
-    assert compared(ours(held=True, active=False))["off"] == ["persistence"]
-    assert compared(ours(held=True, active=False), persistence=False)["off"] == []
-
-
-def test_holding_can_be_given_up_and_taken_up_again() -> None:
-    off = compared(ours(held=True), hold=False)
-    assert off["off"] == ["held"] and off["wanted"]["held"] == [] and off["held"] == ["libcuda1", "nvidia-smi"]
-    again = compared(ours(held=False, record=False))
-    assert again["held"] == ["libcuda1", "nvidia-smi"] and again["off"] == ["held"]
-    assert compared(ours(held=False, record=False), hold=False)["off"] == []
-
-
-def test_a_held_package_that_is_gone_is_no_difference() -> None:
-    node = ours(held=True)
-    del node["driver"]["packages"]["libcuda1"]
-    assert compared(node)["off"] == []
+# What is kept from unattended-upgrades
 
 
 def test_the_exclusion_names_the_driver_and_not_the_container_toolkit() -> None:
@@ -845,43 +698,12 @@ def test_switches_come_as_text_from_the_command_line(text: Any, *, value: bool) 
     assert parse_request({"purge_conflicting": text}).purge_conflicting is value
 
 
-def test_role_and_planner_name_the_same_files_and_variables() -> None:
-    role_vars = yaml.safe_load((ROLE / "vars/main.yml").read_text(encoding="utf-8"))
-    assert role_vars["_nvidia_driver_preferences_path"] == PREFERENCES_FILE
-    assert role_vars["_nvidia_driver_exclusion_path"] == EXCLUSION_FILE
-    assert role_vars["_nvidia_driver_sources_path"] == driver_request.SOURCES_FILE
-    known = {name: value for name, value in vars(Request()).items() if name not in ("offers", "reason", "instead")}
-    assert set(role_vars["_nvidia_driver_request"]) == set(known)
-    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text(encoding="utf-8"))
-    for name, value in known.items():
-        if name != "repository_url":
-            assert defaults[f"nvidia_driver_{name}"] == value, name
-
-
 def test_the_tables_fit_one_another() -> None:
     for place in PLACES:
         known = known_branches(place)
         assert known is None or place.usual_branch in known
         assert components(place.distribution, fabric=True)
     assert set(FIRST_BRANCH) <= set(GENERATIONS)
-
-
-# Preflight
-
-
-def test_preflight_names_the_host_and_asks_only_those_that_are_to_compute_on_gpus() -> None:
-    hosts = {
-        "bad": facts("debian13", "Blackwell"),
-        "good": facts("noble", "Blackwell"),
-        "cpu": facts("debian13", gpu={"present": False, "pci_devices": []}),
-        "unasked": facts("debian13", "Blackwell"),
-    }
-    wanted = {"repository_url": BASE, "source": "distribution", "offers": offers()}
-    asked = dict.fromkeys(("bad", "good", "cpu"), wanted)
-    (problem,) = check_driver(hosts, asked)
-    assert problem.subject == "bad"
-    assert f"{problem.text}. Remedy: {problem.remedy}." == refusals(hosts["bad"])[0]
-    assert list(check_driver(hosts, {})) == []
 
 
 # Properties
@@ -921,11 +743,8 @@ def test_a_plan_without_a_refusal_can_be_carried_out(node: dict[str, Any], asked
     request = request_of(asked)
     found = make_plan(node, request)
     assert all(refusal.text and refusal.remedy and not refusal.text.endswith(".") for refusal in found.refusals)
-    given_dict = plan_dict(found, request, node)
-    assert set(given_dict["found"]) == set(given_dict["wanted"])
     if found.refusals:
         return
-    assert (found.state == "works") is (given_dict["found"]["driver"] == given_dict["wanted"]["driver"])
     if found.state == "install":
         assert found.choices and found.branch and found.flavour
         for name in {device["generation"] for device in node["gpu"]["pci_devices"]}:

@@ -76,6 +76,7 @@ def test_a_consent_that_is_given_is_not_missing() -> None:
         assert change.missing_consent == (None if given_ else consent)
     assert consent.remedy == "set docker_restart: true to allow it, or stop the containers first"
     assert Consent("x_y", "it stops", False).remedy == "set x_y: true to allow it"
+    assert Consent("x_y", "it stops", False, value="if_needed").remedy == "set x_y: if_needed to allow it"
 
 
 class Install:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight import facts as preflight_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
     INVENTORY_CHECKS,
@@ -145,22 +144,12 @@ def test_nothing_is_asked_of_docker_on_servers_without_it() -> None:
     assert problems(BARE, runtime="host", **{**DOCKERS, "network_mode": "overlay"}) == []
 
 
-@pytest.mark.parametrize("check", ["check_docker", "check_toolkit"])
-def test_what_is_asked_of_engine_and_toolkit_is_not_judged(check: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-
-    def spy(hosts: Any, requests: Any) -> list[Problem]:
-        asked.append((list(hosts), requests))
-        return []
-
-    monkeypatch.setattr(preflight_facts, check, spy)
-    request = {"gpu1": {"source": "distribution"}}
-    name = check.removeprefix("check_")
-    for runtime in ("host", "container"):
-        collect(
-            FACT_CHECKS, Facts({"gpu1": BARE}, parse_wanted({"cluster_name": "d", "runtime": runtime, name: request}))
-        )
-    assert asked == [(["gpu1"], {}), (["gpu1"], request)]
+@pytest.mark.parametrize(("check", "name"), [("docker", "docker"), ("nvidia_container_toolkit", "toolkit")])
+def test_what_is_refused_of_engine_and_toolkit_is_not_judged(check: str, name: str) -> None:
+    refused = {"gpu1": ["it cannot be. Remedy: ask for another"]}
+    for runtime, found in (("host", []), ("container", [(check, "gpu1", "it cannot be", "ask for another")])):
+        told = problems(BARE, runtime=runtime, **{name: refused})
+        assert [(one.check, one.subject, one.text, one.remedy) for one in told if one.check == check] == found
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,67 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the role nvidia_container_toolkit needs gathered, and its files. Constants alone: every worker reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+ROLE = "nvidia_container_toolkit"
+PREFIX = f"{ROLE}_"
+_VARIABLES = (
+    "nvidia_container_toolkit_source",
+    "nvidia_container_toolkit_version",
+    "nvidia_container_toolkit_hold",
+    "nvidia_container_toolkit_repository_url",
+    "nvidia_container_toolkit_repository_key",
+    "nvidia_container_toolkit_mode",
+    "nvidia_container_toolkit_runtime",
+    "nvidia_container_toolkit_default_runtime",
+    "nvidia_container_toolkit_cgroups",
+    "nvidia_container_toolkit_smoke_test",
+    "nvidia_container_toolkit_smoke_image",
+)
+_OPTIONAL = (
+    "cluster_accelerator",
+    # Whether there is an engine at all, which one, what is set in it, and whether it may be restarted.
+    "deepspeed_launch_runtime",
+    "cluster_network_mode",
+    "docker_source",
+    "docker_daemon_config",
+    "docker_restart",
+)
+
+PACKAGES = (
+    "nvidia-container-toolkit",
+    "nvidia-container-toolkit-base",
+    "libnvidia-container-tools",
+    "libnvidia-container1",
+)
+SOURCES_PATH = "/etc/apt/sources.list.d/swarmspeed-nvidia-container-toolkit.sources"
+RECORD_PATH = "/etc/apt/apt.conf.d/52swarmspeed-nvidia-container-toolkit"
+UNIT = "swarmspeed-nvidia-devices.service"
+UNIT_PATH = f"/etc/systemd/system/{UNIT}"
+STAMP_FOLDER = "/var/lib/swarmspeed"
+STAMP_PATH = f"{STAMP_FOLDER}/nvidia-container-toolkit.tested"
+SPEC_PATH = "/var/run/cdi/nvidia.yaml"
+"""Where the toolkit's own service writes it from 1.18 on, too: one file, whoever wrote it last."""
+STALE_SOURCES = tuple(
+    f"/etc/apt/sources.list.d/{name}.list"
+    for name in ("nvidia-container-toolkit", "libnvidia-container", "nvidia-container-runtime", "nvidia-docker")
+)
+"""Where NVIDIA's instructions of the last years put it: two sources with different keys make every apt-get fail."""
+
+# The engine and its packages: what tells its version before it runs.
+_ENGINE = ("docker.io", "docker-ce")
+_FILES: tuple[dict[str, Any], ...] = (
+    {"path": SOURCES_PATH},
+    *({"path": path} for path in STALE_SOURCES),
+    {"path": UNIT_PATH, "content": True},
+    {"path": RECORD_PATH, "content": True},
+    {"path": STAMP_PATH, "content": True},
+    {"path": SPEC_PATH},
+)
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, (*PACKAGES, *_ENGINE), _FILES)

@@ -1,0 +1,37 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the role nvidia_driver needs gathered, and its files. Constants alone: every worker that gathers reads them."""
+
+from __future__ import annotations
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+ROLE = "nvidia_driver"
+PREFIX = f"{ROLE}_"
+_VARIABLES = (
+    "nvidia_driver_branch",
+    "nvidia_driver_flavour",
+    "nvidia_driver_source",
+    "nvidia_driver_min_version",
+    "nvidia_driver_kernel",
+    "nvidia_driver_reboot",
+    "nvidia_driver_reboot_timeout",
+    "nvidia_driver_purge_conflicting",
+    "nvidia_driver_hold",
+    "nvidia_driver_persistence",
+    "nvidia_driver_repository_url",
+    "nvidia_driver_repository_key",
+)
+_OPTIONAL = ("cluster_accelerator", "preflight_sysfs_root")
+"""Shared ones: what ranks compute on, and where the kernel shows its modules."""
+
+EXCLUSION_FILE = "/etc/apt/apt.conf.d/52swarmspeed-nvidia"
+PREFERENCES_FILE = "/etc/apt/preferences.d/swarmspeed-nvidia.pref"
+SOURCES_FILE = "/etc/apt/sources.list.d/swarmspeed-nvidia.sources"
+NOUVEAU_FILE = "/etc/modprobe.d/swarmspeed-nvidia.conf"
+"""Stays with the driver when the rest is torn down."""
+FILES = (PREFERENCES_FILE, EXCLUSION_FILE, SOURCES_FILE, NOUVEAU_FILE)
+
+# Packages, modules and GPUs are part of the facts anyway.
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, files=tuple({"path": path, "content": True} for path in FILES))
