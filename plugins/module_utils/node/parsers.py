@@ -166,3 +166,8 @@ def image_facts(images: list[dict[str, Any]]) -> dict[str, str]:
 def changed_files(wanted: dict[str, str], found: dict[str, str | None]) -> list[str]:
     """Return the relative paths whose SHA-256 is not the wanted one, sorted. Files beyond the wanted do not count."""
     return sorted(path for path, digest in wanted.items() if found.get(path) != digest)
+
+
+def missing_files(found: dict[str, str | None]) -> list[str]:
+    """Return the relative paths at which there is no file, sorted."""
+    return sorted(path for path, digest in found.items() if digest is None)
