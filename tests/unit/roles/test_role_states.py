@@ -34,6 +34,7 @@ ROOT = ROLES.parent
 HERE = "gpu2"
 ETC = "/srv/swarmspeed/swarmspeed/etc"
 IMAGE = "swarmspeed/swarmspeed:1"
+SOURCE = str(ROOT / "meta")
 PACKAGES = ("ca-certificates", "iproute2", "openssh-client", "docker.io", "python3-docker", "python3-requests")
 EVERY = (
     *("host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network", "training_image"),
@@ -150,6 +151,7 @@ def clean() -> dict[str, Any]:
         "driver": None,
         "jobs": {},
         "trees": {"/srv/swarmspeed/swarmspeed/workspace": []},
+        "trees_missing": {"/srv/swarmspeed/swarmspeed/workspace": []},
         "files": {},
     }
 
@@ -182,6 +184,7 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "host_sysctls": {"net.core.somaxconn": 8192},
         "docker_users": ["games"],
         "deepspeed_launch_script": "train.py",
+        "workspace_source": SOURCE,
         **changed,
     }
 
@@ -398,7 +401,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "code": (
         "workspace",
         lambda facts: facts["trees"].update({"/srv/swarmspeed/swarmspeed/workspace": ["train.py"]}),
-        "files_that_differ is ['train.py'], wanted is []",
+        f"/srv/swarmspeed/swarmspeed/workspace/train.py is different, wanted is as in {SOURCE}",
     ),
 }
 
