@@ -16,7 +16,7 @@ from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import read, split_kind
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here, read, split_kind
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
@@ -174,7 +174,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         kind, path = split_kind(name)
         path = str(ROLES / path[len(OF_A_ROLE) :]) if path.startswith(OF_A_ROLE) else path
         try:
-            if kind:
+            if kind == TEXT:
+                path = str(here(path))
+            elif kind:
                 return read(kind, path)
             return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_bytes().decode("utf-8")
         except (AnsibleError, OSError, UnicodeDecodeError) as error:

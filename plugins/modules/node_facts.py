@@ -93,6 +93,7 @@ options:
     description:
       - Repositories of images, without tags, of which the content is wanted. C(docker.image_contents) has a digest for
         each tag, which is the same whatever store an engine keeps images in. Ids differ between stores.
+      - C(docker.image_clusters) has the cluster that an image was built for, of all images with that label.
     type: list
     elements: str
     default: []

@@ -18,6 +18,8 @@ TEXT = "text:"
 """Begins the name of a file whose relative path starts where the playbook is run, as all of these do."""
 DIGEST = "digest:"
 """Begins the name of a file of which the SHA-256 is read."""
+REAL = "real:"
+"""Begins a path that is to be read itself: absolute, and without links."""
 TREE = "tree:"
 """Begins the name of a folder: SHA-256 by relative path of all files below it but git's own, as JSON."""
 
@@ -52,6 +54,7 @@ def _tree(folder: Path) -> str:
 _READERS: dict[str, Callable[[Path], str]] = {
     NAMES: _names,
     TEXT: lambda path: path.read_bytes().decode("utf-8"),
+    REAL: lambda path: str(path.resolve(strict=True)),
     DIGEST: file_sha256,
     TREE: _tree,
 }

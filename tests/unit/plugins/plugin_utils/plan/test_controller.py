@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import (
     DIGEST,
     NAMES,
+    REAL,
     TEXT,
     TREE,
     read,
@@ -36,6 +37,7 @@ def folder(tmp_path: Path) -> Path:
         ("role:host/files/x", ("", "role:host/files/x")),
         (f"{TEXT}role:host/files/x", (TEXT, "role:host/files/x")),
         (f"{NAMES}/a", (NAMES, "/a")),
+        (f"{REAL}/a", (REAL, "/a")),
         (f"{DIGEST}~/a", (DIGEST, "~/a")),
         (f"{TREE}a:b", (TREE, "a:b")),
     ],
@@ -48,6 +50,8 @@ def test_what_is_read(folder: Path) -> None:
     assert read(NAMES, str(folder)) == "a.whl\nb.whl"
     assert read(TEXT, f"{folder}/a.whl") == "a.whl\r\n"
     assert read(DIGEST, f"{folder}/a.whl") == hashlib.sha256(b"a.whl\r\n").hexdigest()
+    (folder / "link").symlink_to(folder / "sub")
+    assert read(REAL, f"{folder}/link/c.whl") == str((folder / "sub/c.whl").resolve())
     assert list(json.loads(read(TREE, str(folder)))) == [".hidden", "a.whl", "b.whl", "sub/c.whl"]
 
 
@@ -57,7 +61,7 @@ def test_a_relative_path_starts_where_the_playbook_is_run(folder: Path, monkeypa
     assert read(TEXT, "x/a.whl") == read(TEXT, "~/a.whl") == "a.whl\r\n"
 
 
-@pytest.mark.parametrize("kind", [NAMES, TEXT, DIGEST, TREE])
+@pytest.mark.parametrize("kind", [NAMES, TEXT, REAL, DIGEST, TREE])
 def test_what_is_not_there_is_an_error(folder: Path, kind: str) -> None:
     with pytest.raises(OSError, match="gone"):
         read(kind, f"{folder}/gone")
