@@ -19,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import gathered as training_image
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace import gathered as workspace
 
@@ -27,6 +28,7 @@ GATHERED: dict[str, Gathered] = {
     docker.ROLE: docker.GATHERED,
     swarm.ROLE: swarm.GATHERED,
     overlay_network.ROLE: overlay_network.GATHERED,
+    training_image.ROLE: training_image.GATHERED,
     ssh_trust.ROLE: ssh_trust.GATHERED,
     nccl_env.ROLE: nccl_env.GATHERED,
     workspace.ROLE: workspace.GATHERED,

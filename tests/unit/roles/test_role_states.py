@@ -27,6 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
+from tests.image_nodes import text
 from tests.role_values import NODES, ROLES, load, templar, value, variables
 from tests.ssh_nodes import public
 
@@ -226,7 +227,10 @@ def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
 def plan_of(role: str, found: dict[str, Any]) -> Plan:
     files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
     facts = {HERE: found["ansible_facts"]["swarmspeed"]}
-    return fold(planners([role]), facts, {HERE: wished(role, found)}, Inputs(found["swarmspeed_cluster"], files))
+    wishes = wished(role, found)
+    if role == "training_image":
+        files = {name: text(name) for name in planners([role])[0].files(wishes)}
+    return fold(planners([role]), facts, {HERE: wishes}, Inputs(found["swarmspeed_cluster"], files))
 
 
 def planned(role: str, found: dict[str, Any]) -> list[str]:
@@ -246,8 +250,8 @@ def sound() -> dict[str, Any]:
     ]
     for role in PLANNED:
         asked += asked_of({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
-    for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
-        facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    for path in (templar(given(facts)).template(entry["path"]) for entry in asked):
+        facts["files"][path] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for role in PLANNED:
         facts = copy.deepcopy(dict(plan_of(role, given(facts)).facts[HERE]))
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
@@ -365,7 +369,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         ),
         "MTU of network swarmspeed is 1200, wanted is 9000",
     ),
-    "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
+    "the image": ("training_image", _of_docker(images={}, image_contents={}), f"image {IMAGE} is missing"),
     "a folder": (
         "ssh_trust",
         _file(ETC, mode="0755"),
