@@ -59,8 +59,9 @@ def apt_packages(python: str, further: list[str]) -> list[str]:
 
 def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is gathered for a host's own variables. What is of another type is reported where it is planned."""
-    found: dict[str, Any] = {}
     source, environment = str(wishes["workspace_source"] or ""), str(wishes["workspace_python_environment"] or "")
+    # Also without a source: containers can write there, and so no link below it is followed for any role's files.
+    found: dict[str, Any] = {"trees": {str(wishes["workspace_path"]): {}}}
     if source:
         if not Path(source).is_dir():
             raise WishError(f"workspace_source: {source} is not a directory on the controller")

@@ -62,8 +62,9 @@ def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
     assert found["packages"] == ["python3", "python3-venv", "python3-dev", "g++", "make", "numactl", "git"]
 
 
-def test_nothing_is_asked_of_a_node_without_code_and_environment() -> None:
-    assert by_wishes({**WISHES, "workspace_source": ""}) == {}
+def test_of_a_node_without_code_and_environment_only_the_folder_is_named() -> None:
+    """Below it no link is followed, whatever file another role has node_facts look at."""
+    assert by_wishes({**WISHES, "workspace_source": ""}) == {"trees": {PATH: {}}}
 
 
 def test_a_source_that_is_no_folder_is_named(tmp_path: Path) -> None:
