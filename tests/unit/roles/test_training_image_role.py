@@ -108,13 +108,14 @@ def test_that_the_image_has_arrived_is_seen_in_the_new_plan(chain: list[str], ri
     assert "sha256:a on gpu1" in told and "docker rmi -f a:1" in told
 
 
-def test_verify_fails_at_what_is_left_to_change_and_at_an_unknown_content() -> None:
+def test_verify_fails_at_what_is_left_to_change_and_at_another_content() -> None:
     dummy, left, content = load("training_image/tasks/verify.yml")
     for task, read, drift, right in (
         (left, {}, "image a:1 is missing", False),
         (left, {}, "", True),
         (content, {"content": ""}, "", False),
-        (content, {"content": "sha256:a"}, "", True),
+        (content, {"content": "sha256:b", "there": "sha256:a"}, "", False),
+        (content, {"content": "sha256:a", "there": "sha256:a"}, "", True),
         (content, {"reference": ""}, "", True),  # without Docker there is none
     ):
         given = variables(swarmspeed_plan=planned(bool(drift), drift, **read))
