@@ -45,11 +45,12 @@ class ActionModule(NodeAction):
         roles, run = self._roles(arguments.pop("plan", None)), arguments.pop("run", "")
         needed = [GATHERED[role] for role in roles]
         wishes = self._wishes(needed, task_vars or {})
+        module_args = self._asked(arguments, needed, wishes, task_vars or {})
         before = time.time()
         result.update(
             self._execute_module(
                 module_name="swarmspeed.cluster.node_facts",
-                module_args=self._asked(arguments, needed, wishes, task_vars or {}),
+                module_args=module_args,
                 task_vars=task_vars,
             )
         )
