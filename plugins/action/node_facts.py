@@ -23,7 +23,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import gathered as training_image
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace import gathered as workspace
 
 GATHERED: dict[str, Gathered] = {
     host_role.ROLE: host_role.GATHERED,
@@ -32,8 +34,10 @@ GATHERED: dict[str, Gathered] = {
     nvidia_container_toolkit.ROLE: nvidia_container_toolkit.GATHERED,
     swarm.ROLE: swarm.GATHERED,
     overlay_network.ROLE: overlay_network.GATHERED,
+    training_image.ROLE: training_image.GATHERED,
     ssh_trust.ROLE: ssh_trust.GATHERED,
     nccl_env.ROLE: nccl_env.GATHERED,
+    workspace.ROLE: workspace.GATHERED,
 }
 """By role that is planned."""
 
@@ -47,11 +51,12 @@ class ActionModule(NodeAction):
         roles, run = self._roles(arguments.pop("plan", None)), arguments.pop("run", "")
         needed = [GATHERED[role] for role in roles]
         wishes = self._wishes(needed, task_vars or {})
+        module_args = self._asked(arguments, needed, wishes, task_vars or {})
         before = time.time()
         result.update(
             self._execute_module(
                 module_name="swarmspeed.cluster.node_facts",
-                module_args=asked(arguments, needed, wishes),
+                module_args=module_args,
                 task_vars=task_vars,
             )
         )
@@ -89,6 +94,16 @@ class ActionModule(NodeAction):
             if role not in GATHERED:
                 raise AnsibleActionFail(f"plan: the role {role} is not planned. Planned are: {', '.join(GATHERED)}.")
         return roles
+
+    def _asked(
+        self, arguments: dict[str, Any], needed: list[Gathered], wishes: dict[str, Any], variables: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return what node_facts is asked. What the variables name on the controller may not be there."""
+        try:
+            return asked(arguments, needed, wishes)
+        except WishError as error:
+            host = str(variables.get("inventory_hostname", "this host"))
+            raise AnsibleActionFail(f"{host}: {error}. Remedy: correct this variable") from error
 
     def _wishes(self, needed: list[Gathered], variables: dict[str, Any]) -> dict[str, Any]:
         """Render what the roles' variables are for this host, here, where its roles' defaults are known."""

@@ -16,12 +16,14 @@ from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here, read, split_kind
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import (
     PLANNED,
     WHOLE_GROUP,
+    WHOLE_GROUP_WITH,
     planners,
     unplanned,
 )
@@ -89,7 +91,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _check(self, roles: list[str], hosts: list[str], variables: Mapping[str, Any]) -> dict[str, Any]:
         """Return the hosts that these roles are planned for. Fails where they must be together and are not."""
         batch = [str(host) for host in variables.get("ansible_play_batch") or []]
-        whole = [role for role in roles if role in WHOLE_GROUP]
+        whole = [role for role in roles if role in WHOLE_GROUP or self._given(WHOLE_GROUP_WITH.get(role), variables)]
         if whole:
             play = PlayHosts(
                 batch=batch,
@@ -102,6 +104,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             if problem:
                 raise AnsibleActionFail(problem)
         return {"changed": False, "whole_group": bool(whole), "hosts": hosts if whole else batch}
+
+    def _given(self, name: str | None, variables: Mapping[str, Any]) -> bool:
+        """Whether a variable is set to something."""
+        return name is not None and bool(self._templar.template(variables.get(name, "")))
 
     def _strategy(self) -> str:
         """Return the strategy of the play that this task is part of; no variable has it."""
@@ -170,12 +176,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def _text(self, name: str) -> str:
         """Return the text of a file on the controller, line ends as they are; one in Ansible's vault is decrypted."""
-        path = str(ROLES / name[len(OF_A_ROLE) :]) if name.startswith(OF_A_ROLE) else name
+        kind, path = split_kind(name)
+        path = str(ROLES / path[len(OF_A_ROLE) :]) if path.startswith(OF_A_ROLE) else path
         try:
+            if kind == TEXT:
+                path = str(here(path))
+            elif kind:
+                return read(kind, path)
             return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_bytes().decode("utf-8")
         except (AnsibleError, OSError, UnicodeDecodeError) as error:
             raise AnsibleActionFail(
-                f"{name}: cannot be read. Remedy: name a file that this account can read"
+                f"{split_kind(name)[1]}: cannot be read. Remedy: name a file that this account can read"
             ) from error
 
     def _report(self, roles: Iterable[str], variables: Mapping[str, Any]) -> dict[str, Any]:

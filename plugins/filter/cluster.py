@@ -12,7 +12,8 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters as hostfile_filters
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint, tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
 
 def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:

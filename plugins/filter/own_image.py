@@ -1,48 +1,19 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What goes into the build of an image, and what an image of one's own lacks. Documented in the .yml files beside."""
+"""Which image an archive holds, and what an image of one's own lacks. Documented in the .yml files beside."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_digest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.archive import choose_loaded
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import Trouble, read_source
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import (
     check_problem,
     check_script,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.network import KEYS, network_script
-
-
-def _network(given: Any) -> str:
-    if not isinstance(given, Mapping) or set(given) - set(KEYS):
-        raise AnsibleFilterError(f"build_network: expected a dictionary with some of {', '.join(KEYS)}.")
-    return network_script(given)
-
-
-def _source(text: Any) -> dict[str, str]:
-    found = read_source(str(text or ""))
-    if isinstance(found, Trouble):
-        raise AnsibleFilterError(str(found))
-    return {
-        "kind": found.kind,
-        "path": found.path,
-        "suffix": found.suffix,
-        "url": found.url,
-        "reference": found.reference,
-    }
-
-
-def _digest(path: Any) -> str:
-    if not isinstance(path, str) or not Path(path).is_file():
-        raise AnsibleFilterError(f"file_sha256: {path} is not a file on the controller.")
-    return file_digest(path)
 
 
 def _loaded(names: Any, expected: str, archive: str, variable: str) -> dict[str, str]:
@@ -74,9 +45,6 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""
         return {
-            "build_network": _network,
-            "deepspeed_source": _source,
-            "file_sha256": _digest,
             "image_check_problem": _problem,
             "image_check_script": _script,
             "loaded_image": _loaded,

@@ -93,6 +93,7 @@ options:
     description:
       - Repositories of images, without tags, of which the content is wanted. C(docker.image_contents) has a digest for
         each tag, which is the same whatever store an engine keeps images in. Ids differ between stores.
+      - C(docker.image_clusters) has the cluster that an image was built for, of all images with that label.
     type: list
     elements: str
     default: []
@@ -197,6 +198,10 @@ ansible_facts:
           description: For each directory the relative paths that are missing or differ.
           type: dict
           returned: always
+        trees_missing:
+          description: For each directory those of them that are missing.
+          type: dict
+          returned: always
         groups:
           description: Members of each group asked for, or null where the group does not exist.
           type: dict
@@ -296,7 +301,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state_io import SystemFirewallIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import changed_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import changed_files, missing_files
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.proxy_io import SystemProxyIO, gather_proxies
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services_io import (
     SystemServicesIO,
@@ -389,15 +394,15 @@ def main() -> None:
         gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))
         docker = docker_facts(SocketEngine(asked["docker_socket"]), asked["repositories"])
         services = SystemServicesIO()
+        trees = {root: tree_digests(root, list(wanted)) for root, wanted in asked["trees"].items()}
         facts = {
             "system": {**system, "esp": gather_esp(services, system["kernel"])},
             "disk": disk_facts(asked["disks"]),
             "packages": package_facts(asked["packages"]),
             "dpkg": read_state(SystemDpkg()).facts(),
             "files": looks_at(asked["files"], [*asked["trees"], asked["jobs"] or ""], key),
-            "trees": {
-                root: changed_files(wanted, tree_digests(root, list(wanted))) for root, wanted in asked["trees"].items()
-            },
+            "trees": {root: changed_files(asked["trees"][root], found) for root, found in trees.items()},
+            "trees_missing": {root: missing_files(found) for root, found in trees.items()},
             "groups": group_facts(asked["groups"]),
             "sysctls": sysctl_facts(asked["sysctls"]),
             "jobs": job_facts(asked["jobs"]),

@@ -36,8 +36,8 @@ options:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, ssh_trust, nccl_env]
-    default: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, ssh_trust, nccl_env]
+    choices: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, training_image, ssh_trust, nccl_env, workspace]
+    default: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, training_image, ssh_trust, nccl_env, workspace]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list
@@ -48,8 +48,9 @@ options:
     type: str
     default: ''
   cluster:
-    description: What M(swarmspeed.cluster.cluster_facts) returned, with C(image), the name of the training image. Empty
-      where a role that concerns each host for itself is applied alone.
+    description: What M(swarmspeed.cluster.cluster_facts) returned. C(image), the name of the training image, is added
+      to it by the role training_image, or given where that is not among O(roles). Empty where a role that concerns each
+      host for itself is applied alone.
     type: dict
     default: {}
   whole:
@@ -127,6 +128,10 @@ document:
   description: The plan as O(file) gets it; docs/plan.md of this collection has the format.
   returned: with O(stage=make)
   type: dict
+image:
+  description: The name of the training image; empty where it is not known, or not used.
+  returned: with O(stage=make)
+  type: str
 pending:
   description: By host and role, whether there is something to do or to refuse.
   returned: with O(stage=make)
@@ -140,7 +145,7 @@ refused:
   returned: with O(stage=make)
   type: dict
 drift:
-  description: By host and role, one text for each change.
+  description: By host and role, one text for each change that C(verify.yml) fails at.
   returned: with O(stage=make)
   type: dict
 diffs:

@@ -163,6 +163,17 @@ def image_facts(images: list[dict[str, Any]]) -> dict[str, str]:
     return {tag: image["Id"] for image in images for tag in image.get("RepoTags") or [] if image.get("Id")}
 
 
+def image_clusters(images: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the cluster that an image was built for, by each of its tags, where it has that label."""
+    labelled = [(image, (image.get("Labels") or {}).get("swarmspeed.cluster")) for image in images]
+    return {tag: str(cluster) for image, cluster in labelled if cluster for tag in image.get("RepoTags") or []}
+
+
 def changed_files(wanted: dict[str, str], found: dict[str, str | None]) -> list[str]:
     """Return the relative paths whose SHA-256 is not the wanted one, sorted. Files beyond the wanted do not count."""
     return sorted(path for path, digest in wanted.items() if found.get(path) != digest)
+
+
+def missing_files(found: dict[str, str | None]) -> list[str]:
+    """Return the relative paths at which there is no file, sorted."""
+    return sorted(path for path, digest in found.items() if digest is None)

@@ -31,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private imp
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME, STATES
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import (
     container_facts,
+    image_clusters,
     image_facts,
     managed_block,
     network_facts,
@@ -306,6 +307,7 @@ def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, 
         "containers": {},
         "images": {},
         "image_contents": {},
+        "image_clusters": {},
     }
     try:
         info = engine.call("GET", "/info")
@@ -318,7 +320,8 @@ def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, 
             swarm=swarm_facts(info, None, None),
         )
         facts["containers"] = container_facts(engine.call("GET", "/containers/json?all=1"))
-        facts["images"] = image_facts(engine.call("GET", "/images/json"))
+        images = engine.call("GET", "/images/json")
+        facts["images"], facts["image_clusters"] = image_facts(images), image_clusters(images)
         facts["image_contents"] = image_contents(engine, facts["images"], repositories)
         facts["networks"] = network_facts(engine.call("GET", "/networks"))
         if facts["swarm"]["manager"]:

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_digest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import common_underlay
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import common_rdma
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
@@ -142,22 +139,6 @@ def cluster_view(  # one call gathers all that concerns more than one node
         if overlay
         else None,
     }
-
-
-def tree_manifest(root: str, exclude: list[str]) -> dict[str, str]:
-    """Return relative path and SHA-256 of every regular file below root.
-
-    ``exclude`` are names (not paths) of files and directories to leave out. A link to a file counts as that file, a
-    link to a directory is not followed.
-    """
-    manifest: dict[str, str] = {}
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in exclude)
-        for name in sorted(files):
-            path = Path(folder, name)
-            if name not in exclude and path.is_file():
-                manifest[str(path.relative_to(root))] = file_digest(path)
-    return manifest
 
 
 def fingerprint(value: Any) -> str:

@@ -61,7 +61,10 @@ class Consent:
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that a role would change on a host. ``before`` None: there is none yet; ``after`` None: it goes."""
+    """One thing that a role would change on a host. ``before`` None: there is none yet; ``after`` None: it goes.
+
+    ``tolerated``: verify does not fail at it, as a later role makes it necessary, for the next run.
+    """
 
     role: str
     host: str
@@ -71,6 +74,7 @@ class Change:
     after: Any = None
     why: str = ""
     consent: Consent | None = None
+    tolerated: bool = False
 
     def __post_init__(self) -> None:
         if self.action != action_for(self.before, self.after):
@@ -97,9 +101,17 @@ class Changes:
     host: str
     found: list[Change] = field(default_factory=list)
 
-    def add(self, what: str, before: Any, after: Any, why: str = "", consent: Consent | None = None) -> Change:
+    def add(  # noqa: PLR0917 - in the order in which a plan shows them
+        self,
+        what: str,
+        before: Any,
+        after: Any,
+        why: str = "",
+        consent: Consent | None = None,
+        tolerated: bool = False,
+    ) -> Change:
         """Add a change; before and after must differ."""
-        change = Change(self.role, self.host, what, action_for(before, after), before, after, why, consent)
+        change = Change(self.role, self.host, what, action_for(before, after), before, after, why, consent, tolerated)
         self.found.append(change)
         return change
 
@@ -144,13 +156,15 @@ class Inputs:
 @dataclass(frozen=True)
 class RolePlan:
     """What one role would do. ``acts`` is what its tasks read, by host, and may hold secrets; ``facts`` is what
-    ``node_facts`` would return afterwards, by host, as far as that is known."""
+    ``node_facts`` would return afterwards, by host, as far as that is known. ``cluster`` is what planners of later
+    roles find in ``Inputs.cluster`` beside what was there."""
 
     changes: Sequence[Change] = ()
     refusals: Sequence[Refusal] = ()
     queries: Sequence[Query] = ()
     acts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    cluster: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
@@ -49,6 +49,7 @@ class Plan:
     queries: tuple[Query, ...] = ()
     acts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
+    cluster: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def counts(self) -> Counts:
@@ -80,6 +81,7 @@ class Plan:
             queries=tuple(query for query in self.queries if query.role in kept),
             acts={host: {role: act for role, act in acts.items() if role in kept} for host, acts in self.acts.items()},
             facts=self.facts,
+            cluster=self.cluster,
         )
 
 
@@ -99,6 +101,8 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
         for host, act in part.acts.items():
             acts[host][planner.role] = act
         after.update(part.facts)
+        if part.cluster:
+            inputs = replace(inputs, cluster={**inputs.cluster, **part.cluster})
     order = {host: number for number, host in enumerate(facts)}
     # By host; sorted() keeps the order of roles, and of what each does.
     return Plan(
@@ -109,6 +113,7 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
         queries=tuple(sorted(queries, key=lambda query: order[query.host])),
         acts=acts,
         facts=after,
+        cluster=inputs.cluster,
     )
 
 

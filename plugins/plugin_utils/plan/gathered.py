@@ -17,7 +17,8 @@ class Gathered:
     ``optional`` are those of other roles that it reads.
 
     ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
-    names. ``by_wishes`` returns what more of them follows from the variables of a host.
+    names. ``by_wishes`` returns what more of them follows from the variables of a host, and of ``repositories``,
+    ``trees`` and ``jobs``.
     """
 
     variables: Sequence[str] = ()
@@ -26,21 +27,26 @@ class Gathered:
     files: Sequence[Mapping[str, Any]] = ()
     groups: Sequence[str] = ()
     sysctls: Sequence[str] = ()
-    by_wishes: Callable[[Mapping[str, Any]], Mapping[str, Sequence[Any]]] | None = None
+    by_wishes: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 def asked(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``node_facts`` with what the planners need added to them."""
     merged = dict(arguments)
     more = [part.by_wishes(wishes) if part.by_wishes else {} for part in needed]
-    for name in ("packages", "files", "groups", "sysctls"):
+    for name in ("packages", "files", "groups", "sysctls", "repositories"):
         entries = list(merged.get(name) or [])
         for part, by_wishes in zip(needed, more):
-            for entry in (*getattr(part, name), *by_wishes.get(name, ())):
+            for entry in (*getattr(part, name, ()), *by_wishes.get(name, ())):
                 if entry not in entries:
                     entries.append(_copy(entry))
         if entries:
             merged[name] = entries
+    for by_wishes in more:
+        if by_wishes.get("trees"):
+            merged["trees"] = {**(merged.get("trees") or {}), **by_wishes["trees"]}
+        if by_wishes.get("jobs"):
+            merged["jobs"] = by_wishes["jobs"]
     return merged
 
 

@@ -32,7 +32,8 @@ def outcome(plan: Plan, run: str, selected: Sequence[str], unplanned: Sequence[s
         "document": document(part, run, unplanned),
         "pending": _each(plan, plan.pending),
         "stops": _each(plan, lambda role, host: stops(plan, role, host)),
-        "drift": _each(plan, lambda role, host: [drift_text(change) for change in plan.of(role, host)]),
+        "image": str(plan.cluster.get("image") or ""),
+        "drift": _each(plan, lambda role, host: _drift(plan, role, host)),
         "diffs": _each(plan, lambda role, host: diff(plan.of(role, host))),
         "acts": {host: dict(acts) for host, acts in plan.acts.items()},
         "refused": {
@@ -50,6 +51,10 @@ def stops(plan: Plan, role: str, host: str) -> list[str]:
     """Return why the role must not begin on the host: what is refused, else each consent that is missing."""
     refused = [refusal.sentence for refusal in plan.refused(role, host)]
     return refused or [consent_text(change) for change in plan.of(role, host) if change.missing_consent]
+
+
+def _drift(plan: Plan, role: str, host: str) -> list[str]:
+    return [drift_text(change) for change in plan.of(role, host) if not change.tolerated]
 
 
 def _each(plan: Plan, value: Callable[[str, str], Any]) -> dict[str, dict[str, Any]]:

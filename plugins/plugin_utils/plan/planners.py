@@ -19,6 +19,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.planner import TrainingImagePlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import WorkspacePlanner
 
 PLANNERS: tuple[Planner, ...] = (
     HostPlanner(),
@@ -27,12 +29,16 @@ PLANNERS: tuple[Planner, ...] = (
     NvidiaContainerToolkitPlanner(),
     SwarmPlanner(),
     OverlayNetworkPlanner(),
+    TrainingImagePlanner(),
     SshTrustPlanner(),
     NcclEnvPlanner(),
+    WorkspacePlanner(),
 )
 PLANNED = tuple(planner.role for planner in PLANNERS)
-WHOLE_GROUP = ("swarm", "overlay_network", "ssh_trust", "nccl_env")
+WHOLE_GROUP = ("swarm", "overlay_network", "training_image", "ssh_trust", "nccl_env")
 """Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
+WHOLE_GROUP_WITH = {"workspace": "workspace_python_environment"}
+"""Roles that do so where this variable is not empty."""
 
 
 def planners(roles: Iterable[str]) -> list[Planner]:

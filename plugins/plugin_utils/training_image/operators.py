@@ -11,13 +11,18 @@ An operator that is not in the image is compiled at the first step, which takes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _OFFLOADING = ("offload", "infinity", "zenflow", "superoffload")
 """Parts of the names of presets whose optimizer runs on the CPU."""
 _ADAM = ("adam", "adamw", "muon")
 """Muon updates with Adam what is no matrix."""
+
+
+def operator_names(given: Iterable[Any] | None) -> list[str]:
+    """Return names of operators as a user wrote them, as their build variables have them."""
+    return [str(name).upper().replace("ASYNC_IO", "AIO") for name in given or ()]
 
 
 def needed_operators(

@@ -89,6 +89,7 @@ DOCKER = mapping(
         "root": optional(absolute_path),
         "error": optional(sentence),
         "runtimes": names,
+        "image_clusters": by_name(text(4096), text(4096)),
         "settings": data,
     },
 )

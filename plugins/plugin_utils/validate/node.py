@@ -98,6 +98,7 @@ FACTS = mapping(
     {
         "disk": by_name(_PATH, mapping({"free_bytes": count, "total_bytes": count})),
         "trees": by_name(_PATH, listing(lines(4096))),
+        "trees_missing": by_name(_PATH, listing(lines(4096))),
         "groups": by_name(NAME, optional(names)),
         "sysctls": by_name(NAME, optional(lines(4096))),
         "jobs": _jobs,

@@ -27,6 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
+from tests.image_nodes import text
 from tests.role_values import NODES, ROLES, load, templar, value, variables
 from tests.ssh_nodes import public
 
@@ -34,6 +35,7 @@ ROOT = ROLES.parent
 HERE = "gpu2"
 ETC = "/srv/swarmspeed/swarmspeed/etc"
 IMAGE = "swarmspeed/swarmspeed:1"
+SOURCE = str(ROOT / "meta")
 PACKAGES = ("ca-certificates", "iproute2", "openssh-client", "docker.io", "python3-docker", "python3-requests")
 EVERY = (
     *("host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network", "training_image"),
@@ -152,6 +154,7 @@ def clean() -> dict[str, Any]:
         "driver": None,
         "jobs": {},
         "trees": {"/srv/swarmspeed/swarmspeed/workspace": []},
+        "trees_missing": {"/srv/swarmspeed/swarmspeed/workspace": []},
         "files": {},
     }
 
@@ -184,6 +187,7 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "host_sysctls": {"net.core.somaxconn": 8192},
         "docker_users": ["games"],
         "deepspeed_launch_script": "train.py",
+        "workspace_source": SOURCE,
         **changed,
     }
 
@@ -225,7 +229,10 @@ def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
 def plan_of(role: str, found: dict[str, Any]) -> Plan:
     files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
     facts = {HERE: found["ansible_facts"]["swarmspeed"]}
-    return fold(planners([role]), facts, {HERE: wished(role, found)}, Inputs(found["swarmspeed_cluster"], files))
+    wishes = wished(role, found)
+    if role == "training_image":
+        files = {name: text(name) for name in planners([role])[0].files(wishes)}
+    return fold(planners([role]), facts, {HERE: wishes}, Inputs(found["swarmspeed_cluster"], files))
 
 
 def planned(role: str, found: dict[str, Any]) -> list[str]:
@@ -245,8 +252,8 @@ def sound() -> dict[str, Any]:
     ]
     for role in PLANNED:
         asked += asked_of({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
-    for text in (templar(given(facts)).template(entry["path"]) for entry in asked):
-        facts["files"][text] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    for path in (templar(given(facts)).template(entry["path"]) for entry in asked):
+        facts["files"][path] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for role in PLANNED:
         facts = copy.deepcopy(dict(plan_of(role, given(facts)).facts[HERE]))
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
@@ -364,7 +371,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         ),
         "MTU of network swarmspeed is 1200, wanted is 9000",
     ),
-    "the image": ("training_image", _of_docker(image_contents={}), "content is absent, wanted is as built"),
+    "the image": ("training_image", _of_docker(images={}, image_contents={}), f"image {IMAGE} is missing"),
     "a folder": (
         "ssh_trust",
         _file(ETC, mode="0755"),
@@ -400,7 +407,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "code": (
         "workspace",
         lambda facts: facts["trees"].update({"/srv/swarmspeed/swarmspeed/workspace": ["train.py"]}),
-        "files_that_differ is ['train.py'], wanted is []",
+        f"/srv/swarmspeed/swarmspeed/workspace/train.py is different, wanted is as in {SOURCE}",
     ),
 }
 

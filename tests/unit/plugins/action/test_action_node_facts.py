@@ -16,6 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
 
 from tests.adversary.hostile import facts
 
@@ -136,6 +137,26 @@ def test_what_follows_from_a_hosts_variables_is_gathered_too() -> None:
         "sysctls": ["vm.swappiness", "x"],
         "disks": ["/"],
     }
+
+
+def test_trees_and_jobs_follow_from_a_hosts_variables() -> None:
+    part = Gathered(by_wishes=lambda wishes: {"trees": {"/b": {"c": "d"}}, "jobs": "/jobs", "repositories": ["x"]})
+    wanted = {"trees": {"/b": {"c": "d"}}, "jobs": "/jobs", "repositories": ["x"]}
+    assert asked({}, [part, part], {}) == wanted
+    assert asked({"trees": {"/a": {}}, "repositories": ["y"], "jobs": None}, [part], {}) == {
+        "trees": {"/a": {}, "/b": {"c": "d"}},
+        "jobs": "/jobs",
+        "repositories": ["y", "x"],
+    }
+
+
+def test_what_is_not_there_on_the_controller_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(dummy: Any) -> Any:
+        raise WishError("mine: /gone is not a directory on the controller")
+
+    monkeypatch.setitem(node_facts.GATHERED, "docker", Gathered(by_wishes=gone))
+    with pytest.raises(AnsibleActionFail, match=r"^gpu1: mine: /gone is not .*\. Remedy: correct this"):
+        run(monkeypatch, {}, args={"plan": ["docker"]}, inventory_hostname="gpu1")
 
 
 def test_a_variable_of_another_role_may_be_missing_and_ones_own_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,7 @@ def test_everything_that_is_asked_for(
     assert facts["files"][str(tmp_path / "a")]["content"] == "x"
     assert "content" not in facts["files"][str(tmp_path / "key")]
     assert facts["trees"] == {str(tmp_path): ["key", "none"], "/none": []}
+    assert facts["trees_missing"] == {str(tmp_path): ["none"], "/none": []}
     assert list(facts["disk"]) == [str(tmp_path)]
     assert (facts["groups"], facts["sysctls"]) == ({"no_such_group": None}, {"no.such": None})
     assert facts["jobs"] == {"digits": "running"}

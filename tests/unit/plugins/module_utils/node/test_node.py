@@ -297,6 +297,24 @@ def test_images_are_found_by_every_tag() -> None:
     assert node.image_facts(images) == {"a:1": "sha256:1", "b:2": "sha256:1"}
 
 
+def test_the_cluster_of_an_image_is_that_of_its_label() -> None:
+    images: list[dict[str, Any]] = [
+        {"Id": "sha256:1", "RepoTags": ["a:1", "b:2"], "Labels": {"swarmspeed.cluster": "lab"}},
+        {"Id": "sha256:2", "RepoTags": ["c:3"], "Labels": {"x": "y"}},
+        {"Id": "sha256:3", "RepoTags": ["d:4"], "Labels": None},
+        {"Id": "sha256:4", "RepoTags": None, "Labels": {"swarmspeed.cluster": "lab"}},
+        {"Id": "sha256:5", "RepoTags": ["e:5"]},
+    ]
+    assert node.image_clusters(images) == {"a:1": "lab", "b:2": "lab"}
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(st.dictionaries(st.sampled_from("abcd"), st.sampled_from(["x", None]), max_size=4))
+def test_missing_files(found: dict[str, str | None]) -> None:
+    missing = node.missing_files(found)
+    assert missing == sorted(missing) and set(missing) == {path for path in found if found[path] is None}
+
+
 DIGESTS = st.dictionaries(st.sampled_from("abcd"), st.sampled_from("xyz"), max_size=4)
 
 

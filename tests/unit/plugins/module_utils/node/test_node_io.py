@@ -291,7 +291,7 @@ class FakeEngine:
             "/info": INFO,
             "/networks": [{"Name": "lab", "Id": "net1"}],
             "/containers/json?all=1": [{"Id": "c1", "Names": ["/lab-lab1"]}],
-            "/images/json": [{"Id": "sha256:1", "RepoTags": ["a:1"]}],
+            "/images/json": [{"Id": "sha256:1", "RepoTags": ["a:1"], "Labels": {"swarmspeed.cluster": "lab"}}],
             "/swarm": SWARM,
             "/nodes": [{"ID": "n1", "Status": {"State": "ready"}}],
             **{f"/{name}": answer for name, answer in answers.items()},
@@ -322,6 +322,7 @@ def test_docker_of_a_manager() -> None:
         ["lab-lab1"],
         {"a:1": "sha256:1"},
     )
+    assert facts["image_clusters"] == {"a:1": "lab"}
     assert (facts["swarm"]["cluster_id"], facts["swarm"]["nodes"][0]["id"]) == ("c1", "n1")
 
 

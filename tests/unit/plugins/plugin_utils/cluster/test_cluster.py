@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import (
     ClusterError,
@@ -20,7 +21,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view im
     cluster_view,
     fingerprint,
     slots_of,
-    tree_manifest,
     weakest,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import OverlayAsked

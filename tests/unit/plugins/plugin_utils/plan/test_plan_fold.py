@@ -26,6 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     sealed,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Plan, Wishes, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -202,3 +203,32 @@ def test_a_planner_with_a_fault_is_named(made: RolePlan, text: str) -> None:
 
 def test_a_plan_of_nothing() -> None:
     assert fold([], {"a": {}}, {}, INPUTS) == Plan((), ("a",), acts={"a": {}}, facts={"a": {}})
+
+
+def test_what_a_planner_says_of_the_cluster_those_after_it_find() -> None:
+    seen: list[dict[str, Any]] = []
+
+    class Speaker:
+        def __init__(self, role: str, **said: Any) -> None:
+            self.role, self.said = role, said
+
+        def files(self, wishes: Mapping[str, Any]) -> Sequence[str]:
+            return ()
+
+        def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+            seen.append(dict(inputs.cluster))
+            return RolePlan(cluster=self.said)
+
+    made = fold([Speaker("a", image="x:1"), Speaker("b"), Speaker("c", more=1)], {}, {}, Inputs({"hosts": []}))
+    assert seen == [{"hosts": []}, {"hosts": [], "image": "x:1"}, {"hosts": [], "image": "x:1"}]
+    assert made.cluster == made.only([]).cluster == {"hosts": [], "image": "x:1", "more": 1}
+    assert outcome(made, "run", [], [])["image"] == "x:1"
+
+
+def test_verify_does_not_fail_at_what_is_tolerated() -> None:
+    changes = Changes("docker", "gpu1")
+    changes.add("an old thing", True, None, tolerated=True)
+    changes.add("a new thing", None, 1)
+    found = outcome(Plan(("docker",), ("gpu1",), tuple(changes.found)), "run", ["docker"], [])
+    assert found["drift"] == {"gpu1": {"docker": ["a new thing is missing"]}}
+    assert found["document"]["counts"] == {"add": 1, "change": 0, "remove": 1}

@@ -1,0 +1,146 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""A Python environment with PyTorch and DeepSpeed on a host: what goes in, and the commands that make it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.operators import (
+    needed_operators,
+    operator_names,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import record_path
+
+INCOMPLETE = "incomplete"
+"""What the record says before the environment is complete."""
+_TOOLS = (
+    *("setuptools", "wheel", "ninja", "packaging", "numpy", "psutil", "py-cpuinfo", "hjson", "msgpack", "einops"),
+    *("pydantic", "tqdm"),
+)
+"""What DeepSpeed is built with."""
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What is wished of the environment of a host; ``wheels`` are names of files in the ``wheelhouse``."""
+
+    path: str
+    root: str
+    python: str
+    torch: str
+    index: str
+    deepspeed: str
+    operators: Sequence[str]
+    packages: Sequence[str]
+    accelerator: str
+    wheelhouse: str = ""
+    wheels: Sequence[str] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a hash of all that goes in: a change makes the environment again, and none leaves it alone."""
+        return fingerprint(
+            {
+                "python": self.python,
+                "torch": self.torch,
+                "deepspeed": self.deepspeed,
+                "ops": self.operators,
+                "packages": self.packages,
+                "accelerator": self.accelerator,
+                "from": self.wheels or self.index,
+            }
+        )
+
+    @property
+    def content(self) -> str:
+        """Return in a few words what goes in."""
+        return f"{self.torch}, deepspeed=={self.deepspeed}"
+
+    @property
+    def interpreter(self) -> str:
+        return f"{self.path}/bin/python"
+
+    @property
+    def wheels_here(self) -> str:
+        """Return where the wheels lie on the node while they are installed."""
+        return f"{self.root}/wheelhouse" if self.wheelhouse else ""
+
+    def pip(self, *arguments: str) -> list[str]:
+        found = ["--no-index", "--find-links", self.wheels_here] if self.wheelhouse else []
+        quiet = ["--disable-pip-version-check", "--no-cache-dir", "--quiet"]
+        return [self.interpreter, "-m", "pip", "install", *quiet, *found, *arguments]
+
+    def act(self, cpus: Any) -> dict[str, Any]:
+        """Return what the role's tasks read where it is made; ``cpus`` is the number of the host's processors."""
+        index = ["--index-url", self.index] if self.index and not self.wheelhouse else []
+        release = f"deepspeed=={self.deepspeed}"
+        return {
+            "path": self.path,
+            "record": record_path(self.path),
+            "recorded": self.fingerprint,
+            "create": [self.python, "-m", "venv", self.path],
+            "wheelhouse": self.wheelhouse,
+            "wheels": self.wheels_here,
+            "root": self.root,
+            "torch": self.pip(*index, *self.torch.split()),
+            "tools": self.pip(*_TOOLS),
+            # Its operators are made for the processor and the Python of the node they are built on.
+            "deepspeed": self.pip("--no-deps", "--no-build-isolation", release),
+            "variables": self._variables(cpus),
+            "rest": self.pip(release, *self.torch.split(), *self.packages),
+        }
+
+    def _variables(self, cpus: Any) -> dict[str, str]:
+        """Return the environment variables with which DeepSpeed is built."""
+        return {
+            **{f"DS_BUILD_{name.upper()}": "1" for name in self.operators},
+            "MAX_JOBS": str(cpus),
+            "PATH": f"{self.path}/bin:{_PATH}",
+            "DS_ACCELERATOR": self.accelerator,
+            # Without a GPU in sight its setup does not ask for nvcc, which is needed only where one is compiled.
+            **({} if self.operators else {"CUDA_VISIBLE_DEVICES": ""}),
+        }
+
+
+def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
+    """Return what is wished of a host's environment, with what the cluster says."""
+    versions = inputs.cluster.get("versions") or {}
+    accelerator = str(inputs.cluster["accelerator"])
+    wheelhouse = str(wishes["workspace_python_wheelhouse"] or "")
+    names = list(wishes["workspace_python_deepspeed_ops"] or [])
+    if not names and accelerator == "cpu":
+        # On GPUs nothing is compiled beforehand unless it is named: that needs a CUDA toolkit of PyTorch's release.
+        names = operator_names(wishes.get("training_image_deepspeed_ops")) or needed_operators(
+            accelerator,
+            str(wishes.get("deepspeed_launch_ds_config_preset", "zero2") or ""),
+            wishes.get("deepspeed_launch_ds_config") or {},
+        )
+    return Environment(
+        path=str(wishes["workspace_python_environment"]),
+        root=str(wishes["cluster_root"]),
+        python=str(wishes["workspace_python"]),
+        torch=str(wishes["workspace_python_torch"] or versions.get("torch") or ""),
+        index=str(wishes["workspace_python_torch_index"] or versions.get("torch_index") or ""),
+        deepspeed=str(wishes["workspace_python_deepspeed_version"]),
+        operators=names,
+        packages=list(wishes["workspace_python_packages"] or []),
+        accelerator=accelerator,
+        wheelhouse=wheelhouse,
+        wheels=inputs.files.get(f"{NAMES}{wheelhouse}", "").splitlines() if wheelhouse else [],
+    )
+
+
+def nodes(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
+    """Return the nodes of the job. Hosts that it leaves out need no environment. Raises ``HostsError``."""
+    include, exclude = wishes.get("deepspeed_launch_include"), wishes.get("deepspeed_launch_exclude")
+    chosen = filters.plan(cluster["slots"], include or None, exclude or None).chosen
+    return [host.name for host in chosen]

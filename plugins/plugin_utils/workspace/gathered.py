@@ -1,0 +1,81 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the role workspace needs gathered: every worker that gathers reads this."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.common.validation import check_type_list
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+
+ROLE = "workspace"
+_VARIABLES = (
+    "workspace_source",
+    "workspace_path",
+    "workspace_exclude",
+    "workspace_remove",
+    "workspace_python_environment",
+    "workspace_python",
+    "workspace_python_torch",
+    "workspace_python_torch_index",
+    "workspace_python_deepspeed_version",
+    "workspace_python_deepspeed_ops",
+    "workspace_python_packages",
+    "workspace_python_wheelhouse",
+    "workspace_apt_packages",
+    "workspace_python_remove",
+)
+_OPTIONAL = (
+    "cluster_root",
+    # Which nodes take part in the job, and what it needs compiled.
+    "deepspeed_launch_include",
+    "deepspeed_launch_exclude",
+    "deepspeed_launch_ds_config_preset",
+    "deepspeed_launch_ds_config",
+    "training_image_deepspeed_ops",
+)
+RECORD = ".swarmspeed"
+"""Lies in the environment and says what it was made from. Also how this role knows that the folder is its own."""
+
+
+def record_path(environment: str) -> str:
+    return f"{environment}/{RECORD}"
+
+
+def apt_packages(python: str, further: list[str]) -> list[str]:
+    """Return the Debian packages of an environment.
+
+    DeepSpeed is published as source only, and its operators are compiled for the processor they are to run on.
+    """
+    return list(dict.fromkeys([python, f"{python}-venv", f"{python}-dev", "g++", "make", "numactl", *further]))
+
+
+def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is gathered for a host's own variables. What is of another type is reported where it is planned."""
+    source, environment = str(wishes["workspace_source"] or ""), str(wishes["workspace_python_environment"] or "")
+    # Also without a source: containers can write there, and so no link below it is followed for any role's files.
+    found: dict[str, Any] = {"trees": {str(wishes["workspace_path"]): {}}}
+    if source:
+        if not Path(source).is_dir():
+            raise WishError(f"workspace_source: {source} is not a directory on the controller")
+        exclude = wishes["workspace_exclude"]
+        with contextlib.suppress(TypeError):
+            exclude = [str(name) for name in check_type_list(exclude)]
+        found["trees"] = {str(wishes["workspace_path"]): tree_manifest(source, exclude)}
+    if environment:
+        found["files"] = [{"path": environment}, {"path": record_path(environment), "content": True}]
+        found["jobs"] = f"{wishes['cluster_root']}/jobs"
+        with contextlib.suppress(TypeError):
+            further = [str(name) for name in check_type_list(wishes["workspace_apt_packages"])]
+            found["packages"] = apt_packages(str(wishes["workspace_python"]), further)
+    return found
+
+
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=by_wishes)

@@ -1,0 +1,178 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role workspace: the code, and on servers without Docker the Python that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
+    Change,
+    Changes,
+    Inputs,
+    Refusal,
+    RolePlan,
+    Unknown,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER, printed
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import (
+    INCOMPLETE,
+    Environment,
+    environment,
+    nodes,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import (
+    ROLE,
+    apt_packages,
+    record_path,
+)
+
+NOTHING: dict[str, Any] = {
+    "code": {},
+    "packages": [],
+    "environment": {},
+    "nodes": [],
+    "interpreter": "",
+    "wanted": "",
+    "made": False,
+}
+"""What the role's tasks read of a host on which there is nothing to do.
+
+``nodes`` are those that have an environment, ``interpreter`` is the Python of this one's, ``wanted`` the hash of what
+goes in. ``made``: there is an environment, and it is this role's.
+"""
+LISTED = 20
+"""Files that are listed by name, of those that are missing and of those that differ."""
+_OTHER, _HALF = "made from other requirements", "half made"
+
+
+@dataclass
+class _Host:
+    """What is found out about one host."""
+
+    name: str
+    facts: Mapping[str, Any]
+    wishes: Mapping[str, Any]
+    changes: Changes
+    refusals: list[Refusal] = field(default_factory=list)
+    act: dict[str, Any] = field(default_factory=lambda: dict(NOTHING))
+    after: dict[str, Any] = field(default_factory=dict)
+
+    def part(self, name: str) -> Mapping[str, Any]:
+        return mapping(self.facts.get(name))
+
+    def refuse(self, text: str, remedy: str) -> None:
+        self.refusals.append(Refusal(ROLE, self.name, text, remedy))
+
+
+class WorkspacePlanner:
+    """Plans each host for itself; which of them need an environment follows from the cluster."""
+
+    role = ROLE
+
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+        if wishes["workspace_python_environment"] and wishes["workspace_python_wheelhouse"]:
+            yield f"{NAMES}{wishes['workspace_python_wheelhouse']}"
+
+    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        hosts = [_Host(name, found, wishes[name], Changes(ROLE, name)) for name, found in facts.items()]
+        for host in hosts:
+            _plan_code(host)
+            _plan_environment(host, inputs)
+        changes: list[Change] = [change for host in hosts for change in host.changes.found]
+        return RolePlan(
+            changes,
+            [refusal for host in hosts for refusal in host.refusals],
+            acts={host.name: host.act for host in hosts},
+            facts={host.name: {**host.facts, **host.after} for host in hosts if host.changes.found},
+        )
+
+
+def _plan_code(host: _Host) -> None:
+    source, path = str(host.wishes["workspace_source"] or ""), str(host.wishes["workspace_path"])
+    missing = texts(host.part("trees_missing").get(path))
+    differing = [name for name in texts(host.part("trees").get(path)) if name not in set(missing)]
+    if not source or not (missing or differing):
+        return
+    listed: set[str] = set()
+    for names, before in ((missing, None), (differing, "different")):
+        for name in names[:LISTED]:
+            what = f"{path}/{''.join(printed(name))}"
+            if what not in listed:  # without what a terminal would obey, two names can look alike
+                host.changes.add(what, before, f"as in {source}")
+            listed.add(what)
+        more = len(names) - len(names[:LISTED])
+        if more:
+            what = "different files" if before else "files"
+            host.changes.add(f"{more} more {what} below {path}", before, f"as in {source}")
+    host.act["code"] = {
+        "root": str(host.wishes["cluster_root"]),
+        "source": source,
+        "path": path,
+        "archive": f"{host.wishes['cluster_root']}/workspace.tar.gz",
+    }
+    host.after["trees"] = {**host.part("trees"), path: []}
+    host.after["trees_missing"] = {**host.part("trees_missing"), path: []}
+
+
+def _plan_environment(host: _Host, inputs: Inputs) -> None:
+    path = str(host.wishes["workspace_python_environment"] or "")
+    if not path:
+        return
+    folder, record = (found_file(host.part("files"), name) for name in (path, record_path(path)))
+    host.act["made"] = record.get("exists") is True
+    if "accelerator" not in inputs.cluster:
+        return  # what concerns all hosts is not known; preflight says why
+    try:
+        host.act["nodes"] = nodes(host.wishes, inputs.cluster)
+    except HostsError as error:
+        remedy = "correct deepspeed_launch_include and deepspeed_launch_exclude"
+        host.refuse(" ".join(str(error).split()).rstrip("."), remedy)
+        return
+    wanted = environment(host.wishes, inputs)
+    host.act["wanted"] = wanted.fingerprint
+    if host.name not in host.act["nodes"]:
+        return
+    host.act["interpreter"] = wanted.interpreter
+    _plan_packages(host, wanted)
+    found = str(record.get("content") or "").strip()
+    if found == wanted.fingerprint:
+        return
+    before: str | None = _HALF if found == INCOMPLETE else _OTHER
+    if not host.act["made"]:
+        before = None
+        if folder.get("exists") is True:
+            host.refuse(
+                f"{path} is there already and was not made by this role; it would be emptied",
+                "choose another workspace_python_environment, or leave it empty and use what is there by "
+                "deepspeed_launch_path",
+            )
+    running = [job for job, state in host.part("jobs").items() if state in ("starting", "running")]
+    if running:
+        host.refuse(f"{path} must be made again, but job {', '.join(running)} runs", "wait for the job or stop it")
+    host.changes.add(f"Python environment {path}", before, wanted.content)
+    host.act["environment"] = wanted.act(mapping(host.facts.get("system")).get("cpus") or 1)
+    host.after["files"] = {
+        **host.part("files"),
+        path: {**folder, "exists": True},
+        record_path(path): {**record, "exists": True, "content": f"{wanted.fingerprint}\n"},
+    }
+
+
+def _plan_packages(host: _Host, wanted: Environment) -> None:
+    installed = host.part("packages")
+    asked = apt_packages(wanted.python, texts(host.wishes["workspace_apt_packages"]))
+    host.act["packages"] = [name for name in asked if not installed.get(name)]
+    for name in host.act["packages"]:
+        host.changes.add(f"package {name}", None, Unknown("the version that apt chooses"), "for a Python environment")
+    if host.act["packages"]:
+        host.after["packages"] = {**installed, **dict.fromkeys(host.act["packages"], KNOWN_AFTER)}

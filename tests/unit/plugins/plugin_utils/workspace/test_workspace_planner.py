@@ -1,0 +1,338 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role workspace, over invented nodes: code that differs, and when an environment is made again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import change_lines, drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import GATHERED, by_wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import (
+    LISTED,
+    NOTHING,
+    WorkspacePlanner,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.effort import examples
+from tests.role_values import NODES, ROLES, value, variables
+from tests.workspace_nodes import CLUSTER, HERE, PATH, PYTHON, RECORD, ROOT, SOURCE, WISHES, act, host, plan
+
+WITH: dict[str, Any] = {"workspace_python_environment": PYTHON}
+WHEELS: dict[str, Any] = {"workspace_python_wheelhouse": "/srv/wheels"}
+AS_ASKED = "cf2b4c098ba30254"
+"""What the environment of the defaults is recorded as, by this release and those before it."""
+
+
+def wanted(**changed: Any) -> str:
+    return str(act(plan(host(), **{**WITH, **changed}))["wanted"])
+
+
+# What is gathered
+
+
+def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
+    spec = yaml.safe_load((ROLES / "workspace/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
+    assert not set(GATHERED.optional) & set(GATHERED.variables)
+    assert set(WISHES) == {*GATHERED.variables, *GATHERED.optional}
+
+
+def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/index").write_text("1", encoding="utf-8")
+    (tmp_path / "train.py").write_text("", encoding="utf-8")
+    found = by_wishes({**WISHES, **WITH, "workspace_source": str(tmp_path), "workspace_apt_packages": ["git"]})
+    assert {place: list(files) for place, files in found["trees"].items()} == {PATH: ["train.py"]}
+    assert found["files"] == [{"path": PYTHON}, {"path": RECORD, "content": True}]
+    assert found["jobs"] == f"{ROOT}/jobs"
+    planned = plan(host(packages={}), **WITH, workspace_apt_packages=["git"])
+    assert act(planned)["packages"] == found["packages"]
+    assert found["packages"] == ["python3", "python3-venv", "python3-dev", "g++", "make", "numactl", "git"]
+
+
+def test_of_a_node_without_code_and_environment_only_the_folder_is_named() -> None:
+    """Below it no link is followed, whatever file another role has node_facts look at."""
+    assert by_wishes({**WISHES, "workspace_source": ""}) == {"trees": {PATH: {}}}
+
+
+def test_a_source_that_is_no_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WishError, match=rf"^workspace_source: {tmp_path}/gone is not a directory on the controller$"):
+        by_wishes({**WISHES, "workspace_source": str(tmp_path / "gone")})
+
+
+def test_the_bundle_has_the_packages_that_an_environment_needs() -> None:
+    packages = by_wishes({**WISHES, **WITH, "workspace_source": ""})["packages"]
+    for environment, wanted_there in ((PYTHON, packages), ("", [])):
+        given_there = variables("workspace", workspace_python_environment=environment)
+        assert value("_workspace_python_apt", given_there) == wanted_there
+
+
+# Code
+
+
+@pytest.mark.parametrize("wished", [{}, {"workspace_source": ""}])
+def test_nothing_to_do(wished: dict[str, Any]) -> None:
+    made = plan(host(), **wished)
+    assert (made.changes, made.refusals) == ((), ()) and act(made) == NOTHING
+
+
+def test_each_file_is_named_with_what_becomes_of_it() -> None:
+    made = plan(host(differing=["train.py"], missing=["data/a.txt"]))
+    assert [change_lines(change) for change in made.changes] == [
+        [f"+ {PATH}/data/a.txt: as in {SOURCE}"],
+        [f"~ {PATH}/train.py: different → as in {SOURCE}"],
+    ]
+    assert [drift_text(change) for change in made.changes] == [
+        f"{PATH}/data/a.txt is missing",
+        f"{PATH}/train.py is different, wanted is as in {SOURCE}",
+    ]
+    assert act(made)["code"] == {
+        "root": ROOT,
+        "source": SOURCE,
+        "path": PATH,
+        "archive": f"{ROOT}/workspace.tar.gz",
+    }
+
+
+def test_of_many_files_some_are_named_and_the_others_counted() -> None:
+    made = plan(host(missing=[f"f{number:04}" for number in range(1000)], differing=["g"] * (LISTED + 1)))
+    assert [change.what for change in made.changes][-2:] == [f"{PATH}/g", f"1 more different files below {PATH}"]
+    assert made.changes[LISTED].what == f"{1000 - LISTED} more files below {PATH}"
+    assert len(made.changes) == LISTED + 1 + 2
+
+
+def test_what_a_name_holds_is_not_obeyed_by_a_terminal() -> None:
+    names = ["a\x1b[2Jb", "a\u202eb", "c\nd"]
+    made = plan(host(missing=names, differing=["c d"]))
+    text = "\n".join(line for change in made.changes for line in change_lines(change))
+    assert not {"\x1b", "\u202e"} & set(text) and len(text.splitlines()) == len(made.changes)
+    assert act(made)["code"]
+
+
+def test_facts_of_an_earlier_form_say_less() -> None:
+    facts = {key: value for key, value in host(missing=["train.py"]).items() if key != "trees_missing"}
+    assert [change.action for change in plan(facts).changes] == ["~"]
+
+
+# The environment
+
+
+def test_it_is_made_where_the_job_runs() -> None:
+    def nodes(**wished: Any) -> list[str]:
+        made = plan(*[host(packages={})] * 3, **{**WITH, **wished})
+        having = [name for name in NODES if act(made, name)["interpreter"]]
+        assert all(act(made, name)["nodes"] == having for name in NODES)
+        assert all(bool(act(made, name)["environment"]) == bool(act(made, name)["packages"]) for name in NODES)
+        return having
+
+    assert nodes() == list(NODES)
+    assert nodes(deepspeed_launch_exclude="gpu2") == ["gpu1", "gpu3"]
+    assert nodes(deepspeed_launch_include="gpu1@gpu2") == ["gpu1", "gpu2"]
+    assert nodes(workspace_python_environment="") == []
+
+
+def test_applied_alone_it_does_without_the_variables_of_others() -> None:
+    optional = set(GATHERED.optional) - {"cluster_root"}
+    facts = {HERE: host()}
+    wishes = {HERE: {key: value for key, value in {**WISHES, **WITH}.items() if key not in optional}}
+    made = WorkspacePlanner().plan(facts, wishes, Inputs(CLUSTER))
+    assert made.acts[HERE]["wanted"] == wanted() == AS_ASKED
+
+
+def test_a_filter_of_the_job_that_names_no_host_is_refused_here_too() -> None:
+    made = plan(host(), **WITH, deepspeed_launch_include="gpu9")
+    (refusal,) = made.refusals
+    assert "gpu9" in refusal.text and "\n" not in refusal.sentence
+    assert refusal.remedy == "correct deepspeed_launch_include and deepspeed_launch_exclude"
+    assert made.changes == () and act(made)["environment"] == {}
+
+
+@pytest.mark.parametrize("cluster", [{}, {"hosts": list(NODES)}])
+def test_where_the_cluster_is_not_known_nothing_is_made(cluster: dict[str, Any]) -> None:
+    made = plan(host(), cluster=cluster, **WITH)
+    assert (made.changes, made.refusals, act(made)) == ((), (), NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("record", "folder", "sign", "before"),
+    [
+        (None, False, "+", ""),
+        ("incomplete\n", True, "~", "half made → "),
+        ("0123\n", True, "~", "made from other requirements → "),
+    ],
+)
+def test_what_lies_there_is_known_by_its_record(record: str | None, folder: bool, sign: str, before: str) -> None:
+    made = plan(host(record=record, folder=folder), **WITH)
+    line = f"{sign} Python environment {PYTHON}: {before}torch==2.13.0, deepspeed==0.19.8"
+    assert [change_lines(change) for change in made.changes] == [[line]] and made.refusals == ()
+    assert act(made)["made"] is (record is not None)
+
+
+def test_an_environment_that_is_as_wished_stays() -> None:
+    made = plan(host(record=f"{AS_ASKED}\n", jobs={"a": "running"}), **WITH)
+    assert (made.changes, made.refusals) == ((), ())
+    assert act(made) == {
+        **NOTHING,
+        "nodes": list(NODES),
+        "interpreter": f"{PYTHON}/bin/python",
+        "wanted": AS_ASKED,
+        "made": True,
+    }
+
+
+def test_a_folder_of_somebody_else_is_not_emptied() -> None:
+    (refusal,) = plan(host(folder=True), **WITH).refusals
+    assert refusal.text == f"{PYTHON} is there already and was not made by this role; it would be emptied"
+    assert act(plan(host(folder=True), **WITH))["made"] is False
+
+
+def test_a_running_job_keeps_its_environment() -> None:
+    jobs = {"a": "running", "b": "failed", "c": "starting"}
+    (refusal,) = plan(host(record="0123\n", jobs=jobs), **WITH).refusals
+    assert refusal.text == f"{PYTHON} must be made again, but job a, c runs"
+    # Code and packages are no reason to stop.
+    made = plan(host(record=f"{AS_ASKED}\n", jobs=jobs, packages={}, differing=["train.py"]), **WITH)
+    assert made.refusals == () and len(made.changes) == 7
+
+
+CHANGES: list[dict[str, Any]] = [
+    {"workspace_python": "python3.12"},
+    {"workspace_python_torch": "torch==2.12.1"},
+    {"cluster": {**CLUSTER, "versions": {**CLUSTER["versions"], "torch": "torch==2.12.1"}}},
+    {"workspace_python_torch_index": "https://mirror.example/cpu"},
+    {"workspace_python_deepspeed_version": "0.18.9"},
+    {"workspace_python_deepspeed_ops": ["CPU_ADAM"]},
+    {"training_image_deepspeed_ops": ["CPU_ADAM"]},
+    {"deepspeed_launch_ds_config_preset": "zero2_offload"},
+    {"deepspeed_launch_ds_config": {"optimizer": {"type": "Lion"}}},
+    {"workspace_python_packages": ["scikit-learn"]},
+    {"cluster": {**CLUSTER, "accelerator": "cuda"}},
+]
+
+
+@pytest.mark.parametrize("changed", CHANGES, ids=lambda changed: next(iter(changed)))
+def test_a_change_of_what_goes_in_makes_another_environment(changed: dict[str, Any]) -> None:
+    assert wanted(**changed) != wanted()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"workspace_apt_packages": ["git"]},
+        {"workspace_source": ""},
+        {"deepspeed_launch_exclude": "gpu3"},
+        {"workspace_python_environment": "/opt/other"},
+    ],
+)
+def test_other_changes_leave_it_alone(changed: dict[str, Any]) -> None:
+    assert wanted(**changed) == wanted()
+
+
+@pytest.mark.parametrize(
+    ("changed", "recorded"),
+    [
+        ({}, AS_ASKED),
+        ({"workspace_python_torch": "torch==2.12.1"}, "f3c1587f8dc4f227"),
+        (
+            {"workspace_python_deepspeed_ops": ["CPU_ADAM"], "workspace_python_packages": ["scikit-learn"]},
+            "4dfba31a2728f20e",
+        ),
+        ({"cluster": {**CLUSTER, "accelerator": "cuda"}}, "b051e300fa7ef661"),
+        ({**WHEELS, "files": {f"{NAMES}/srv/wheels": "a-1.whl\nb-2.whl"}}, "f2adc8f3b15731a9"),
+        ({"workspace_python_deepspeed_ops": ["async_io"]}, "98947e2e4b3b4bb5"),
+    ],
+)
+def test_an_environment_that_an_earlier_release_made_is_kept(changed: dict[str, Any], recorded: str) -> None:
+    """The values are those of the role's former expressions."""
+    assert wanted(**changed) == recorded
+
+
+def test_the_wheels_count_by_name() -> None:
+    def of(*names: str, **more: Any) -> str:
+        return wanted(**WHEELS, **more, files={f"{NAMES}/srv/wheels": "\n".join(names)})
+
+    assert len({of("a-1.whl"), of("a-2.whl"), of()}) == 3
+    # With wheels no index is asked, so another index makes no other environment.
+    assert of("a-1.whl", workspace_python_torch_index="https://mirror.example/cpu") == of("a-1.whl")
+    assert list(WorkspacePlanner().files({**WISHES, **WITH, **WHEELS})) == [f"{NAMES}/srv/wheels"]
+    assert list(WorkspacePlanner().files({**WISHES, **WHEELS})) == []
+
+
+def test_the_commands_that_make_it() -> None:
+    made = act(plan(host(), **WITH, workspace_python_packages=["scikit-learn"], workspace_python_torch="torch==2 x"))
+    found = made["environment"]
+    pip = [f"{PYTHON}/bin/python", "-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir", "--quiet"]
+    assert found["create"] == ["python3", "-m", "venv", PYTHON]
+    assert found["torch"] == [*pip, "--index-url", CLUSTER["versions"]["torch_index"], "torch==2", "x"]
+    assert found["deepspeed"] == [*pip, "--no-deps", "--no-build-isolation", "deepspeed==0.19.8"]
+    assert found["rest"] == [*pip, "deepspeed==0.19.8", "torch==2", "x", "scikit-learn"]
+    assert found["variables"] == {
+        "DS_BUILD_FUSED_ADAM": "1",
+        "DS_BUILD_SHM_COMM": "1",
+        "MAX_JOBS": "8",
+        "PATH": f"{PYTHON}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "DS_ACCELERATOR": "cpu",
+    }
+    assert (found["record"], found["recorded"]) == (RECORD, made["wanted"])
+
+
+def test_on_gpus_nothing_is_compiled_that_is_not_named() -> None:
+    cluster = {**CLUSTER, "accelerator": "cuda"}
+    found = act(plan(host(), cluster=cluster, **WITH))["environment"]["variables"]
+    assert found["CUDA_VISIBLE_DEVICES"] == "" and not [name for name in found if name.startswith("DS_BUILD")]
+    named = act(plan(host(), cluster=cluster, **WITH, workspace_python_deepspeed_ops=["cpu_adam"]))
+    assert named["environment"]["variables"]["DS_BUILD_CPU_ADAM"] == "1"
+    assert "CUDA_VISIBLE_DEVICES" not in named["environment"]["variables"]
+
+
+def test_with_a_wheelhouse_no_index_is_asked() -> None:
+    found = act(plan(host(), **WITH, **WHEELS, files={f"{NAMES}/srv/wheels": "a-1.whl"}))["environment"]
+    for name in ("torch", "tools", "deepspeed", "rest"):
+        command = " ".join(found[name])
+        assert f"--no-index --find-links {ROOT}/wheelhouse" in command and "--index-url" not in command
+    assert (found["wheelhouse"], found["wheels"]) == ("/srv/wheels", f"{ROOT}/wheelhouse")
+
+
+# Properties
+
+_NAMES = st.lists(st.sampled_from(["train.py", "a b", "c\nd", "x/y", "z" * 300]), unique=True, max_size=5)
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.tuples(_NAMES, _NAMES),
+    st.sampled_from([None, "incomplete\n", "0123\n", f"{AS_ASKED}\n"]),
+    st.dictionaries(st.sampled_from("ab"), st.sampled_from(["running", "starting", "failed"])),
+    st.sampled_from([{}, dict.fromkeys(["python3", "g++"], "1")]),
+    st.sampled_from(["", "gpu2", "gpu1"]),
+)
+def test_what_is_applied_is_not_planned_again(
+    code: tuple[list[str], list[str]],
+    record: str | None,
+    jobs: dict[str, str],
+    packages: dict[str, str],
+    exclude: str,
+) -> None:
+    facts = host(*code, record, jobs=jobs, packages=packages)
+    wished = {**WITH, "deepspeed_launch_exclude": exclude}
+    made = plan(facts, **wished)
+    doing = act(made)
+    assert bool(made.changes) == bool(doing["code"] or doing["packages"] or doing["environment"])
+    assert bool(doing["code"]) == any(code)
+    if exclude == HERE:
+        assert not (doing["packages"] or doing["environment"] or made.refusals)
+    after = plan(made.facts[HERE], **wished)
+    assert (after.changes, after.refusals) == ((), ())
+    json.dumps(outcome(made, "run", ["workspace"], []))

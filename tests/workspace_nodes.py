@@ -1,0 +1,89 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Three invented nodes that are to have code and a Python environment, and the plan for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import apt_packages
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import WorkspacePlanner
+
+from tests.role_values import NODES
+
+HERE = NODES[1]
+ROOT, SOURCE = "/srv/swarmspeed/lab", "/home/me/src"
+PATH = f"{ROOT}/workspace"
+PYTHON = "/opt/train"
+RECORD = f"{PYTHON}/.swarmspeed"
+WISHES: dict[str, Any] = {
+    "workspace_source": SOURCE,
+    "workspace_path": PATH,
+    "workspace_exclude": [".git"],
+    "workspace_remove": False,
+    "workspace_python_environment": "",
+    "workspace_python": "python3",
+    "workspace_python_torch": "",
+    "workspace_python_torch_index": "",
+    "workspace_python_deepspeed_version": "0.19.8",
+    "workspace_python_deepspeed_ops": [],
+    "workspace_python_packages": [],
+    "workspace_python_wheelhouse": "",
+    "workspace_apt_packages": [],
+    "workspace_python_remove": False,
+    "cluster_root": ROOT,
+    "deepspeed_launch_include": "",
+    "deepspeed_launch_exclude": "",
+    "deepspeed_launch_ds_config_preset": "zero2",
+    "deepspeed_launch_ds_config": {},
+    "training_image_deepspeed_ops": [],
+}
+CLUSTER: dict[str, Any] = {
+    "hosts": list(NODES),
+    "accelerator": "cpu",
+    "slots": dict.fromkeys(NODES, 1),
+    "versions": {"torch": "torch==2.13.0", "torch_index": "https://download.pytorch.org/whl/cpu"},
+}
+
+
+def host(
+    differing: list[str] | None = None,
+    missing: list[str] | None = None,
+    record: str | None = None,
+    folder: bool | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the facts of a host; ``record`` says what its environment was made from."""
+    there = {"exists": True, "content": record} if record is not None else {"exists": False}
+    exists = record is not None if folder is None else folder
+    return {
+        "system": {"cpus": 8},
+        "trees": {PATH: sorted([*(differing or []), *(missing or [])])},
+        "trees_missing": {PATH: list(missing or [])},
+        "files": {PYTHON: {"exists": exists}, RECORD: there},
+        "packages": dict.fromkeys(apt_packages("python3", []), "1"),
+        "jobs": {"b": "failed"},
+        **more,
+    }
+
+
+def plan(
+    *hosts: Mapping[str, Any],
+    cluster: Mapping[str, Any] | None = None,
+    files: Mapping[str, str] | None = None,
+    **wished: Any,
+) -> Plan:
+    """Return the plan of these hosts, the first being the second node."""
+    names = (HERE, *(name for name in NODES if name != HERE))
+    facts = dict(zip(names, hosts or (host(),)))
+    wishes = {name: {**WISHES, **wished} for name in facts}
+    inputs = Inputs(CLUSTER if cluster is None else cluster, files or {})
+    return fold([WorkspacePlanner()], facts, wishes, inputs)
+
+
+def act(made: Plan, name: str = HERE) -> Mapping[str, Any]:
+    return made.acts[name]["workspace"]
