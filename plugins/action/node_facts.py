@@ -19,6 +19,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container import (
+    gathered as training_container,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 GATHERED: dict[str, Gathered] = {
@@ -28,6 +31,7 @@ GATHERED: dict[str, Gathered] = {
     overlay_network.ROLE: overlay_network.GATHERED,
     ssh_trust.ROLE: ssh_trust.GATHERED,
     nccl_env.ROLE: nccl_env.GATHERED,
+    training_container.ROLE: training_container.GATHERED,
 }
 """By role that is planned."""
 

@@ -13,9 +13,9 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
 from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
-from tests.role_values import NODES, value, variables
+from tests import training_nodes
+from tests.role_values import NODES, variables
 from tests.ssh_nodes import CLUSTER, SECOND, plan, texts, with_keys
 
 OVERLAY = {"subnet": "10.64.0.0/24", "mtu": 1450, "addresses": {}}
@@ -81,12 +81,8 @@ def test_a_host_with_several_networks_still_comes_from_the_right_one() -> None:
 
 
 def security(**changed: Any) -> tuple[list[str], str]:
-    found = given(
-        "overlay", "training_container", _training_image_ref="a:1", _training_image_here="sha256:1", **changed
-    )
-    found["_nvidia_container_toolkit_device_requests"] = []
-    spec = value("_training_container_spec", found)
-    return spec["security_opts"], fingerprint(spec)
+    made = training_nodes.act(training_nodes.plan(training_nodes.facts(), **changed))
+    return made["settings"]["security_opts"], made["make"]["labels"]["swarmspeed.spec"]
 
 
 def test_a_process_of_a_container_gains_privileges_by_a_set_user_id_program() -> None:
@@ -96,9 +92,8 @@ def test_a_process_of_a_container_gains_privileges_by_a_set_user_id_program() ->
         "seccomp=unconfined",
         "no-new-privileges",
     ]
-    # Where an image needs sudo, it is said; and the container is made anew, as its specification is another.
-    for off in (False, "false"):
-        assert security(training_container_no_new_privileges=off)[0] == []
+    # Where an image needs sudo, it is said; and the container is made again, as its settings are others.
+    assert security(training_container_no_new_privileges=False)[0] == []
     assert security(training_container_no_new_privileges=False)[1] != digest
 
 

@@ -15,6 +15,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import (
+    TrainingContainerPlanner,
+)
 
 PLANNERS: tuple[Planner, ...] = (
     HostPlanner(),
@@ -23,9 +26,10 @@ PLANNERS: tuple[Planner, ...] = (
     OverlayNetworkPlanner(),
     SshTrustPlanner(),
     NcclEnvPlanner(),
+    TrainingContainerPlanner(),
 )
 PLANNED = tuple(planner.role for planner in PLANNERS)
-WHOLE_GROUP = ("swarm", "overlay_network", "ssh_trust", "nccl_env")
+WHOLE_GROUP = ("swarm", "overlay_network", "ssh_trust", "nccl_env", "training_container")
 """Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
 
 

@@ -51,6 +51,7 @@ CHANGED_BY_CONVERGE = {
     "nccl_env/tasks/ask.yml": "the folders among them",
     "ssh_trust/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "ssh_trust/tasks/keys.yml": "the folders among them",
+    "training_container/tasks/converge.yml": "the folders of the plan, whose changes verify lists",
 }
 
 
@@ -100,12 +101,6 @@ def test_verify_compares_every_role_that_changes_something() -> None:
 def clean() -> dict[str, Any]:
     """Return the facts of a host on which nothing is left to do, but for its files."""
     content = "sha256:content"
-    container = {
-        "state": "running",
-        "image_id": "sha256:1",
-        "labels": {},
-        "addresses": {"swarmspeed": "10.64.0.3"},
-    }
     return {
         "system": {
             "distribution": "debian",
@@ -141,7 +136,7 @@ def clean() -> dict[str, Any]:
                     "options": {"com.docker.network.driver.mtu": "9000"},
                 }
             },
-            "containers": {f"swarmspeed-{HERE}": container},
+            "containers": {},
             "images": {IMAGE: "sha256:1"},
             "image_contents": {IMAGE: content},
         },
@@ -223,7 +218,8 @@ def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
 def plan_of(role: str, found: dict[str, Any]) -> Plan:
     files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
     facts = {HERE: found["ansible_facts"]["swarmspeed"]}
-    return fold(planners([role]), facts, {HERE: wished(role, found)}, Inputs(found["swarmspeed_cluster"], files))
+    inputs = Inputs({**found["swarmspeed_cluster"], "image": IMAGE}, files)
+    return fold(planners([role]), facts, {HERE: wished(role, found)}, inputs)
 
 
 def planned(role: str, found: dict[str, Any]) -> list[str]:
@@ -251,10 +247,6 @@ def sound() -> dict[str, Any]:
         text = public(name) if name.endswith(".pub") else f"{name}\n"
         facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
     facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
-    facts["docker"]["containers"][f"swarmspeed-{HERE}"]["labels"] = {
-        "swarmspeed.cluster": "swarmspeed",
-        "swarmspeed.spec": value("_training_container_hash", given(facts)),
-    }
     for state in states(given(facts), *OF_A_LAB):
         for item in state.files:
             if item.wanted:
@@ -388,12 +380,12 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "the container": (
         "training_container",
         lambda facts: _container(facts).update(state="exited"),
-        "state is exited, wanted is running",
+        f"container swarmspeed-{HERE} is exited, wanted is running",
     ),
     "the container's network": (
         "training_container",
         lambda facts: _container(facts).update(addresses={}),
-        "network is absent, wanted is swarmspeed",
+        f"network swarmspeed of container swarmspeed-{HERE} is missing",
     ),
     "code": (
         "workspace",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter import own_image
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import END
 
 FILTERS = own_image.FilterModule().filters()
 FOLDER = Path(own_image.__file__).parent
@@ -35,8 +36,7 @@ def test_what_they_return(tmp_path: Path) -> None:
     image = f"sha256:{'0' * 64}"
     assert FILTERS["loaded_image"]([image], "a:1", "x", "y") == {"untagged": image, "problem": ""}
     assert "PIP_INDEX_URL=https://m/simple" in FILTERS["build_network"]({"pip_index": "https://m/simple"})
-    script = FILTERS["image_check_script"]({})
-    assert FILTERS["image_check_problem"]({"stdout": script.split("'")[-2]}, {}, "a:1", "n") == ""
+    assert FILTERS["image_check_problem"]({"stdout": END}, {}, "a:1", "n") == ""
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,6 @@ def test_what_they_return(tmp_path: Path) -> None:
         ("build_network", {"prxy": 1}, "build_network: expected a dictionary with some of proxy, torch_index"),
         ("deepspeed_source", "nonsense", "training_image_deepspeed_source: "),
         ("file_sha256", "/nowhere/x", "file_sha256: /nowhere/x is not a file on the controller"),
-        ("image_check_script", "x", "image_check_script: expected a dictionary that describes the job, not str"),
     ],
 )
 def test_what_is_refused(name: str, given: Any, words: str) -> None:
@@ -57,5 +56,7 @@ def test_what_is_refused(name: str, given: Any, words: str) -> None:
 def test_results_that_are_none() -> None:
     with pytest.raises(AnsibleFilterError, match=r"^image_check_problem: expected the result of a command, not str"):
         FILTERS["image_check_problem"]("x", {}, "a:1", "n")
+    with pytest.raises(AnsibleFilterError, match=r"^image_check_problem: expected a dictionary that describes the job"):
+        FILTERS["image_check_problem"]({"stdout": END}, "x", "a:1", "n")
     with pytest.raises(AnsibleFilterError, match=r"^loaded_image: expected a list of names, not str"):
         FILTERS["loaded_image"]("x", "a:1", "x", "y")
