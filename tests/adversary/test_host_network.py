@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from typing import Any
 
@@ -15,6 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
 from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
 
 from tests import training_nodes
+from tests.adversary.hostile import HOSTILE, MARK
 from tests.role_values import NODES, variables
 from tests.ssh_nodes import CLUSTER, SECOND, plan, texts, with_keys
 
@@ -120,3 +122,22 @@ def test_an_open_overlay_goes_unreported(
     notes = fabric_verdict.open_overlay(list(firewalls), hostvars, {"data_port": port, "encrypted": encrypted})
     assert [note.partition(":")[0] for note in notes] == ([named] if named else [])
     assert all("UDP 4789" in note and "overlay_network_encrypted: true" in note for note in notes)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, value in HOSTILE.items() if isinstance(value, (str, type(None)))])
+@pytest.mark.parametrize("field", ["state", "image", "image_id", "labels", "addresses"])
+def test_no_command_has_what_a_node_says_of_its_container(field: str, kind: str) -> None:
+    """Applied alone the role takes the image that the container has: one that a node named."""
+    hostile = HOSTILE[kind]
+    alone = {"training_image_source": None, "training_container_shm_size": "8g"}
+    container = training_nodes.running()
+    told = json.dumps({"image": hostile, "image_id": hostile})
+    mappings = {
+        "labels": {**container["labels"], "swarmspeed.settings": told, str(hostile): hostile},
+        "addresses": {hostile: hostile, "lab": hostile},
+    }
+    facts = training_nodes.facts({**container, field: mappings.get(field, hostile)})
+    made = training_nodes.act(training_nodes.plan(facts, training_nodes.cluster(image=""), **alone))
+    for name, part in made.items():
+        text = json.dumps(part)
+        assert MARK not in text and "{{" not in text and "{%" not in text and len(text) < 10_000, name

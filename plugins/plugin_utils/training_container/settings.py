@@ -10,6 +10,7 @@ of limits and the like is worded differently. A second label names the settings,
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,9 @@ SETTINGS_LABEL, ADDRESS_LABEL = "swarmspeed.settings", "swarmspeed.address"
 ENVIRONMENT, IMAGE, IMAGE_ID = "environment", "image", "image_id"
 NO_NEW_PRIVILEGES = "no-new-privileges"
 RDMA_DEVICES = "/dev/infiniband:/dev/infiniband"
-_ID = "sha256:"
+_ID = re.compile("sha256:[0-9a-f]+")
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
+"""Of an image: one that a node named becomes an argument of docker there."""
 
 
 def image_of(wishes: Mapping[str, Any], cluster: Mapping[str, Any], container: Mapping[str, Any]) -> str:
@@ -39,13 +42,12 @@ def image_of(wishes: Mapping[str, Any], cluster: Mapping[str, Any], container: M
         return str(cluster[IMAGE])
     if name and wishes.get("training_image_source") not in (None, "build"):
         return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
-    return str(settings_of(container).get(IMAGE) or container.get(IMAGE) or "")
+    return _fitting(_NAME, settings_of(container).get(IMAGE) or container.get(IMAGE))
 
 
 def image_here(image: str, facts: Mapping[str, Any]) -> str:
     """Return the id of an image on the host; empty where it is not there, or comes in this run."""
-    found = mapping(mapping(facts.get("docker")).get("images")).get(image)
-    return found if isinstance(found, str) and found.startswith(_ID) else ""
+    return _fitting(_ID, mapping(mapping(facts.get("docker")).get("images")).get(image))
 
 
 def wanted_settings(
@@ -64,7 +66,7 @@ def wanted_settings(
     return {
         IMAGE: image,
         # One that is not here yet may be the very same: it is compared again once it has come.
-        IMAGE_ID: image_here(image, facts) or str(container.get(IMAGE_ID) or ""),
+        IMAGE_ID: image_here(image, facts) or _fitting(_ID, container.get(IMAGE_ID)),
         "network": network_name(wishes),
         "shm_size": _shared_memory(wishes, facts),
         "ulimits": wishes["training_container_ulimits"],
@@ -132,6 +134,11 @@ def add_differences(
         names = [ENVIRONMENT]
         changes.add(f"environment of container {name}", sealed(before, key), sealed(after, key))
     return [_words(one) for one in names]
+
+
+def _fitting(form: re.Pattern[str], value: Any) -> str:
+    """Return what a node reported where it has this form, else nothing."""
+    return value if isinstance(value, str) and form.fullmatch(value) else ""
 
 
 def _words(setting: str) -> str:

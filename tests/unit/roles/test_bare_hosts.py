@@ -11,11 +11,11 @@ import pytest
 
 from tests.role_values import acts, load, value, variables
 
-# Whether docker, swarm, overlay_network and ssh_trust have anything to do is planned: tests/unit/plugins/plugin_utils.
+# Whether docker, swarm, overlay_network, ssh_trust and training_container have anything to do is planned:
+# tests/unit/plugins/plugin_utils.
 OF_DOCKER = (
     "nvidia_container_toolkit",
     "training_image",
-    "training_container",
 )
 RECORD = "/opt/train/.swarmspeed"
 
