@@ -11,6 +11,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered as deepspeed_launch
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import gathered as host_role
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
@@ -32,6 +33,7 @@ GATHERED: dict[str, Gathered] = {
     ssh_trust.ROLE: ssh_trust.GATHERED,
     nccl_env.ROLE: nccl_env.GATHERED,
     training_container.ROLE: training_container.GATHERED,
+    deepspeed_launch.ROLE: deepspeed_launch.GATHERED,
 }
 """By role that is planned."""
 

@@ -36,8 +36,8 @@ options:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [host, docker, swarm, overlay_network, ssh_trust, nccl_env, training_container]
-    default: [host, docker, swarm, overlay_network, ssh_trust, nccl_env, training_container]
+    choices: [host, docker, swarm, overlay_network, ssh_trust, nccl_env, training_container, deepspeed_launch]
+    default: [host, docker, swarm, overlay_network, ssh_trust, nccl_env, training_container, deepspeed_launch]
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import DeepspeedLaunchPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
@@ -27,9 +28,10 @@ PLANNERS: tuple[Planner, ...] = (
     SshTrustPlanner(),
     NcclEnvPlanner(),
     TrainingContainerPlanner(),
+    DeepspeedLaunchPlanner(),
 )
 PLANNED = tuple(planner.role for planner in PLANNERS)
-WHOLE_GROUP = ("swarm", "overlay_network", "ssh_trust", "nccl_env", "training_container")
+WHOLE_GROUP = ("swarm", "overlay_network", "ssh_trust", "nccl_env", "training_container", "deepspeed_launch")
 """Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
 
 
