@@ -130,11 +130,12 @@ class TrainingContainerPlanner:
         hosts = [host for host in texts(inputs.cluster.get("hosts")) if host in facts]
         for host, found in facts.items():
             wished = wishes[host]
+            container = container_of(found, str(wished["cluster_name"]), host)
             # Where what concerns all hosts is not known, preflight says why.
             if wished.get("deepspeed_launch_runtime") == "host" or not inputs.cluster.get("underlay"):
-                acts[host] = NOTHING
+                left = Node(host, wished, found, {}, container)
+                acts[host] = {**NOTHING, "name": left.name, "ours": left.ours}  # for teardown
                 continue
-            container = container_of(found, str(wished["cluster_name"]), host)
             settings = wanted_settings(host, wished, found, inputs.cluster, container)
             node = Node(host, wished, found, settings, container)
             refused = _refusal(node)

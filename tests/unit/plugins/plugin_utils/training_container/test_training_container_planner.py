@@ -422,8 +422,10 @@ def test_alone_the_image_is_the_one_that_is_named_or_that_the_container_has(
 
 @pytest.mark.parametrize(("of_cluster", "wished"), [({}, {"deepspeed_launch_runtime": "host"}), ({"underlay": {}}, {})])
 def test_where_it_does_not_apply_nothing_is_planned(of_cluster: Any, wished: Any) -> None:
-    made = plan(facts(), cluster(**of_cluster), **wished)
-    assert shown(made) == [] and act(made) == NOTHING
+    for container, ours in ((None, False), (running(), True), ({"state": "running", "labels": {}}, False)):
+        made = plan(facts(container), cluster(**of_cluster), **wished)
+        assert shown(made) == [] and made.refusals == ()
+        assert act(made) == {**NOTHING, "name": NAME, "ours": ours}  # what teardown removes
 
 
 def three(found: dict[str, Any], **wished: Any) -> Any:
