@@ -8,6 +8,8 @@ What is compared is what the modules ``hostfile`` and ``ds_config`` compare, whi
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,23 +68,28 @@ def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:
 
 
 def configuration(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> Configuration:
-    """Return the configuration of DeepSpeed that is wished, with what is wrong with it."""
+    """Return the configuration of DeepSpeed that is wished, with what is wrong with it. It is left as it is."""
     release = "workspace_python_deepspeed_version" if on_hosts(wishes) else "training_image_deepspeed_version"
-    return build(
-        Request(
-            preset=wishes["deepspeed_launch_ds_config_preset"] or None,
-            config=wishes["deepspeed_launch_ds_config"],
-            precision=wishes["deepspeed_launch_ds_config_precision"],
-            integration=wishes["deepspeed_launch_ds_config_integration"],
-            deepspeed_version=str(wishes.get(release) or NEWEST),
-            world_size=launched.world_size,
-            script_keys=wishes["deepspeed_launch_ds_config_script_keys"],
-            model=wishes["deepspeed_launch_ds_config_model"] or None,
-            gpus=cluster.get("gpus") or None,
-            host_memory=cluster.get("host_memory") or None,
-            memlock=_memlock(wishes),
-        )
-    )
+    request = {
+        "preset": wishes["deepspeed_launch_ds_config_preset"] or None,
+        "config": wishes["deepspeed_launch_ds_config"],
+        "precision": wishes["deepspeed_launch_ds_config_precision"],
+        "integration": wishes["deepspeed_launch_ds_config_integration"],
+        "deepspeed_version": str(wishes.get(release) or NEWEST),
+        "world_size": launched.world_size,
+        "script_keys": wishes["deepspeed_launch_ds_config_script_keys"],
+        "model": wishes["deepspeed_launch_ds_config_model"] or None,
+        "gpus": cluster.get("gpus") or None,
+        "host_memory": cluster.get("host_memory") or None,
+        "memlock": _memlock(wishes),
+    }
+    return _built(json.dumps(request, sort_keys=True, default=str))
+
+
+@functools.lru_cache(maxsize=64)
+def _built(request: str) -> Configuration:
+    """All hosts ask for the same, and a preset that is chosen by memory plans takes a while."""
+    return build(Request(**json.loads(request)))
 
 
 def wanted_ds_config(

@@ -11,18 +11,14 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "deepspeed_launch"
+# Not all that the role declares: what a job is told of may name what is only known later, such as swarmspeed_cluster.
 _VARIABLES = tuple(
     f"{ROLE}_{name}"
     for name in (
-        "name",
         "script",
-        "args",
         "config_argument",
         "launcher",
-        "transport",
         "runtime",
-        "path",
-        "environment",
         "include",
         "exclude",
         "ds_config_preset",
@@ -31,26 +27,13 @@ _VARIABLES = tuple(
         "ds_config_integration",
         "ds_config_model",
         "ds_config_script_keys",
-        "master_port",
-        "stall_timeout",
-        "launcher_args",
-        "data_paths",
-        "checkpoints",
-        "checkpoint_gib",
-        "resume",
-        "resume_args",
-        "restarts",
-        "shrink",
-        "rerun",
-        "follow",
-        "logs_dir",
-        "gather_mib",
-        "stop_all",
         "vscode",
-        "remove_jobs",
     )
 )
+OF_THE_COMMAND = tuple(f"{ROLE}_{name}" for name in ("name", "args", "launcher_args", "environment"))
+"""What VS Code's configuration is made of."""
 _OPTIONAL = (
+    *OF_THE_COMMAND,
     "cluster_name",
     "cluster_root",
     "cluster_network_mode",

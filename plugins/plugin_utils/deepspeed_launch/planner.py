@@ -28,6 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import (
     LAUNCH_JSON,
+    OF_THE_COMMAND,
     ROLE,
     on_hosts,
     workspace_of,
@@ -158,9 +159,10 @@ def _refused(node: Node) -> Refusal | None:
 
 
 def _edited(node: Node) -> bool:
-    """Whether a configuration for VS Code is kept here."""
+    """Whether a configuration for VS Code is kept here, and all that it is made of can be said."""
     wishes = node.wishes
-    return bool(wishes["deepspeed_launch_vscode"] and wishes["deepspeed_launch_script"] and node.first)
+    asked = wishes["deepspeed_launch_vscode"] and wishes["deepspeed_launch_script"] and node.first
+    return bool(asked) and all(name in wishes for name in OF_THE_COMMAND)
 
 
 def _known(node: Node, path: str) -> bool:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import render
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config, hostfile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import (
     NOTHING,
@@ -39,7 +42,7 @@ HOSTFILE, DS_CONFIG, KEY = f"{ROOT}/etc/hostfile", f"{ROOT}/etc/ds_config.json",
 VSCODE = f"{ROOT}/workspace/.vscode/launch.json"
 MICRO = {"train_micro_batch_size_per_gpu": 1}
 WISHES: dict[str, Any] = {
-    **{name: load(f"{ROLE}/defaults/main.yml")[name] for name in GATHERED.variables},
+    **load(f"{ROLE}/defaults/main.yml"),
     "cluster_name": "lab",
     "cluster_root": ROOT,
     "cluster_network_mode": "overlay",
@@ -91,11 +94,23 @@ def done(**wished: Any) -> dict[str, Any]:
 # What is gathered
 
 
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
+def test_the_wishes_are_those_variables_of_the_argument_spec_that_the_plan_reads() -> None:
     spec = yaml.safe_load((ROLES / f"{ROLE}/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
+    folder = Path(gathered.__file__).parent
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.stem != "gathered")
+    options = {f"{ROLE}_{name}" for name in re.findall(rf"[\"']{ROLE}_(\w+)[\"']", text)}
+    assert options == {*GATHERED.variables, *gathered.OF_THE_COMMAND} <= set(spec["argument_specs"]["main"]["options"])
     assert not set(GATHERED.optional) & set(GATHERED.variables)
     assert list(DeepspeedLaunchPlanner().files(WISHES)) == []
+
+
+def test_what_a_job_is_told_of_may_be_known_later() -> None:
+    """``swarmspeed_cluster`` is worked out once the hosts' facts are gathered, and the plan made again after."""
+    known = {name: value for name, value in {**WISHES, **JOB}.items() if name != "deepspeed_launch_args"}
+    facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
+    wishes = dict.fromkeys(HOSTS, known | {"deepspeed_launch_vscode": True})
+    made = fold([DeepspeedLaunchPlanner()], facts, wishes, Inputs(CLUSTER, {}, "key"))
+    assert [change.what for change in made.changes] == [HOSTFILE, DS_CONFIG] * 2
 
 
 @pytest.mark.parametrize("wished", [{}, JOB, {**JOB, "deepspeed_launch_vscode": True}, BARE])
