@@ -83,7 +83,7 @@ def configuration(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launche
         "host_memory": cluster.get("host_memory") or None,
         "memlock": _memlock(wishes),
     }
-    return _built(json.dumps(request, sort_keys=True, default=str))
+    return _built(json.dumps(request, default=str))
 
 
 @functools.lru_cache(maxsize=64)
