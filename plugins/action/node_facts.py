@@ -11,6 +11,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered as deepspeed_launch
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import gathered as host_role
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
@@ -24,6 +25,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes imp
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import gathered as training_image
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container import (
+    gathered as training_container,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace import gathered as workspace
 
@@ -37,7 +41,9 @@ GATHERED: dict[str, Gathered] = {
     training_image.ROLE: training_image.GATHERED,
     ssh_trust.ROLE: ssh_trust.GATHERED,
     nccl_env.ROLE: nccl_env.GATHERED,
+    training_container.ROLE: training_container.GATHERED,
     workspace.ROLE: workspace.GATHERED,
+    deepspeed_launch.ROLE: deepspeed_launch.GATHERED,
 }
 """By role that is planned."""
 

@@ -12,7 +12,6 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.archive import choose_loaded
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import (
     check_problem,
-    check_script,
 )
 
 
@@ -23,20 +22,14 @@ def _loaded(names: Any, expected: str, archive: str, variable: str) -> dict[str,
     return {"untagged": found.untagged, "problem": found.problem}
 
 
-def _script(job: Any) -> str:
-    return check_script(_job("image_check_script", job))
-
-
 def _problem(run: Any, job: Any, image: str, node: str) -> str:
     if not isinstance(run, Mapping):
         raise AnsibleFilterError(f"image_check_problem: expected the result of a command, not {type(run).__name__}.")
-    return check_problem(_job("image_check_problem", job), run, image, node)
-
-
-def _job(name: str, job: Any) -> Mapping[str, Any]:
     if not isinstance(job, Mapping):
-        raise AnsibleFilterError(f"{name}: expected a dictionary that describes the job, not {type(job).__name__}.")
-    return job
+        raise AnsibleFilterError(
+            f"image_check_problem: expected a dictionary that describes the job, not {type(job).__name__}."
+        )
+    return check_problem(job, run, image, node)
 
 
 class FilterModule:
@@ -46,6 +39,5 @@ class FilterModule:
         """Return the filters by name."""
         return {
             "image_check_problem": _problem,
-            "image_check_script": _script,
             "loaded_image": _loaded,
         }

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 from typing import Any
 
@@ -13,9 +14,10 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
 from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
-from tests.role_values import NODES, value, variables
+from tests import training_nodes
+from tests.adversary.hostile import HOSTILE, MARK
+from tests.role_values import NODES, variables
 from tests.ssh_nodes import CLUSTER, SECOND, plan, texts, with_keys
 
 OVERLAY = {"subnet": "10.64.0.0/24", "mtu": 1450, "addresses": {}}
@@ -81,12 +83,8 @@ def test_a_host_with_several_networks_still_comes_from_the_right_one() -> None:
 
 
 def security(**changed: Any) -> tuple[list[str], str]:
-    found = given(
-        "overlay", "training_container", _training_image_ref="a:1", _training_image_here="sha256:1", **changed
-    )
-    found["_nvidia_container_toolkit_device_requests"] = []
-    spec = value("_training_container_spec", found)
-    return spec["security_opts"], fingerprint(spec)
+    made = training_nodes.act(training_nodes.plan(training_nodes.facts(), **changed))
+    return made["settings"]["security_opts"], made["make"]["labels"]["swarmspeed.spec"]
 
 
 def test_a_process_of_a_container_gains_privileges_by_a_set_user_id_program() -> None:
@@ -96,9 +94,8 @@ def test_a_process_of_a_container_gains_privileges_by_a_set_user_id_program() ->
         "seccomp=unconfined",
         "no-new-privileges",
     ]
-    # Where an image needs sudo, it is said; and the container is made anew, as its specification is another.
-    for off in (False, "false"):
-        assert security(training_container_no_new_privileges=off)[0] == []
+    # Where an image needs sudo, it is said; and the container is made again, as its settings are others.
+    assert security(training_container_no_new_privileges=False)[0] == []
     assert security(training_container_no_new_privileges=False)[1] != digest
 
 
@@ -125,3 +122,22 @@ def test_an_open_overlay_goes_unreported(
     notes = fabric_verdict.open_overlay(list(firewalls), hostvars, {"data_port": port, "encrypted": encrypted})
     assert [note.partition(":")[0] for note in notes] == ([named] if named else [])
     assert all("UDP 4789" in note and "overlay_network_encrypted: true" in note for note in notes)
+
+
+@pytest.mark.parametrize("kind", [kind for kind, value in HOSTILE.items() if isinstance(value, (str, type(None)))])
+@pytest.mark.parametrize("field", ["state", "image", "image_id", "labels", "addresses"])
+def test_no_command_has_what_a_node_says_of_its_container(field: str, kind: str) -> None:
+    """Applied alone the role takes the image that the container has: one that a node named."""
+    hostile = HOSTILE[kind]
+    alone = {"training_image_source": None, "training_container_shm_size": "8g"}
+    container = training_nodes.running()
+    told = json.dumps({"image": hostile, "image_id": hostile})
+    mappings = {
+        "labels": {**container["labels"], "swarmspeed.settings": told, str(hostile): hostile},
+        "addresses": {hostile: hostile, "lab": hostile},
+    }
+    facts = training_nodes.facts({**container, field: mappings.get(field, hostile)})
+    made = training_nodes.act(training_nodes.plan(facts, training_nodes.cluster(image=""), **alone))
+    for name, part in made.items():
+        text = json.dumps(part)
+        assert MARK not in text and "{{" not in text and "{%" not in text and len(text) < 10_000, name

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.action.preflight import invalid
-from ansible_collections.swarmspeed.cluster.plugins.filter.vscode_launch import configuration
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import secrets as config_secrets
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import mask
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import gather_engine_files
@@ -28,6 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import base as job_base
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.vscode import configuration
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS, Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect

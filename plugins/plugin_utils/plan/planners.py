@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import DeepspeedLaunchPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
@@ -19,6 +20,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import (
+    TrainingContainerPlanner,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.planner import TrainingImagePlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import WorkspacePlanner
 
@@ -32,10 +36,15 @@ PLANNERS: tuple[Planner, ...] = (
     TrainingImagePlanner(),
     SshTrustPlanner(),
     NcclEnvPlanner(),
+    TrainingContainerPlanner(),
     WorkspacePlanner(),
+    DeepspeedLaunchPlanner(),
 )
 PLANNED = tuple(planner.role for planner in PLANNERS)
-WHOLE_GROUP = ("swarm", "overlay_network", "training_image", "ssh_trust", "nccl_env")
+WHOLE_GROUP = (
+    *("swarm", "overlay_network", "training_image", "ssh_trust", "nccl_env"),
+    *("training_container", "deepspeed_launch"),
+)
 """Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
 WHOLE_GROUP_WITH = {"workspace": "workspace_python_environment"}
 """Roles that do so where this variable is not empty."""

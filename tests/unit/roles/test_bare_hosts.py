@@ -11,10 +11,9 @@ import pytest
 
 from tests.role_values import acts, load, value, variables
 
-# Whether the roles of Docker that are planned have anything to do: tests/unit/plugins/plugin_utils.
+# Whether the roles of Docker have anything to do is planned: tests/unit/plugins/plugin_utils.
 OF_DOCKER = (
     "nvidia_container_toolkit",
-    "training_container",
 )
 ENVIRONMENT = {"workspace_python_environment": "/opt/train"}
 

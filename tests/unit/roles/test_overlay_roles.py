@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
-
 from tests.role_values import NODES, ROLES, load, value
 
 
@@ -62,16 +60,6 @@ def test_hosts_of_proxies_and_mirrors_are_asked_for_without_their_passwords() ->
         value("_preflight_services", {"_preflight_services": load("preflight/vars/main.yml")["_preflight_services"]})
         == []
     )
-
-
-def test_an_address_is_part_of_what_makes_a_container_anew_and_none_is_not() -> None:
-    values = variables(_training_container_common={"image": "a:1"})
-    assert value("_training_container_hash", values) == fingerprint({"image": "a:1"})
-    values["swarmspeed_cluster"]["overlay"]["addresses"] = {"gpu2": "10.64.0.254"}
-    assert value("_training_container_hash", values) == fingerprint({"image": "a:1", "address": "10.64.0.254"})
-    values["cluster_network_mode"] = "host"
-    values["swarmspeed_cluster"]["overlay"] = None
-    assert value("_training_container_hash", values) == fingerprint({"image": "a:1"})
 
 
 def test_addresses_of_the_swarm() -> None:

@@ -26,6 +26,7 @@ with open(os.path.join(os.path.dirname(__file__), "cut.json")) as file:
 done, lost = {"stage": "done", "error": ""}, {"stage": "connect", "error": "No route to host"}
 print("SWARMSPEED_REACH " + json.dumps({name: lost if [here, name] in cut else done for name in given["hosts"]}))
 """
+REACH = {"containers": {name: f"ai-{name}" for name in NODES}, "port": 2222}
 PLAYBOOK = """\
 - name: Test
   hosts: cluster
@@ -56,9 +57,9 @@ def run(place: Path, *cut: tuple[str, str], **facts: Any) -> subprocess.Complete
     common = {
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
-        "cluster_name": "ai",
-        "swarmspeed_cluster": {"hosts": list(NODES)},
-        "ssh_trust_port": 2222,
+        "swarmspeed_plan": {
+            "acts": {name: {"training_container": {"name": f"ai-{name}", "reach": REACH}} for name in NODES}
+        },
     }
     managers = {"hosts": {"gpu1": {"found": own["gpu1"]}}}
     workers = {"hosts": {name: {"found": own[name]} for name in NODES[1:]}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.role_values import acts, load, value, variables
+from tests.role_values import load, value, variables
 
 
 def tasks(file: str) -> dict[str, dict[str, Any]]:
@@ -25,21 +25,6 @@ def test_what_holds_a_password_is_written_for_root_and_not_shown() -> None:
     assert (task["no_log"], task["ansible.builtin.copy"]["mode"]) == (True, "0600")
     build = tasks("training_image/tasks/build.yml")["Build the image (minutes) as {{ _training_image_ref }}"]
     assert list(build["swarmspeed.cluster.image_build"]["secrets"]) == ["network"]
-
-
-@pytest.mark.parametrize(
-    ("given", "checked"),
-    [
-        ({}, False),
-        ({"training_image_dockerfile": "x"}, True),
-        *(({"training_image_source": source}, True) for source in ("pull", "archive", "present")),
-    ],
-)
-def test_which_images_are_checked_before_their_first_container(given: dict[str, Any], checked: bool) -> None:
-    values = variables("training_container", **given)
-    steps = tasks("training_container/tasks/converge.yml")
-    assert acts(steps["Check what the image brings"], values) is checked
-    assert list(steps).index("Check what the image brings") < list(steps).index("Make the places that are mounted")
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,15 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
             assert task["tags"] == (["always"] if role == "preflight" else [role])
 
 
+@pytest.mark.parametrize("name", JOURNEYS)
+def test_of_a_role_that_only_lends_its_variables_no_tag_runs_a_task(name: str) -> None:
+    """``never`` keeps a task back only where none of its other tags is asked for."""
+    for role, arguments, task in journey(name):
+        tasks = list(flat(load(ROLES / role / f"tasks/{arguments.get('tasks_from', 'main')}.yml") or []))
+        if task["tags"] == ["never"] and any("tags" in one for one in tasks):
+            assert task["when"] is False, role
+
+
 def test_the_cluster_is_looked_for_on_no_host_and_with_any_tag() -> None:
     play, watched = load(PLAYBOOKS / f"{FIRST}.yml")
     assert play["hosts"] == "localhost" and play["gather_facts"] is False

@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparis
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
 from tests.image_nodes import text
-from tests.role_values import NODES, ROLES, load, templar, value, variables
+from tests.role_values import ROLES, load, templar, value, variables
 from tests.ssh_nodes import public
 
 ROOT = ROLES.parent
@@ -48,13 +48,13 @@ CHANGED_BY_CONVERGE = {
     "nvidia_driver/tasks/install.yml": "the source, and the pins that apt's preview gives: part of an installation",
     "nvidia_driver/tasks/teardown.yml": "undoes",
     "host/tasks/teardown.yml": "undoes",
-    "deepspeed_launch/tasks/vscode.yml": "in _deepspeed_launch_state",
     "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "host/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nccl_env/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "nccl_env/tasks/ask.yml": "the folders among them",
     "ssh_trust/tasks/converge.yml": "the files of the plan, whose changes verify lists",
     "ssh_trust/tasks/keys.yml": "the folders among them",
+    "training_container/tasks/converge.yml": "the folders of the plan, whose changes verify lists",
 }
 
 
@@ -104,12 +104,6 @@ def test_verify_compares_every_role_that_changes_something() -> None:
 def clean() -> dict[str, Any]:
     """Return the facts of a host on which nothing is left to do, but for its files."""
     content = "sha256:content"
-    container = {
-        "state": "running",
-        "image_id": "sha256:1",
-        "labels": {},
-        "addresses": {"swarmspeed": "10.64.0.3"},
-    }
     return {
         "system": {
             "distribution": "debian",
@@ -145,7 +139,7 @@ def clean() -> dict[str, Any]:
                     "options": {"com.docker.network.driver.mtu": "9000"},
                 }
             },
-            "containers": {f"swarmspeed-{HERE}": container},
+            "containers": {},
             "images": {IMAGE: "sha256:1"},
             "image_contents": {IMAGE: content},
         },
@@ -171,6 +165,8 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "first": HERE,
         "hosts": [HERE],
         "managers": [HERE],
+        "slots": {HERE: 1},
+        "gpus_known": True,
         "host_keys": {HERE: "ssh-ed25519 AAAA comment"},
         "overlay": {"subnet": "10.64.0.0/24", "mtu": 9000, "addresses": {}},
     }
@@ -188,6 +184,7 @@ def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
         "docker_users": ["games"],
         "deepspeed_launch_script": "train.py",
         "workspace_source": SOURCE,
+        "deepspeed_launch_ds_config": {"train_micro_batch_size_per_gpu": 1},
         **changed,
     }
 
@@ -232,7 +229,8 @@ def plan_of(role: str, found: dict[str, Any]) -> Plan:
     wishes = wished(role, found)
     if role == "training_image":
         files = {name: text(name) for name in planners([role])[0].files(wishes)}
-    return fold(planners([role]), facts, {HERE: wishes}, Inputs(found["swarmspeed_cluster"], files))
+    inputs = Inputs({**found["swarmspeed_cluster"], "image": IMAGE}, files)
+    return fold(planners([role]), facts, {HERE: wishes}, inputs)
 
 
 def planned(role: str, found: dict[str, Any]) -> list[str]:
@@ -260,10 +258,6 @@ def sound() -> dict[str, Any]:
         text = public(name) if name.endswith(".pub") else f"{name}\n"
         facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
     facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
-    facts["docker"]["containers"][f"swarmspeed-{HERE}"]["labels"] = {
-        "swarmspeed.cluster": "swarmspeed",
-        "swarmspeed.spec": value("_training_container_hash", given(facts)),
-    }
     for state in states(given(facts), *OF_A_LAB):
         for item in state.files:
             if item.wanted:
@@ -397,12 +391,27 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
     "the container": (
         "training_container",
         lambda facts: _container(facts).update(state="exited"),
-        "state is exited, wanted is running",
+        f"container swarmspeed-{HERE} is exited, wanted is running",
     ),
     "the container's network": (
         "training_container",
         lambda facts: _container(facts).update(addresses={}),
-        "network is absent, wanted is swarmspeed",
+        f"network swarmspeed of container swarmspeed-{HERE} is missing",
+    ),
+    "the hostfile": (
+        "deepspeed_launch",
+        _file(f"{ETC}/hostfile", sha256="other", content="gpu2 slots=9\n"),
+        f"{ETC}/hostfile has other content",
+    ),
+    "ds_config.json": (
+        "deepspeed_launch",
+        _file(f"{ETC}/ds_config.json", exists=False),
+        f"{ETC}/ds_config.json is missing",
+    ),
+    "ds_config.json's mode": (
+        "deepspeed_launch",
+        _file(f"{ETC}/ds_config.json", mode="0600"),
+        f"{ETC}/ds_config.json is mode 0600, owner 0, group 0, wanted is mode 0644, owner 0, group 0",
     ),
     "code": (
         "workspace",
@@ -417,46 +426,6 @@ def test_what_was_edited_by_hand_is_named(sound: dict[str, Any], role: str, edit
     facts = copy.deepcopy(sound)
     edit(facts)
     assert what in differs(facts, role)[role]
-
-
-@pytest.mark.parametrize("name", ["hostfile", "ds_config"])
-def test_a_file_that_its_module_would_change_is_named(sound: dict[str, Any], name: str) -> None:
-    """The module runs in check mode; ``looked`` files that were edited are in test_hostfile and test_ds_config."""
-    shown = {"hostfile": "hostfile", "ds_config": "ds_config.json"}[name]
-    for changed, what in ((True, {"deepspeed_launch": (f"{shown} is not as asked, wanted is as asked",)}), (False, {})):
-        assert differs(sound, "deepspeed_launch", **{f"_deepspeed_launch_{name}": {"changed": changed}}) == what
-
-
-def test_hostfile_and_ds_config_are_judged_in_check_mode() -> None:
-    block, dummy = yaml.safe_load((ROOT / "playbooks/tasks/drift.yml").read_text(encoding="utf-8"))
-    assert block["check_mode"] is True
-    assert block["block"][0]["ansible.builtin.import_role"]["tasks_from"] == "files"
-
-
-@pytest.mark.parametrize(
-    ("here", "there", "named"),
-    [
-        ({"exists": True, "mode": "0600", "sha256": "a"}, "a", False),
-        ({"exists": True, "mode": "0644", "sha256": "a"}, "a", True),
-        ({"exists": True, "mode": "0600", "sha256": "b"}, "a", True),
-        ({"exists": False, "mode": None, "sha256": None}, "a", True),
-        ({"exists": False, "mode": None, "sha256": None}, None, True),
-    ],
-)
-def test_the_key_of_a_job_without_docker_is_compared(
-    sound: dict[str, Any], here: dict[str, Any], there: str | None, named: bool
-) -> None:
-    secret = f"{ETC}/job_key"
-    facts = copy.deepcopy(sound)
-    facts["files"][secret] = here
-    first = {"files": {secret: {"exists": there is not None, "sha256": there}}}
-    found = given(
-        facts,
-        deepspeed_launch_runtime="host",
-        _deepspeed_launch_rank0=NODES[0],
-        hostvars={NODES[0]: {"ansible_facts": {"swarmspeed": first}}},
-    )
-    assert (value("_deepspeed_launch_state", found)["found"]["job_key"] != "shared") is named
 
 
 @pytest.mark.parametrize("availability", ["drain", "pause"])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter import own_image
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import END
 
 FILTERS = own_image.FilterModule().filters()
 FOLDER = Path(own_image.__file__).parent
@@ -23,14 +24,12 @@ def test_every_filter_is_documented() -> None:
 def test_what_they_return() -> None:
     image = f"sha256:{'0' * 64}"
     assert FILTERS["loaded_image"]([image], "a:1", "x", "y") == {"untagged": image, "problem": ""}
-    script = FILTERS["image_check_script"]({})
-    assert FILTERS["image_check_problem"]({"stdout": script.split("'")[-2]}, {}, "a:1", "n") == ""
+    assert FILTERS["image_check_problem"]({"stdout": END}, {}, "a:1", "n") == ""
 
 
 @pytest.mark.parametrize(
     ("name", "given", "words"),
     [
-        ("image_check_script", "x", "image_check_script: expected a dictionary that describes the job, not str"),
     ],
 )
 def test_what_is_refused(name: str, given: Any, words: str) -> None:
@@ -41,5 +40,7 @@ def test_what_is_refused(name: str, given: Any, words: str) -> None:
 def test_results_that_are_none() -> None:
     with pytest.raises(AnsibleFilterError, match=r"^image_check_problem: expected the result of a command, not str"):
         FILTERS["image_check_problem"]("x", {}, "a:1", "n")
+    with pytest.raises(AnsibleFilterError, match=r"^image_check_problem: expected a dictionary that describes the job"):
+        FILTERS["image_check_problem"]({"stdout": END}, "x", "a:1", "n")
     with pytest.raises(AnsibleFilterError, match=r"^loaded_image: expected a list of names, not str"):
         FILTERS["loaded_image"]("x", "a:1", "x", "y")

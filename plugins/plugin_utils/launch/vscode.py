@@ -1,23 +1,22 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The job's command as a debug configuration of VS Code. Documented in vscode_launch.yml beside this file."""
+"""The job's command as a debug configuration of VS Code, beside those of others. Pure."""
 
 from __future__ import annotations
 
 import json
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.hjson import HjsonError, loads
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import LaunchError
 
 PLACEHOLDER = re.compile("@[a-z_]+@")
-"""What the filter launch_command leaves open."""
+"""What the command leaves open."""
 PORT = "@master_port@"
 LOGS = "@logs@"
 EMPTY: dict[str, Any] = {"version": "0.2.0", "configurations": []}
@@ -87,7 +86,6 @@ def merged(current: str, ours: dict[str, Any]) -> str:
     return json.dumps({**EMPTY, **found, "configurations": kept}, indent=4, ensure_ascii=False) + "\n"
 
 
-@one_line("vscode_launch", "a command and the text of .vscode/launch.json")
 def vscode_launch(
     current: str | None,
     command: Sequence[str],
@@ -99,13 +97,7 @@ def vscode_launch(
     environment: Mapping[str, Any] | None = None,
     env_file: str = "",
 ) -> str:
-    """Return the text of .vscode/launch.json with a configuration that runs the command."""
-    if isinstance(command, str) or not command:
-        raise AnsibleFilterError(f"vscode_launch: command is {command!r}. Give a list: the program and its arguments.")
-    if not name:
-        raise AnsibleFilterError(
-            "vscode_launch: name is empty. Give one: the configuration in the file is found by it."
-        )
+    """Return the text of .vscode/launch.json with a configuration that runs the command. Raises ``LaunchError``."""
     try:
         ours = configuration(
             name,
@@ -117,7 +109,7 @@ def vscode_launch(
         )
         return merged(current or "", ours)
     except ValueError as error:
-        raise AnsibleFilterError(f"vscode_launch: {error}.") from None
+        raise LaunchError(str(error)) from None
 
 
 def _literal(text: str) -> str:
@@ -126,11 +118,3 @@ def _literal(text: str) -> str:
     if "${" in text:
         raise ValueError(f"{text!r} has ${{ in it, which VS Code would replace. Write it without")
     return text
-
-
-class FilterModule:
-    """What Ansible asks for."""
-
-    def filters(self) -> dict[str, Callable[..., Any]]:
-        """Return the filters by name."""
-        return {"vscode_launch": vscode_launch}

@@ -11,11 +11,9 @@ import random
 from typing import Any
 
 import pytest
-from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter.launch import launch_command
-from ansible_collections.swarmspeed.cluster.plugins.filter.vscode_launch import FilterModule
-
-vscode_launch = FilterModule().filters()["vscode_launch"]
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import LaunchError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.vscode import vscode_launch
 
 COMMAND = [
     "deepspeed",
@@ -185,56 +183,48 @@ def test_an_old_file_without_a_list_gets_one() -> None:
 @pytest.mark.parametrize(
     ("current", "command", "name", "text"),
     [
-        ("", [], OURS, "vscode_launch: command is []. Give a list: the program and its arguments."),
-        (
-            "",
-            "deepspeed x",
-            OURS,
-            "vscode_launch: command is 'deepspeed x'. Give a list: the program and its arguments.",
-        ),
-        ("", COMMAND, "", "vscode_launch: name is empty. Give one: the configuration in the file is found by it."),
         (
             "",
             launch("direct"),
             OURS,
-            "vscode_launch: the command has @node_rank@ in it, which differs between nodes, and a debugger starts one "
-            "process. Give the command of launcher deepspeed with transport pdsh.",
+            "the command has @node_rank@ in it, which differs between nodes, and a debugger starts one "
+            "process. Give the command of launcher deepspeed with transport pdsh",
         ),
         (
             "",
             launch("direct", "torchrun"),
             OURS,
-            "vscode_launch: the command has @node_rank@ and @slots@ in it, which differs between nodes, and a debugger "
-            "starts one process. Give the command of launcher deepspeed with transport pdsh.",
+            "the command has @node_rank@ and @slots@ in it, which differs between nodes, and a debugger "
+            "starts one process. Give the command of launcher deepspeed with transport pdsh",
         ),
         (
             "",
             [*COMMAND, "${HOME}/x"],
             OURS,
-            "vscode_launch: '${HOME}/x' has ${ in it, which VS Code would replace. Write it without.",
+            "'${HOME}/x' has ${ in it, which VS Code would replace. Write it without",
         ),
         (
             "[]",
             COMMAND,
             OURS,
-            "vscode_launch: .vscode/launch.json has no list named configurations in it. Mend or remove it.",
+            ".vscode/launch.json has no list named configurations in it. Mend or remove it",
         ),
         (
             '{"configurations": {}}',
             COMMAND,
             OURS,
-            "vscode_launch: .vscode/launch.json has no list named configurations in it. Mend or remove it.",
+            ".vscode/launch.json has no list named configurations in it. Mend or remove it",
         ),
     ],
 )
 def test_refusals(current: str, command: Any, name: str, text: str) -> None:
-    with pytest.raises(AnsibleFilterError) as caught:
+    with pytest.raises(LaunchError) as caught:
         vscode_launch(current, command, name)
     assert str(caught.value) == text
 
 
 def test_a_file_that_is_no_json() -> None:
-    with pytest.raises(AnsibleFilterError) as caught:
+    with pytest.raises(LaunchError) as caught:
         vscode_launch('{"configurations": [', COMMAND, OURS)
-    assert str(caught.value).startswith("vscode_launch: .vscode/launch.json is not JSON: ")
-    assert str(caught.value).endswith(". Mend or remove it.")
+    assert str(caught.value).startswith(".vscode/launch.json is not JSON: ")
+    assert str(caught.value).endswith(". Mend or remove it")

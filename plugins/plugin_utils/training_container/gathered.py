@@ -1,0 +1,64 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the role training_container needs gathered. Constants alone, as every worker that gathers reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+ROLE = "training_container"
+_VARIABLES = (
+    "training_container_address",
+    "training_container_shm_size",
+    "training_container_ulimits",
+    "training_container_ipc_mode",
+    "training_container_capabilities",
+    "training_container_security_opts",
+    "training_container_no_new_privileges",
+    "training_container_volumes",
+    "training_container_environment",
+    "training_container_restart_policy",
+    "training_container_recreate",
+)
+_OPTIONAL = (
+    "cluster_name",
+    "cluster_root",
+    "cluster_network_mode",
+    "overlay_network_name",
+    "ssh_trust_port",
+    "workspace_path",
+    "docker_source",
+    "docker_daemon_config",
+    "nvidia_container_toolkit_mode",
+    "training_image_source",
+    "training_image_name",
+    "training_image_dockerfile",
+    "deepspeed_launch_runtime",
+    "deepspeed_launch_script",
+    "deepspeed_launch_launcher",
+    "deepspeed_launch_transport",
+    "deepspeed_launch_launcher_args",
+)
+"""Of other roles: names and places, how containers get GPUs, whose image it is, and what the job needs in it."""
+
+
+def workspace_of(wishes: Mapping[str, Any]) -> str:
+    return str(wishes.get("workspace_path") or f"{wishes['cluster_root']}/workspace")
+
+
+def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the folders that must be there before a container mounts them, with their modes."""
+    root = str(wishes["cluster_root"])
+    return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755"}
+
+
+def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    return {"files": [{"path": path} for path in folders_of(wishes)]}
+
+
+# Containers, images and jobs are part of the facts anyway.
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_files)

@@ -1,0 +1,298 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role training_container: one container a node, compared with what runs there.
+
+A container whose settings differ, that has ended or was cut off from its network is made again. In one that runs a job
+that needs consent, and no node begins without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
+    Change,
+    Changes,
+    Consent,
+    Inputs,
+    Refusal,
+    RolePlan,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name, container_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
+    add_file,
+    differs,
+    entry_of,
+    fact_after,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import ROLE, folders_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.settings import (
+    CLUSTER_LABEL,
+    HASH_LABEL,
+    IMAGE,
+    OVERLAY,
+    add_differences,
+    image_here,
+    labels_of,
+    network_mode,
+    network_name,
+    wanted_settings,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import check_script
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+
+NOTHING: dict[str, Any] = {
+    "name": "",
+    "ours": False,
+    "settings": {},
+    "missing": "",
+    "image_check": {},
+    "folders": [],
+    "make": {},
+    "connect": [],
+    "start": [],
+    "ready": [],
+    "inside": [],
+    "reach": {},
+}
+"""What the role's tasks read of a host on which there is no container to be.
+
+``settings`` are those that are wished, whatever is planned: the network benchmark makes its containers with them.
+``reach`` is what must be tried live: the containers that are to reach one another over the overlay network.
+"""
+SHARED_MEMORY = "df -B1 --output=size /dev/shm | tail -n 1"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A host, with the settings that are wished of its container, and the container as it is, empty without one."""
+
+    host: str
+    wishes: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    container: Mapping[str, Any]
+
+    @property
+    def cluster(self) -> str:
+        return str(self.wishes["cluster_name"])
+
+    @property
+    def name(self) -> str:
+        return container_name(self.cluster, self.host)
+
+    @property
+    def ours(self) -> bool:
+        """By the hash, which only this role gives: an image hands on the cluster's label to any container of it."""
+        labels = mapping(self.container.get("labels"))
+        return HASH_LABEL in labels and labels.get(CLUSTER_LABEL) == self.cluster
+
+    @property
+    def runs(self) -> bool:
+        return self.container.get("state") == "running"
+
+    @property
+    def network(self) -> str:
+        return network_name(self.wishes)
+
+    @property
+    def address(self) -> str:
+        """The address that it is to have in the overlay; empty where the swarm gives it one."""
+        return str(self.settings.get("address") or "")
+
+    @property
+    def jobs(self) -> list[str]:
+        """The jobs that run in it."""
+        known = mapping(self.facts.get("jobs"))
+        return [str(name) for name, state in known.items() if state in ACTIVE] if self.runs else []
+
+
+class TrainingContainerPlanner:
+    """Plans each host by its own facts, and by what the cluster as a whole has."""
+
+    role = ROLE
+
+    def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
+        """Return which files of the controller the plan of a host reads."""
+        return ()
+
+    def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
+        changes: list[Change] = []
+        refusals: list[Refusal] = []
+        acts: dict[str, Mapping[str, Any]] = {}
+        after: dict[str, Mapping[str, Any]] = {}
+        hosts = [host for host in texts(inputs.cluster.get("hosts")) if host in facts]
+        for host, found in facts.items():
+            wished = wishes[host]
+            container = container_of(found, str(wished["cluster_name"]), host)
+            # Where what concerns all hosts is not known, preflight says why.
+            if wished.get("deepspeed_launch_runtime") == "host" or not inputs.cluster.get("underlay"):
+                left = Node(host, wished, found, {}, container)
+                acts[host] = {**NOTHING, "name": left.name, "ours": left.ours}  # for teardown
+                continue
+            settings = wanted_settings(host, wished, found, inputs.cluster, container)
+            node = Node(host, wished, found, settings, container)
+            refused = _refusal(node)
+            if refused:
+                refusals.append(refused)
+                acts[host] = {**_as_found(node), "reach": _reach(node, hosts)}
+                continue
+            collected = Changes(ROLE, host)
+            reasons = _compare(collected, node, inputs.digest_key)
+            folders = _folders(node, inputs.digest_key) if reasons else []
+            _add_container(collected, node, reasons, folders, inputs.digest_key)
+            changes += collected.found
+            made = _made(node, folders) if reasons else {}
+            acts[host] = {**_as_found(node), "reach": _reach(node, hosts), **made}
+            if reasons:
+                after[host] = _facts_after(node, folders, inputs.digest_key)
+        return RolePlan(changes, refusals, (), acts, after)
+
+
+def _refusal(node: Node) -> Refusal | None:
+    if node.container and not node.ours:
+        text = f"a container {node.name} exists that this collection did not make"
+        return Refusal(ROLE, node.host, text, "rename or remove it, or choose another cluster_name")
+    if not node.settings[IMAGE]:
+        text = "the name of the training image is not known, which the role training_image works out"
+        remedy = "set swarmspeed_image to a name that docker image ls shows, or use site.yml --tags training_container"
+        return Refusal(ROLE, node.host, text, remedy)
+    return None
+
+
+def _compare(changes: Changes, node: Node, key: str) -> list[str]:
+    """Add what differs of the container that is there, and return why it is made; nothing where it is as wished."""
+    if not node.container:
+        return ["there is none"]
+    reasons = add_differences(changes, node.name, node.container, node.settings, key)
+    if not node.runs:
+        return [*reasons, "it does not run"]
+    # One goes on without its network when its node leaves the swarm.
+    addresses = mapping(node.container.get("addresses"))
+    if node.network not in addresses:
+        if "network" not in reasons:
+            changes.add(f"network {node.network} of container {node.name}", None, True)
+        return [*reasons, "network"]
+    there = addresses[node.network]
+    if node.address and there and there != node.address and "address" not in reasons:
+        changes.add(f"address of container {node.name}", there, node.address)
+        reasons.append("address")
+    return reasons
+
+
+def _folders(node: Node, key: str) -> list[OwnedFile]:
+    """Return the folders that it mounts and that are not as they must be."""
+    owned = [OwnedFile(path, None, mode) for path, mode in folders_of(node.wishes).items()]
+    return [item for item in owned if differs(item, mapping(node.facts.get("files")), key)]
+
+
+def _add_container(changes: Changes, node: Node, reasons: Sequence[str], folders: list[OwnedFile], key: str) -> None:
+    if not reasons:
+        return
+    for item in folders:
+        add_file(changes, item, mapping(node.facts.get("files")), key)
+    what = f"container {node.name}"
+    if not node.container:
+        place = f"network {node.network}{f', address {node.address}' if node.address else ''}"
+        changes.add(what, None, f"image {node.settings[IMAGE]}, {place}")
+        return
+    state = str(node.container.get("state") or "unknown")
+    why = ", ".join(dict.fromkeys(reasons)) if node.runs else ""
+    changes.add(what, state, "made again" if node.runs else "running", why, _consent(node))
+
+
+def _consent(node: Node) -> Consent | None:
+    if not node.jobs:
+        return None
+    return Consent(
+        variable="training_container_recreate",
+        effect=f"container {node.name} must be made again, which cuts off job {', '.join(node.jobs)} in it",
+        given=bool(node.wishes["training_container_recreate"]),
+        otherwise="wait for the job, or stop it",
+    )
+
+
+def _as_found(node: Node) -> dict[str, Any]:
+    """Return what the tasks read whatever is planned."""
+    return {
+        **NOTHING,
+        "name": node.name,
+        "ours": node.ours,
+        "settings": node.settings,
+        "inside": ["docker", "exec", node.name, "sh", "-c", SHARED_MEMORY],
+    }
+
+
+def _made(node: Node, folders: list[OwnedFile]) -> dict[str, Any]:
+    """Return what the tasks read where it is made, for the first time or again."""
+    image = str(node.settings[IMAGE])
+    missing = (
+        f"{node.host}: the image {image} is not there, and the container is made of it. Remedy: ansible-playbook "
+        "site.yml --tags training_image,training_container"
+    )
+    return {
+        "missing": "" if image_here(image, node.facts) else missing,
+        "image_check": _image_check(node.wishes, image),
+        "folders": [entry_of(item) for item in folders],
+        "make": {
+            "hostname": node.name if network_mode(node.wishes) == OVERLAY else "",
+            "labels": labels_of(node.cluster, node.settings),
+            # One that has ended, too: when the engine was restarted, its place in the overlay can be lost.
+            "recreate": bool(node.container),
+            "state": "present" if node.address else "started",
+        },
+        # An address goes with a network by name, which docker_container looks for first, in vain on a worker.
+        "connect": ["docker", "network", "connect", "--ip", node.address, node.network, node.name]
+        if node.address
+        else [],
+        "start": ["docker", "start", node.name] if node.address else [],
+        "ready": ["docker", "exec", node.name, "ssh", "-o", "ConnectTimeout=5", node.host, "true"],
+    }
+
+
+def _image_check(wishes: Mapping[str, Any], image: str) -> dict[str, Any]:
+    """Return how an image is searched for what containers need. The collection's own Dockerfile installs all of it."""
+    if wishes.get("training_image_source") == "build" and not wishes.get("training_image_dockerfile"):
+        return {}
+    job = {
+        "script": wishes.get("deepspeed_launch_script") or "",
+        "launcher": wishes.get("deepspeed_launch_launcher") or "deepspeed",
+        "transport": wishes.get("deepspeed_launch_transport") or "direct",
+        "launcher_args": wishes.get("deepspeed_launch_launcher_args") or [],
+    }
+    options = ["--rm", "--network=none", "--pull=never", "--entrypoint=sh"]
+    return {"image": image, "job": job, "argv": ["docker", "run", *options, image, "-c", check_script(job)]}
+
+
+def _reach(node: Node, hosts: Sequence[str]) -> dict[str, Any]:
+    """Return which containers are to reach one another; none on the hosts' own network, or where there is one node."""
+    if network_mode(node.wishes) != OVERLAY or len(hosts) < 2:
+        return {}
+    return {
+        "containers": {host: container_name(node.cluster, host) for host in hosts},
+        "port": int(node.wishes.get("ssh_trust_port") or 2222),
+    }
+
+
+def _facts_after(node: Node, folders: list[OwnedFile], key: str) -> dict[str, Any]:
+    docker = mapping(node.facts.get("docker"))
+    labels = {**mapping(node.container.get("labels")), **labels_of(node.cluster, node.settings)}
+    container = {
+        **node.container,
+        "state": "running",
+        "image": node.settings[IMAGE],
+        "image_id": node.settings["image_id"],
+        "labels": labels,
+        "addresses": {node.network: node.address or None},
+    }
+    return {
+        **node.facts,
+        "docker": {**docker, "containers": {**mapping(docker.get("containers")), node.name: container}},
+        "files": {**mapping(node.facts.get("files")), **{item.path: fact_after(item, key) for item in folders}},
+    }

@@ -1,0 +1,175 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The settings of a node's training container: those that are wished, and those that a container was made with. Pure.
+
+Whether a container is made again is decided by the hash of all settings, which is a label of it: what the engine says
+of limits and the like is worded differently. A second label names the settings, so that those that differ can be shown.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, sealed
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import workspace_of
+
+OVERLAY = "overlay"
+CLUSTER_LABEL, HASH_LABEL = "swarmspeed.cluster", "swarmspeed.spec"
+SETTINGS_LABEL, ADDRESS_LABEL = "swarmspeed.settings", "swarmspeed.address"
+ENVIRONMENT, IMAGE, IMAGE_ID = "environment", "image", "image_id"
+NO_NEW_PRIVILEGES = "no-new-privileges"
+RDMA_DEVICES = "/dev/infiniband:/dev/infiniband"
+_ID = re.compile("sha256:[0-9a-f]+")
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
+"""Of an image: one that a node named becomes an argument of docker there."""
+
+
+def image_of(wishes: Mapping[str, Any], cluster: Mapping[str, Any], container: Mapping[str, Any]) -> str:
+    """Return the name of the image: the cluster's, else the one that is named, else the one it was made of.
+
+    Empty where none is known: the role is applied alone, and the name holds a hash of what goes in.
+    """
+    name = str(wishes.get("training_image_name") or "")
+    if cluster.get(IMAGE):
+        return str(cluster[IMAGE])
+    if name and wishes.get("training_image_source") not in (None, "build"):
+        return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+    return _fitting(_NAME, settings_of(container).get(IMAGE) or container.get(IMAGE))
+
+
+def image_here(image: str, facts: Mapping[str, Any]) -> str:
+    """Return the id of an image on the host; empty where it is not there, or comes in this run."""
+    return _fitting(_ID, mapping(mapping(facts.get("docker")).get("images")).get(image))
+
+
+def wanted_settings(
+    host: str,
+    wishes: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    cluster: Mapping[str, Any],
+    container: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the settings that are wished. One without an address of its own has none among them."""
+    overlay = network_mode(wishes) == OVERLAY
+    image = image_of(wishes, cluster, container)
+    address = mapping(mapping(cluster.get(OVERLAY)).get("addresses")).get(host) if overlay else None
+    root = str(wishes["cluster_root"])
+    volumes = [f"{root}/etc:/etc/swarmspeed:ro", f"{root}/jobs:/jobs", f"{workspace_of(wishes)}:/workspace"]
+    return {
+        IMAGE: image,
+        # One that is not here yet may be the very same: it is compared again once it has come.
+        IMAGE_ID: image_here(image, facts) or _fitting(_ID, container.get(IMAGE_ID)),
+        "network": network_name(wishes),
+        "shm_size": _shared_memory(wishes, facts),
+        "ulimits": wishes["training_container_ulimits"],
+        "ipc_mode": wishes["training_container_ipc_mode"],
+        "capabilities": wishes["training_container_capabilities"],
+        "security_opts": _security_options(wishes),
+        "devices": [RDMA_DEVICES] if mapping(facts.get("fabric")).get("infiniband") else [],
+        "device_requests": _device_requests(wishes, facts, cluster),
+        "volumes": [*volumes, *wishes["training_container_volumes"]],
+        ENVIRONMENT: wishes["training_container_environment"],
+        "restart_policy": wishes["training_container_restart_policy"],
+        **({"address": str(address)} if address else {}),
+    }
+
+
+def network_mode(wishes: Mapping[str, Any]) -> str:
+    return str(wishes.get("cluster_network_mode") or OVERLAY)
+
+
+def network_name(wishes: Mapping[str, Any]) -> str:
+    """Return the engine's name of the network that the container is on."""
+    if network_mode(wishes) != OVERLAY:
+        return "host"
+    return str(wishes.get("overlay_network_name") or wishes["cluster_name"])
+
+
+def labels_of(cluster: str, wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Return the labels of a container that is made with these settings."""
+    # As a JSON text: without the environment, which may hold what somebody takes for a secret.
+    told = {name: value for name, value in wanted.items() if name != ENVIRONMENT}
+    labels = {
+        CLUSTER_LABEL: cluster,
+        HASH_LABEL: fingerprint(wanted),
+        SETTINGS_LABEL: json.dumps(told, sort_keys=True, separators=(",", ":"), default=str),
+    }
+    return {**labels, ADDRESS_LABEL: str(wanted["address"])} if wanted.get("address") else labels
+
+
+def settings_of(container: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a container was made with, as its label has them; empty where it has none."""
+    try:
+        found = json.loads(str(mapping(container.get("labels")).get(SETTINGS_LABEL) or ""))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def add_differences(
+    changes: Changes, name: str, container: Mapping[str, Any], wanted: Mapping[str, Any], key: str
+) -> list[str]:
+    """Add a change for each setting of the container that is another one, and return their names."""
+    before, after = str(mapping(container.get("labels")).get(HASH_LABEL) or ""), fingerprint(wanted)
+    if before == after:
+        return []
+    found = settings_of(container)
+    if not found:
+        changes.add(f"settings of container {name}", f"hash {before}", f"hash {after}")
+        return ["settings"]
+    names = [one for one in {**wanted, **found} if one != ENVIRONMENT and not same(found.get(one), wanted.get(one))]
+    if IMAGE in names and IMAGE_ID in names:
+        names.remove(IMAGE_ID)
+    for one in names:
+        changes.add(f"{_words(one)} of container {name}", found.get(one), wanted.get(one))
+    if not names:
+        names = [ENVIRONMENT]
+        changes.add(f"environment of container {name}", sealed(before, key), sealed(after, key))
+    return [_words(one) for one in names]
+
+
+def _fitting(form: re.Pattern[str], value: Any) -> str:
+    """Return what a node reported where it has this form, else nothing."""
+    return value if isinstance(value, str) and form.fullmatch(value) else ""
+
+
+def _words(setting: str) -> str:
+    return "image id" if setting == IMAGE_ID else setting
+
+
+def _shared_memory(wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """Half of the memory, at least 1 GiB: Docker's 64 MiB ends in bus errors. It is a limit, nothing is set aside."""
+    asked = str(wishes["training_container_shm_size"])
+    if asked != "auto":
+        return asked
+    memory = mapping(facts.get("system")).get("memory_bytes")
+    return f"{max(int((memory if isinstance(memory, int) else 0) / 2 / 1024**3), 1)}g"
+
+
+def _security_options(wishes: Mapping[str, Any]) -> list[str]:
+    options = [str(option) for option in wishes["training_container_security_opts"]]
+    said = any(option.startswith(NO_NEW_PRIVILEGES) for option in options)
+    return [*options, NO_NEW_PRIVILEGES] if wishes["training_container_no_new_privileges"] and not said else options
+
+
+def _device_requests(
+    wishes: Mapping[str, Any], facts: Mapping[str, Any], cluster: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return how it asks for all GPUs of its node, where the cluster computes on them."""
+    if cluster.get("accelerator") != "cuda":
+        return []
+    asked = {
+        "mode": wishes.get("nvidia_container_toolkit_mode") or "auto",
+        "engine_source": wishes.get("docker_source") or "distribution",
+        "engine_config": wishes.get("docker_daemon_config") or {},
+    }
+    found: list[dict[str, Any]] = toolkit_plan(facts, asked)["device_requests"]
+    return found

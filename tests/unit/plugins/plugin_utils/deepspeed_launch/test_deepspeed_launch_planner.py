@@ -1,0 +1,375 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The planner of the role deepspeed_launch: the files of a job. What it plans is what the modules would write."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import render
+from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config, hostfile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import (
+    NOTHING,
+    DeepspeedLaunchPlanner,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed, Unknown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.kept_text_file import reply
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.effort import examples
+from tests.role_values import ROLES, load
+
+ROLE = "deepspeed_launch"
+HOSTS = ("gpu1", "gpu2")
+ROOT = "/srv/lab"
+HOSTFILE, DS_CONFIG, KEY = f"{ROOT}/etc/hostfile", f"{ROOT}/etc/ds_config.json", f"{ROOT}/etc/job_key"
+VSCODE = f"{ROOT}/workspace/.vscode/launch.json"
+MICRO = {"train_micro_batch_size_per_gpu": 1}
+WISHES: dict[str, Any] = {
+    **load(f"{ROLE}/defaults/main.yml"),
+    "cluster_name": "lab",
+    "cluster_root": ROOT,
+    "cluster_network_mode": "overlay",
+    "training_image_source": "build",
+    "training_image_deepspeed_version": "0.19.2",
+    "training_container_ulimits": ["memlock:-1:-1"],
+    "deepspeed_launch_ds_config": MICRO,
+}
+JOB = {"deepspeed_launch_script": "train.py"}
+BARE = {**JOB, "deepspeed_launch_runtime": "host", "workspace_python_deepspeed_version": "0.19.2"}
+CLUSTER: dict[str, Any] = {
+    "hosts": list(HOSTS),
+    "slots": {"gpu1": 2, "gpu2": 2},
+    "gpus": None,
+    "gpus_known": True,
+    "host_memory": None,
+    "underlay": {"addresses": {"gpu1": "10.1.0.1", "gpu2": "10.1.0.2"}},
+}
+
+
+def file(text: str, **changed: Any) -> dict[str, Any]:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    known = {"exists": True, "sha256": digest, "mode": "0644", "owner": 0, "group": 0, "plain": True}
+    return {**known, "content": text, **changed}
+
+
+def plan(files: Mapping[str, Any] | None = None, of_cluster: Mapping[str, Any] | None = None, **wished: Any) -> Plan:
+    """The plan for two hosts that have these files, gpu2 alone those that are named by it."""
+    wishes = {**WISHES, **wished}
+    facts = {host: {"files": dict((files or {}).get(host, files or {}))} for host in HOSTS}
+    view = CLUSTER if of_cluster is None else of_cluster
+    return fold([DeepspeedLaunchPlanner()], facts, dict.fromkeys(HOSTS, wishes), Inputs(view, {}, "key"))
+
+
+def shown(made: Plan, host: str = "gpu1") -> list[tuple[str, str]]:
+    return [(change.action, change.what) for change in made.changes if change.host == host]
+
+
+def act(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
+    return made.acts[host][ROLE]
+
+
+def done(**wished: Any) -> dict[str, Any]:
+    """The files of gpu1 as they are once all is written."""
+    found = copy.deepcopy(plan(**wished).facts["gpu1"]["files"])
+    return {path: {**fact, "plain": True} for path, fact in found.items()}
+
+
+# What is gathered
+
+
+def test_the_wishes_are_those_variables_of_the_argument_spec_that_the_plan_reads() -> None:
+    spec = yaml.safe_load((ROLES / f"{ROLE}/meta/argument_specs.yml").read_text(encoding="utf-8"))
+    folder = Path(gathered.__file__).parent
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.stem != "gathered")
+    options = {f"{ROLE}_{name}" for name in re.findall(rf"[\"']{ROLE}_(\w+)[\"']", text)}
+    assert options == {*GATHERED.variables, *gathered.OF_THE_COMMAND} <= set(spec["argument_specs"]["main"]["options"])
+    assert not set(GATHERED.optional) & set(GATHERED.variables)
+    assert list(DeepspeedLaunchPlanner().files(WISHES)) == []
+
+
+def test_what_a_job_is_told_of_may_be_known_later() -> None:
+    """``swarmspeed_cluster`` is worked out once the hosts' facts are gathered, and the plan made again after."""
+    known = {name: value for name, value in {**WISHES, **JOB}.items() if name != "deepspeed_launch_args"}
+    facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
+    wishes = dict.fromkeys(HOSTS, known | {"deepspeed_launch_vscode": True})
+    made = fold([DeepspeedLaunchPlanner()], facts, wishes, Inputs(CLUSTER, {}, "key"))
+    assert [change.what for change in made.changes] == [HOSTFILE, DS_CONFIG] * 2
+
+
+@pytest.mark.parametrize("wished", [{}, JOB, {**JOB, "deepspeed_launch_vscode": True}, BARE])
+def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
+    assert GATHERED.by_wishes is not None
+    looked = {entry["path"]: entry for entry in GATHERED.by_wishes({**WISHES, **wished})["files"]}
+    made = {change.what for change in plan(**wished).changes}
+    assert made and made <= set(looked)
+    # The text of a key is never gathered, that of the others is compared.
+    assert all(bool(looked[path].get("content")) is (path != KEY) for path in made)
+
+
+# Which files
+
+
+@pytest.mark.parametrize(
+    ("wished", "first", "second"),
+    [
+        ({}, [HOSTFILE], [HOSTFILE]),
+        (JOB, [HOSTFILE, DS_CONFIG], [HOSTFILE, DS_CONFIG]),
+        ({**JOB, "deepspeed_launch_config_argument": ""}, [HOSTFILE], [HOSTFILE]),
+        ({"deepspeed_launch_vscode": True}, [HOSTFILE], [HOSTFILE]),
+        ({**JOB, "deepspeed_launch_vscode": True}, [HOSTFILE, DS_CONFIG, VSCODE], [HOSTFILE, DS_CONFIG]),
+        (BARE, [HOSTFILE, DS_CONFIG, KEY], [HOSTFILE, DS_CONFIG, KEY]),
+    ],
+)
+def test_the_files_of_a_job(wished: dict[str, Any], first: list[str], second: list[str]) -> None:
+    made = plan(**wished)
+    assert [what for dummy, what in shown(made)] == first
+    assert [what for dummy, what in shown(made, "gpu2")] == second
+    assert {change.action for change in made.changes} == {"+"} and not made.refusals
+    assert act(made)["slots"] == CLUSTER["slots"] and act(made)["etc"] == f"{ROOT}/etc"
+    assert shown(plan(done(**wished), **wished)) == []
+
+
+def test_vs_codes_file_is_of_the_node_of_rank_0() -> None:
+    wished = {**JOB, "deepspeed_launch_vscode": True, "deepspeed_launch_include": "gpu2"}
+    made = plan(**wished)
+    assert VSCODE in [what for dummy, what in shown(made, "gpu2")]
+    assert VSCODE not in [what for dummy, what in shown(made)]
+    (started,) = json.loads(act(made, "gpu2")["launch_json"])["configurations"]
+    assert started["args"][started["args"].index("--master_addr") + 1] == "lab-gpu2"
+    assert act(made)["launch_json"] == ""
+    # Those of others stay.
+    by_hand = file('{"configurations": [{"name": "mine"}]}')
+    again = json.loads(act(plan({"gpu1": {}, "gpu2": {VSCODE: by_hand}}, **wished), "gpu2")["launch_json"])
+    assert [one["name"] for one in again["configurations"]] == ["mine", "swarmspeed: job"]
+
+
+@pytest.mark.parametrize(("wished", "address"), [({}, "lab-gpu1"), ({"cluster_network_mode": "host"}, "10.1.0.1")])
+def test_how_rank_0_is_reached(wished: dict[str, Any], address: str) -> None:
+    text = act(plan(**JOB, deepspeed_launch_vscode=True, **wished))["launch_json"]
+    assert f'"{address}"' in text and ("lab-gpu1" in text) is (address == "lab-gpu1")
+
+
+# What is compared
+
+
+@pytest.mark.parametrize(
+    ("path", "fact", "words"),
+    [
+        (HOSTFILE, ABSENT, "is missing"),
+        (HOSTFILE, file("gpu1 slots=9\n"), "has other content"),
+        (
+            HOSTFILE,
+            file("gpu1 slots=2\ngpu2 slots=2\n", mode="0600"),
+            "is mode 0600, owner 0, group 0, wanted is mode 0644",
+        ),
+        (HOSTFILE, file(""), "has other content"),
+        (DS_CONFIG, file("{}\n"), "has other content"),
+        (DS_CONFIG, file(render(MICRO), owner=1), "has other content"),
+        (DS_CONFIG, ABSENT, "is missing"),
+    ],
+)
+def test_what_differs_is_named(path: str, fact: dict[str, Any], words: str) -> None:
+    made = plan({**done(**JOB), path: fact}, **JOB)
+    assert [drift_text(change).startswith(f"{path} {words}") for change in made.changes] == [True, True]
+
+
+def test_a_configuration_that_means_the_same_stays_as_it_is_written() -> None:
+    there = done(**JOB)
+    config = json.loads(there[DS_CONFIG]["content"])
+    by_hand = "// mine\n" + json.dumps(config)
+    assert shown(plan({**there, DS_CONFIG: file(by_hand)}, **JOB)) == []
+    # Its mode is another matter.
+    assert shown(plan({**there, DS_CONFIG: file(by_hand, mode="0666")}, **JOB)) == [("~", DS_CONFIG)]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "what"),
+    [
+        (HOSTFILE, "this is a list of things to do\n", "DeepSpeed hostfile"),
+        (DS_CONFIG, "not: [a configuration", "DeepSpeed configuration"),
+        (DS_CONFIG, "[]", "DeepSpeed configuration"),
+    ],
+)
+def test_what_is_no_such_file_is_refused_and_left_alone(path: str, text: str, what: str) -> None:
+    made = plan({**done(**JOB), path: file(text)}, **JOB)
+    assert made.changes == () and [refusal.host for refusal in made.refusals] == list(HOSTS)
+    assert made.refusals[0].text.startswith(f"{path} is not a {what}: ")
+    assert made.refusals[0].sentence.endswith("It was left as it is. Remedy: correct or remove it")
+
+
+@pytest.mark.parametrize(
+    ("changed", "there"),
+    [({}, "0.15.4"), ({"training_image_dockerfile": "x"}, "0.15.4"), ({"training_image_source": "pull"}, "0.15.4")],
+)
+def test_of_an_image_whose_release_is_not_known_what_any_release_is_given_is_right(
+    changed: dict[str, Any], there: str
+) -> None:
+    """The role asks the container for the release before it writes the file."""
+    wished = {**JOB, "deepspeed_launch_ds_config_preset": "zero2", "deepspeed_launch_ds_config": MICRO}
+    written = done(**wished, training_image_deepspeed_version=there)
+    made = plan(written, **wished, **changed)
+    assert shown(made) == []
+    other = plan({**written, DS_CONFIG: file('{"zero_optimization": {"stage": 1}}')}, **wished, **changed)
+    assert shown(other) == [("~", DS_CONFIG)]
+
+
+def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
+    wished = {**JOB, "deepspeed_launch_ds_config": {**MICRO, "comet": {"enabled": True, "api_key": "never-to-be-seen"}}}
+    before = done(**JOB)
+    for made in (plan(**wished), plan(before, **wished)):
+        changes = [change for change in made.changes if change.what == DS_CONFIG]
+        assert changes and all(isinstance(change.after, Sealed) for change in changes)
+        told = outcome(made, "", [ROLE], [])
+        assert "never-to-be-seen" not in json.dumps([told["document"], told["text"], told["diffs"], told["acts"]])
+    after = done(**wished)
+    again = {**WISHES, **wished, "deepspeed_launch_ds_config": MICRO}
+    made = plan(after, **again)
+    assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE], [])["document"])
+
+
+# Before it is known what the hosts have
+
+
+def test_before_a_driver_works_the_files_are_known_after_apply() -> None:
+    unknown = {**CLUSTER, "gpus_known": False}
+    auto = {**JOB, "deepspeed_launch_ds_config_preset": "auto"}
+    for wished in (JOB, auto):
+        made = plan(None, unknown, **wished)
+        assert {change.what for change in made.changes} == {HOSTFILE, DS_CONFIG}
+        assert all(isinstance(change.after, Unknown) for change in made.changes)
+        # What is there is compared once they are known.
+        assert plan(done(**JOB), unknown, **wished).changes == ()
+
+
+def test_where_nothing_is_known_of_the_hosts_nothing_is_planned() -> None:
+    made = plan(None, {})
+    assert made.changes == () and made.refusals == ()
+    assert act(made) == {**NOTHING, "etc": f"{ROOT}/etc"}
+
+
+def test_what_preflight_says_of_the_configuration_is_not_planned() -> None:
+    wished = {**JOB, "deepspeed_launch_ds_config": {"zero_optimization": {"stge": 1}}}
+    assert [what for dummy, what in shown(plan(**wished))] == [HOSTFILE]
+
+
+def test_slots_that_are_not_there_are_refused() -> None:
+    made = plan(**JOB, deepspeed_launch_include="gpu7")
+    assert made.changes == () and [one.host for one in made.refusals] == list(HOSTS)
+    assert "gpu7" in made.refusals[0].text and "\n" not in made.refusals[0].text
+
+
+@pytest.mark.parametrize(
+    ("wished", "words"),
+    [
+        ({"deepspeed_launch_launcher": "torchrun"}, "not for torchrun with deepspeed_launch_runtime: container"),
+        ({"deepspeed_launch_runtime": "host"}, "not for deepspeed with deepspeed_launch_runtime: host"),
+        ({"deepspeed_launch_args": ["${HOME}"]}, "'${HOME}' has ${ in it, which VS Code would replace"),
+    ],
+)
+def test_what_one_process_cannot_start_is_refused(wished: dict[str, Any], words: str) -> None:
+    (refusal,) = plan(**{**JOB, "deepspeed_launch_vscode": True, **wished}).refusals
+    assert refusal.host == "gpu1" and words in refusal.text
+    assert refusal.remedy.endswith("set deepspeed_launch_vscode: false")
+    assert plan(**{**JOB, **wished}).refusals == ()
+
+
+# The key of a job on the hosts themselves
+
+
+def key(digest: str, **changed: Any) -> dict[str, Any]:
+    return {"exists": True, "sha256": digest, "mode": "0600", "owner": 0, "group": 0, **changed}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (key("a"), key("a"), {}),
+        (key("a"), key("a", mode="0644"), {"gpu2": ("~", "mode 0644", "mode 0600")}),
+        (key("a", mode="0644"), key("a"), {"gpu1": ("~", "mode 0644", "mode 0600")}),
+        (key("a"), key("b"), {"gpu2": ("~", Sealed("b"), Sealed("a"))}),
+        (key("a"), ABSENT, {"gpu2": ("+", None, Sealed("a"))}),
+        (ABSENT, ABSENT, {"gpu1": ("+", None, Unknown), "gpu2": ("+", None, Unknown)}),
+        (ABSENT, key("b"), {"gpu1": ("+", None, Unknown), "gpu2": ("~", Sealed("b"), Unknown)}),
+    ],
+)
+def test_the_key_is_that_of_the_first_node(first: Any, second: Any, expected: dict[str, Any]) -> None:
+    written = done(**BARE)
+    made = plan({"gpu1": {**written, KEY: first}, "gpu2": {**written, KEY: second}}, **BARE)
+    found = {
+        change.host: (
+            change.action,
+            change.before,
+            Unknown if isinstance(change.after, Unknown) else change.after,
+        )
+        for change in made.changes
+    }
+    assert found == expected
+    # The first node reads it for the others, so that all take part.
+    assert [act(made, host)["share_key"] for host in HOSTS] == [bool(expected)] * 2
+    assert plan({host: made.facts[host]["files"] for host in HOSTS}, **BARE).changes == ()
+
+
+# The modules
+
+
+texts = {
+    HOSTFILE: st.sampled_from(
+        ["gpu1 slots=2\ngpu2 slots=2\n", "gpu1 slots=2\n", "# mine\ngpu1 slots=2\ngpu2 slots=2\n", ""]
+    ),
+    DS_CONFIG: st.sampled_from(
+        [
+            *(done(**JOB, deepspeed_launch_ds_config_preset=name)[DS_CONFIG]["content"] for name in ("zero1", "zero3")),
+            "{}",
+            "",
+            '{"train_micro_batch_size_per_gpu": 1.0}',
+            "no configuration: [",
+        ]
+    ),
+}
+
+
+@settings(max_examples=examples(300))
+@given(
+    path=st.sampled_from([HOSTFILE, DS_CONFIG]),
+    data=st.data(),
+    mode=st.sampled_from(["0644", "0600"]),
+    preset=st.sampled_from(["zero1", "zero2", "zero3"]),
+)
+def test_what_is_planned_is_what_the_module_would_write(path: str, data: Any, mode: str, preset: str) -> None:
+    files = {path: file(data.draw(texts[path]), mode=mode)}
+    wished = {**JOB, "deepspeed_launch_ds_config_preset": preset}
+    made = plan(files, **wished)
+    arguments: dict[str, Any] = {"path": HOSTFILE, "hosts": CLUSTER["slots"]}
+    if path == DS_CONFIG:
+        arguments = {
+            "path": DS_CONFIG,
+            "preset": preset,
+            "config": MICRO,
+            "deepspeed_version": "0.19.2",
+            "world_size": 4,
+            "memlock": -1,
+        }
+    left = reply(hostfile if path == HOSTFILE else ds_config, arguments, files, invocation=False)
+    refused = any(path in refusal.text for refusal in made.refusals)
+    assert (left is None) is (path in [what for dummy, what in shown(made)] or refused)
+    if left is not None and path == DS_CONFIG:
+        assert act(made)["ds_config"] == left["config"]
+    if not refused:
+        assert all(shown(plan(dict(made.facts[host]["files"]), **wished)) == [] for host in HOSTS)

@@ -1,0 +1,199 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The role deepspeed_launch: which of its tasks run, and what it does alone, by ansible-playbook on stand-ins."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import NOTHING
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+
+from tests.adversary.hostile import facts as honest
+from tests.cluster_stand_ins import StandIns, changed
+from tests.role_values import ROLES, acts, load, templar, variables
+
+ROLE = "deepspeed_launch"
+HOST = "gpu2"
+END, PLAN, REPORT = "ansible.builtin.meta", "ansible.builtin.include_role", "swarmspeed.cluster.plan"
+FILES, INCLUDE = "ansible.builtin.import_tasks", "ansible.builtin.include_tasks"
+JOB = {"deepspeed_launch_script": "train.py"}
+
+
+def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
+    return {
+        "pending": {HOST: {ROLE: pending}},
+        "acts": {HOST: {ROLE: {**NOTHING, "etc": "/e", "slots": {HOST: 1}, **act}}},
+        "stops": {HOST: {ROLE: []}},
+        "drift": {HOST: {ROLE: [drift] if drift else []}},
+    }
+
+
+def given(found: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
+    play = {"ansible_check_mode": False, "ansible_run_tags": ["all"], "training_image_source": "build"}
+    plan = {} if found is None else {"swarmspeed_plan": found}
+    return variables("training_container", "workspace", ROLE, **{**play, **plan, **more})
+
+
+def runs(found: dict[str, Any] | None, file: str = "main", **more: Any) -> list[str]:
+    """Return what of a file's tasks would run, until one ends the role or makes another plan."""
+    ran: list[str] = []
+    for task in load(f"{ROLE}/tasks/{file}.yml"):
+        key = next(key for key in task if "." in key or key == "block")
+        if acts(task, given(found, **more)):
+            ran.append(key)
+            if key in (END, PLAN):
+                break
+    return ran
+
+
+ASSERT = "ansible.builtin.assert"
+
+
+def test_where_nothing_is_planned_and_there_is_no_job_the_role_ends_at_its_first_task() -> None:
+    (first, *dummy) = load(f"{ROLE}/tasks/main.yml")
+    assert first[END] == "end_role"
+    assert first["tags"] == ["hostfile", "ds_config", "launch"]  # without them it does nothing under --tags hostfile
+    assert runs(planned(False)) == [END]
+
+
+@pytest.mark.parametrize("found", [None, {}, {"pending": {HOST: {"docker": False}}}])
+def test_what_this_run_has_not_planned_it_plans(found: dict[str, Any] | None) -> None:
+    assert runs(found) == [PLAN]
+    assert runs(found, "verify") == [PLAN]
+    (task,) = [one for one in load(f"{ROLE}/tasks/main.yml") if PLAN in one]
+    assert task[PLAN]["apply"]["tags"] == task["tags"]
+
+
+def test_what_is_planned_has_its_task() -> None:
+    assert runs(planned(True)) == [ASSERT, REPORT, FILES]
+    assert runs(planned(True, launch_json="{}")) == [ASSERT, REPORT, FILES, INCLUDE]
+    assert runs(planned(True, share_key=True)) == [ASSERT, REPORT, FILES, INCLUDE]
+    assert runs(planned(True, share_key=True, launch_json="{}"), ansible_check_mode=True) == [ASSERT, REPORT, FILES]
+
+
+def test_a_job_is_looked_after_whatever_is_planned() -> None:
+    assert runs(planned(False), **JOB) == [ASSERT, REPORT, FILES, "block"]
+
+
+def test_a_job_is_checked_started_followed_and_its_logs_collected() -> None:
+    *dummy, job = load(f"{ROLE}/tasks/main.yml")
+    names = [task["name"] for part in ("block", "always") for task in job[part]]
+    assert names == [
+        "Decide whether the job is started",
+        "Check every node before the start",
+        "Start the job on its nodes",
+        "Follow the job to its end",
+        "Collect its logs",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("check", "tags", "asked"),
+    [
+        (False, ["all"], True),
+        (False, ["hostfile"], True),
+        (True, ["all"], False),
+        (True, ["launch"], False),
+        (True, ["deepspeed_launch", "hostfile"], False),
+        (True, ["hostfile"], True),
+        (True, ["ds_config"], True),
+    ],
+)
+def test_in_check_mode_the_report_predicts_but_where_a_tag_names_a_file(
+    check: bool, tags: list[str], asked: bool
+) -> None:
+    cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
+    more = {"ansible_check_mode": check, "ansible_run_tags": tags, "swarmspeed_cluster": cluster, **JOB}
+    expected = ["swarmspeed.cluster.hostfile", "swarmspeed.cluster.ds_config"] if asked else []
+    assert runs(planned(True), "files", **more) == expected
+
+
+def test_the_fingerprint_has_the_configuration_of_the_module_or_of_the_plan() -> None:
+    *dummy, job = load(f"{ROLE}/tasks/main.yml")
+    text = job["module_defaults"]["swarmspeed.cluster.training_job"]["fingerprint"]["ds_config"]
+    found = planned(True, ds_config={"of": "the plan"})
+    for ran, expected in (({"skipped": True}, "the plan"), ({"config": {"of": "the module"}}, "the module")):
+        values = given(found, _deepspeed_launch_ds_config=ran)
+        assert templar(values).template(text) == {"of": expected}
+    assert templar(given(found)).template(text) == {"of": "the plan"}
+
+
+@pytest.mark.parametrize(("drift", "right"), [("", True), ("hostfile is missing", False)])
+def test_verify_fails_at_what_is_left_to_change(drift: str, right: bool) -> None:
+    judged = load(f"{ROLE}/tasks/verify.yml")[1]
+    values = given(planned(bool(drift), drift))
+    assert templar(values).evaluate_conditional(judged[ASSERT]["that"]) is right
+
+
+def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
+    paths = [*sorted((ROLES / ROLE / "tasks").glob("*.yml")), ROLES / f"{ROLE}/vars/main.yml"]
+    text = "".join(path.read_text(encoding="utf-8") for path in paths)
+    assert set(re.findall(r"_deepspeed_launch_act\.(\w+)", text)) == set(NOTHING)
+
+
+# Alone
+
+
+NAMES = ("gpu1", "gpu2")
+ETC = "/srv/swarmspeed/swarmspeed/etc"
+CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "cluster_accelerator": "cpu"}
+
+
+def found(number: int, text: str | None) -> dict[str, Any]:
+    facts = copy.deepcopy(honest(number))
+    fact = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    if text is not None:
+        digest = OwnedFile("/x", text).sha256
+        fact = {
+            "exists": True,
+            "sha256": digest,
+            "mode": "0644",
+            "owner": 0,
+            "group": 0,
+            "content": text,
+            "plain": True,
+        }
+    facts["files"] = {f"{ETC}/hostfile": fact}
+    return facts
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> StandIns:
+    made = StandIns(tmp_path, ROLE)
+    for number, name in enumerate(NAMES, 1):
+        made.add(name, found(number, None))
+    return made
+
+
+def test_alone_it_keeps_the_hostfile(hosts: StandIns) -> None:
+    output = hosts.play("--check", "--diff", **CLUSTER)
+    assert changed(output) == dict.fromkeys(NAMES, 1), output
+    assert f"+ {ETC}/hostfile: (2 lines)" in output
+    assert [hosts.modules(name) for name in NAMES] == [["node_facts"]] * 2
+    output = hosts.play(**CLUSTER)
+    assert changed(output) == dict.fromkeys(NAMES, 1), output
+    assert [hosts.modules(name) for name in NAMES] == [["node_facts", "hostfile"]] * 2
+
+
+def test_alone_a_second_run_ends_at_once(tmp_path: Path) -> None:
+    hosts = StandIns(tmp_path, ROLE)
+    for number, name in enumerate(NAMES, 1):
+        slots = {1: honest(1), 2: honest(2)}
+        hosts.add(
+            name, found(number, "".join(f"gpu{one} slots={len(slots[one]['gpu']['gpus']) or 1}\n" for one in (1, 2)))
+        )
+    output = hosts.play(**{**CLUSTER, "cluster_accelerator": "auto"})
+    assert changed(output) == dict.fromkeys(NAMES, 0), output
+    assert [hosts.modules(name) for name in NAMES] == [["node_facts"]] * 2
+
+
+def test_alone_a_job_is_refused_before_anything_is_written(hosts: StandIns) -> None:
+    output = " ".join(hosts.play(**CLUSTER, **JOB).split())
+    assert "gpu1: a job needs what other roles know" in output and "launch.yml starts the job" in output
+    assert [hosts.modules(name) for name in NAMES] == [["node_facts"]] * 2

@@ -1,0 +1,220 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The role training_container acts on the plan: which of its tasks run, and that none of them decides anything."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import NOTHING
+
+from tests.role_values import ROLES, acts, load, templar, variables
+from tests.training_nodes import HOST, HOSTS, ROLE, act, facts, plan
+
+MODULES = {
+    "ansible.builtin.meta": "end",
+    "ansible.builtin.include_role": "gather and plan",
+    "swarmspeed.cluster.plan": "report",
+    "ansible.builtin.include_tasks": "",
+    "ansible.builtin.import_tasks": "",
+}
+REACH = {"containers": {host: f"lab-{host}" for host in HOSTS}, "port": 2222}
+
+
+def planned(pending: bool, drift: str = "", **changed: Any) -> dict[str, Any]:
+    return {
+        "pending": {HOST: {ROLE: pending}},
+        "acts": {HOST: {ROLE: {**NOTHING, **changed}}},
+        "stops": {HOST: {ROLE: []}},
+        "drift": {HOST: {ROLE: [drift] if drift else []}},
+    }
+
+
+def given(found: dict[str, Any] | None, **changed: Any) -> dict[str, Any]:
+    more = {} if found is None else {"swarmspeed_plan": found}
+    play = {"ansible_check_mode": False, "ansible_play_hosts": list(HOSTS)}
+    return variables(ROLE, **{**play, **more, **changed})
+
+
+def runs(file: str, found: dict[str, Any] | None, **changed: Any) -> list[str]:
+    """Return what of a file's tasks would run, until one ends the role or makes another plan."""
+    ran: list[str] = []
+    for task in load(f"{ROLE}/tasks/{file}.yml"):
+        key = next(key for key in task if "." in key or key == "block")
+        if acts(task, given(found, **changed)):
+            ran.append(MODULES.get(key, key) or str(task[key]))
+            if ran[-1] in ("end", "gather and plan"):
+                break
+    return ran
+
+
+def test_where_nothing_is_planned_and_no_network_is_tried_the_role_ends_at_its_first_task() -> None:
+    (first, *dummy) = load(f"{ROLE}/tasks/main.yml")
+    assert first["ansible.builtin.meta"] == "end_role"
+    assert runs("main", planned(False)) == ["end"]
+    assert runs("main", planned(False, reach=REACH), ansible_check_mode=True) == ["end"]
+
+
+@pytest.mark.parametrize("found", [None, {}, {"pending": {HOST: {"docker": False}}, "acts": {HOST: {}}}])
+@pytest.mark.parametrize("file", ["main", "verify"])
+def test_what_this_run_has_not_planned_it_plans(file: str, found: dict[str, Any] | None) -> None:
+    assert runs(file, found) == ["gather and plan"]
+
+
+def test_changes_are_reported_and_then_applied() -> None:
+    assert runs("main", planned(True)) == ["report", "converge.yml"]
+    assert runs("main", planned(True), ansible_check_mode=True) == ["report"]
+
+
+def test_the_overlay_network_is_tried_in_every_run() -> None:
+    """Where an engine was restarted a node can be cut off although nothing differs."""
+    assert runs("main", planned(False, reach=REACH)) == ["report", "network.yml"]
+    assert runs("main", planned(True, reach=REACH)) == ["report", "converge.yml", "network.yml"]
+    assert runs("main", planned(True, reach=REACH), ansible_check_mode=True) == ["report"]
+    # Not where the play goes on with this host alone.
+    assert runs("main", planned(False, reach=REACH), ansible_play_hosts=[HOST]) == ["report"]
+
+
+def test_a_host_at_which_the_play_has_failed_is_not_tried() -> None:
+    (task, *dummy) = load(f"{ROLE}/tasks/reach.yml")
+    values = given(planned(False, reach=REACH), ansible_play_hosts=["gpu1", HOST])
+    asked = templar(values).template(task["swarmspeed.cluster.overlay_reach"]["hosts"])
+    assert asked == {"gpu1": "lab-gpu1"}
+
+
+@pytest.mark.parametrize(
+    ("act_", "ran"),
+    [
+        ({}, []),
+        ({"image_check": {"image": "a"}}, ["image.yml"]),
+        ({"folders": [{"path": "/x"}]}, ["swarmspeed.cluster.owned_files"]),
+    ],
+)
+def test_what_is_not_planned_has_no_task(act_: dict[str, Any], ran: list[str]) -> None:
+    made, ready = "community.docker.docker_container", "ansible.builtin.command"
+    assert runs("converge", planned(True, **act_)) == [
+        "ansible.builtin.assert",
+        *ran,
+        made,
+        ready,
+        "gather and plan",
+    ]
+
+
+def test_one_with_an_address_of_its_own_is_started_once_it_has_it() -> None:
+    found = planned(True, connect=["docker", "network"], start=["docker", "start"])
+    ran = runs("converge", found)
+    assert ran == [
+        "ansible.builtin.assert",
+        "community.docker.docker_container",
+        *["ansible.builtin.command"] * 3,
+        "gather and plan",
+    ]
+    names = [task["name"] for task in load(f"{ROLE}/tasks/converge.yml")]
+    assert names.index("Give it the address") < names.index("Start it at its address")
+
+
+@pytest.mark.parametrize("missing", ["", "gpu2: the image a:1 is not there"])
+def test_no_container_is_made_of_an_image_that_is_not_there(missing: str) -> None:
+    (first, *dummy) = load(f"{ROLE}/tasks/converge.yml")
+    values = given(planned(True, missing=missing))
+    assert templar(values).evaluate_conditional(first["ansible.builtin.assert"]["that"]) is (not missing)
+    assert templar(values).template(first["ansible.builtin.assert"]["fail_msg"]) == missing
+
+
+def container_of(made: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments with which the engine is asked for a container, those that are left out without."""
+    task = next(task for task in load(f"{ROLE}/tasks/converge.yml") if "community.docker.docker_container" in task)
+    omit = "__omit__"
+    values = given({"acts": {HOST: {ROLE: made}}}, omit=omit)
+    arguments = task["community.docker.docker_container"]
+    found = {name: templar(values).template(value) for name, value in arguments.items()}
+    return {name: value for name, value in found.items() if value != omit}
+
+
+def test_each_setting_is_given_to_the_engine() -> None:
+    made = act(plan(facts(), training_container_environment={"A": "1"}, training_container_ipc_mode="host"))
+    asked = container_of(made)
+    wanted = made["settings"]
+    assert {name: asked[name] for name in ("image", "shm_size", "ulimits", "capabilities", "security_opts")} == {
+        name: wanted[name] for name in ("image", "shm_size", "ulimits", "capabilities", "security_opts")
+    }
+    assert (asked["network_mode"], asked["env"], asked["ipc_mode"]) == ("lab", {"A": "1"}, "host")
+    assert (asked["name"], asked["hostname"], asked["labels"]) == ("lab-gpu2", "lab-gpu2", made["make"]["labels"])
+    assert (asked["recreate"], asked["state"]) == (False, "started")
+    assert asked["volumes"] == wanted["volumes"] and asked["devices"] == [] and "device_requests" not in asked
+    # Whatever decides whether it is made again is also what it is made with.
+    used = {"network": "network_mode", "environment": "env"}
+    assert {used.get(name, name) for name in wanted} - {"image_id"} <= {*asked, "device_requests"}
+
+
+def test_in_the_hosts_network_it_has_no_name_of_its_own() -> None:
+    asked = container_of(act(plan(facts(), cluster_network_mode="host", training_container_ulimits=[])))
+    assert "hostname" not in asked and "ipc_mode" not in asked and "ulimits" not in asked
+    assert asked["network_mode"] == "host"
+
+
+@pytest.mark.parametrize(("problem", "right"), [("", True), ("gpu2: the image a lacks ssh", False)])
+def test_what_an_image_lacks_keeps_the_container_from_being_made(problem: str, right: bool) -> None:
+    (search, judged) = load(f"{ROLE}/tasks/image.yml")
+    assert search["run_once"] is judged["run_once"] is True
+    values = given(planned(True), _training_container_image_problem=problem)
+    assert templar(values).evaluate_conditional(judged["ansible.builtin.assert"]["that"]) is right
+
+
+def test_teardown_removes_the_container_that_is_ours() -> None:
+    (task,) = load(f"{ROLE}/tasks/teardown.yml")
+    assert acts(task, given(planned(False, ours=True, name="lab-gpu2")))
+    assert not acts(task, given(planned(False, name="lab-gpu2")))
+
+
+def test_after_a_restart_of_an_engine_what_is_planned_then_is_reported_and_applied() -> None:
+    names = [task["name"] for task in load(f"{ROLE}/tasks/repair.yml")]
+    order = ["Gather facts and plan again", "Report what is planned after the restart", "Apply the planned changes"]
+    assert [name for name in names if name in order] == order
+    assert names.index(order[-1]) < names.index("Test it again")
+    for file in ("converge", "repair"):
+        (task,) = [one for one in load(f"{ROLE}/tasks/{file}.yml") if "ansible.builtin.include_role" in one]
+        assert task["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in task
+        assert task["vars"] == {"_preflight_roles": [ROLE]}
+
+
+@pytest.mark.parametrize(("drift", "right"), [("", True), ("container lab-gpu2 is missing", False)])
+def test_verify_fails_at_what_is_left_to_change_before_it_looks_inside(drift: str, right: bool) -> None:
+    dummy, judged, inside = load(f"{ROLE}/tasks/verify.yml")
+    values = given(planned(bool(drift), drift))
+    assert templar(values).evaluate_conditional(judged["ansible.builtin.assert"]["that"]) is right
+    assert acts(inside, values) is False
+    assert acts(inside, given(planned(False, inside=["docker"]))) is True
+
+
+@pytest.mark.parametrize(("size", "right"), [("67108864\n", False), ("67108865\n", True), ("", False)])
+def test_verify_measures_shared_memory(size: str, right: bool) -> None:
+    *dummy, block = load(f"{ROLE}/tasks/verify.yml")
+    *dummy, judged = block["block"]
+    values = given(planned(False), _training_container_shm_seen={"stdout": size})
+    assert templar(values).evaluate_conditional(judged["ansible.builtin.assert"]["that"]) is right
+
+
+def test_no_task_has_tags_of_its_own() -> None:
+    """launch.yml and others import the role with the tag never, for its variables: a tag here would run it there."""
+    for path in (ROLES / ROLE / "tasks").glob("*.yml"):
+        assert [task for task in load(f"{ROLE}/tasks/{path.name}") if "tags" in task] == []
+
+
+def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
+    paths = [*sorted((ROLES / ROLE / "tasks").glob("*.yml")), ROLES / f"{ROLE}/vars/main.yml"]
+    text = "".join(path.read_text(encoding="utf-8") for path in paths)
+    assert {*re.findall(r"_training_container_act\.(\w+)", text), "reach"} == set(NOTHING)
+
+
+def test_the_network_benchmark_makes_its_containers_with_the_same_settings() -> None:
+    text = (ROLES / "overlay_network/tasks/bench_network.yml").read_text(encoding="utf-8")
+    settings = act(plan(facts()))["settings"]
+    names = set(re.findall(r"_overlay_network_bench_like\.(\w+)", text))
+    assert names and names <= set(settings)
+    values = {**given(planned(False, settings=settings)), **load("overlay_network/vars/main.yml")}
+    assert templar(values).template(values["_overlay_network_bench_like"]) == settings
