@@ -143,6 +143,11 @@ def engine(name: str) -> docker.DockerClient:
     return _engines[0].client(name)
 
 
+def outside() -> docker.DockerClient:
+    """Return a client of this machine's own engine, whose containers the lab's nodes are."""
+    return docker.from_env(version="auto", timeout=TIMEOUT)
+
+
 @dataclass(frozen=True)
 class SwarmNode:
     """What a manager knows of a node; ``manager`` is leader, reachable, unreachable, or empty for a worker."""
@@ -226,9 +231,28 @@ def container_state(name: str, what: str) -> str:
         return ""
 
 
+def is_running(name: str, what: str) -> bool:
+    """Return whether a container runs; it does not where no engine answers, as one that is starting."""
+    try:
+        return container_state(name, what) == "running"
+    except (NoEngine, OSError):  # the package's errors of connections and answers are of requests, and so OSError
+        return False
+
+
 def swarm_nodes(name: str) -> list[SwarmNode]:
     """Return the nodes of the swarm that this node manages. A host that has joined again may be among them twice."""
     return sorted((swarm_node(entry) for entry in engine(name).api.nodes()), key=lambda found: found.host)
+
+
+def ready(name: str) -> list[str]:
+    """Return the hosts of the swarm's nodes that are ready, as this manager knows them."""
+    return [found.host for found in swarm_nodes(name) if found.status == "ready"]
+
+
+def join_tokens(name: str) -> list[str]:
+    """Return what lets a host join the swarm that this node manages: as a worker, and as a manager."""
+    tokens = engine(name).api.inspect_swarm()["JoinTokens"]
+    return [str(tokens[role]) for role in ("Worker", "Manager")]
 
 
 def info(name: str) -> dict[str, Any]:
