@@ -156,6 +156,7 @@ class SwarmNode:
     host: str
     status: str
     availability: str
+    role: str
     manager: str
 
 
@@ -177,6 +178,7 @@ def swarm_node(entry: dict[str, Any]) -> SwarmNode:
         host=str(entry["Description"]["Hostname"]),
         status=str(entry["Status"]["State"]),
         availability=str(entry["Spec"]["Availability"]),
+        role=str(entry["Spec"]["Role"]),
         manager="leader" if manager.get("Leader") else str(manager.get("Reachability", "")),
     )
 

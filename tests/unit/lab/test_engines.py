@@ -167,13 +167,13 @@ def entry(**more: Any) -> dict[str, Any]:
         "ID": "abc",
         "Description": {"Hostname": "lab2"},
         "Status": {"State": "down"},
-        "Spec": {"Availability": "drain"},
+        "Spec": {"Availability": "drain", "Role": "worker"},
         **more,
     }
 
 
 def test_nodes_of_a_swarm() -> None:
-    worker = SwarmNode("abc", "lab2", "down", "drain", "")
+    worker = SwarmNode("abc", "lab2", "down", "drain", "worker", "")
     assert engines.swarm_node(entry()) == worker
     assert engines.swarm_node(entry(ManagerStatus=None)) == worker
     manager = {"Reachability": "unreachable", "Addr": "192.0.2.1:2377"}
