@@ -94,13 +94,15 @@ class Engines:
     """The tunnels to all nodes that were asked for, each opened once."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="engines"))  # short: a socket's path has at most 107 bytes
+        self._folder: Path | None = None
         self._tunnels: dict[str, Tunnel] = {}
         self._lock = threading.Lock()
 
     def client(self, name: str) -> docker.DockerClient:
         """Return a client of a node's engine, in the version of the API that the engine has now."""
         with self._lock:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="engines"))  # short: a socket's path has at most 107 bytes
             tunnel = self._tunnels.setdefault(name, Tunnel(name, self._folder))
             was_open = tunnel.is_open
             tunnel.open()
@@ -122,14 +124,17 @@ class Engines:
             for tunnel in self._tunnels.values():
                 tunnel.close()
             self._tunnels.clear()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            if self._folder is not None:
+                shutil.rmtree(self._folder)
+                self._folder = None
 
     @staticmethod
     def _negotiated(tunnel: Tunnel) -> docker.DockerClient:
         return docker.DockerClient(base_url=f"unix://{tunnel.path}", version="auto", timeout=TIMEOUT)
 
 
-_engines: list[Engines] = []
+_engines = Engines()
+atexit.register(_engines.close)
 
 
 def engine(name: str) -> docker.DockerClient:
@@ -137,10 +142,7 @@ def engine(name: str) -> docker.DockerClient:
 
     Take it where it is used: one that is kept does not outlive the node's connection.
     """
-    if not _engines:
-        _engines.append(Engines())
-        atexit.register(_engines[0].close)
-    return _engines[0].client(name)
+    return _engines.client(name)
 
 
 def outside() -> docker.DockerClient:
@@ -164,18 +166,18 @@ def states(listed: Iterable[dict[str, Any]]) -> dict[str, str]:
     """Return the state (running, exited, paused, …) of each container in the engine's list, by its name."""
     found = {}
     for entry in listed:
-        # A link gives a container more names: /other/alias.
-        (own,) = (name for name in entry["Names"] if name.count("/") == 1)
-        found[own.removeprefix("/")] = str(entry["State"])
+        # A link gives a container more names, /other/alias; one that is being removed has none.
+        own = [name.removeprefix("/") for name in entry["Names"] or () if name.count("/") == 1]
+        found[own[0] if own else str(entry["Id"])] = str(entry["State"])
     return found
 
 
 def swarm_node(entry: dict[str, Any]) -> SwarmNode:
     """Return a node of the engine's list of nodes."""
-    manager = entry.get("ManagerStatus") or {}
+    manager, description = entry.get("ManagerStatus") or {}, entry.get("Description") or {}
     return SwarmNode(
         id=str(entry["ID"]),
-        host=str(entry["Description"]["Hostname"]),
+        host=str(description.get("Hostname", "")),  # none before it has reported itself
         status=str(entry["Status"]["State"]),
         availability=str(entry["Spec"]["Availability"]),
         role=str(entry["Spec"]["Role"]),
@@ -200,9 +202,9 @@ def networks(name: str, label: str = "") -> dict[str, str]:
 
 
 def image_ids(name: str, repository: str = "", label: str = "", dangling: bool = False) -> set[str]:
-    """Return the ids of all images of a node: of one repository, with a label, or without a name.
+    """Return the ids of a node's images: of one repository, or with a label; else all, also those between two layers.
 
-    Without any of these the images in between are among them, which a build has left.
+    With ``dangling`` only those without a name.
     """
     filters: dict[str, Any] = {"label": label} if label else {}
     if dangling:

@@ -83,7 +83,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
 @pytest.fixture
 def asked(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
     with contextlib.closing(Engines()) as opened:
-        monkeypatch.setattr(engines, "_engines", [opened])
+        monkeypatch.setattr(engines, "_engines", opened)
         yield opened
 
 
@@ -140,10 +140,23 @@ def test_at_the_end_no_ssh_and_no_socket_is_left(node: Node) -> None:
     opened.client("lab1")
     running, folder = pid(opened, "lab1"), opened._folder
     os.kill(running, 0)
+    assert folder and folder.is_dir()
     opened.close()
+    opened.close()  # nothing to do
     assert not folder.exists()
     with pytest.raises(ProcessLookupError):
         os.kill(running, 0)
+
+
+def test_a_container_does_not_run_where_no_engine_answers_and_is_unknown_without_connection(
+    node: Node, asked: Engines
+) -> None:
+    node.write("no-engine")
+    assert not engines.is_running("lab1", "swarmspeed-lab1")
+    node.write("unreachable")
+    asked.close()
+    with pytest.raises(EngineError, match="no connection"):
+        engines.is_running("lab1", "swarmspeed-lab1")
 
 
 def test_a_container_or_an_image_that_is_not_there(node: Node, asked: Engines) -> None:
@@ -154,11 +167,12 @@ def test_a_container_or_an_image_that_is_not_there(node: Node, asked: Engines) -
 
 
 def test_states_are_by_the_containers_own_names() -> None:
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"Names": ["/web/database", "/database"], "State": "running"},
         {"Names": ["/swarmspeed-lab1"], "State": "paused"},
+        {"Names": None, "Id": "abc", "State": "removing"},
     ]
-    assert engines.states(listed) == {"database": "running", "swarmspeed-lab1": "paused"}
+    assert engines.states(listed) == {"database": "running", "swarmspeed-lab1": "paused", "abc": "removing"}
     assert engines.states([]) == {}
 
 
@@ -176,6 +190,7 @@ def test_nodes_of_a_swarm() -> None:
     worker = SwarmNode("abc", "lab2", "down", "drain", "worker", "")
     assert engines.swarm_node(entry()) == worker
     assert engines.swarm_node(entry(ManagerStatus=None)) == worker
+    assert engines.swarm_node(entry(Description={})).host == ""
     manager = {"Reachability": "unreachable", "Addr": "192.0.2.1:2377"}
     assert engines.swarm_node(entry(ManagerStatus=manager)).manager == "unreachable"
     leader = {"Leader": True, "Reachability": "reachable"}
