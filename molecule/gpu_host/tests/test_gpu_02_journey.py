@@ -166,7 +166,7 @@ def test_the_engines_are_told_in_the_way_they_know(done: Run) -> None:
     assert old["runtimes"] == {"nvidia": {"path": "nvidia-container-runtime"}}
     assert (new["features"], "runtimes" in new) == ({"cdi": True}, False)
     assert "nvidia" in info("lab1")["Runtimes"]
-    assert info("lab2")["CDISpecDirs"] is not None
+    assert info("lab2")["CDISpecDirs"]  # empty where the engine takes no CDI devices
 
 
 @pytest.mark.parametrize("host", PAIR)
