@@ -36,12 +36,19 @@ def printed(command: str) -> Callable[[str], str]:
     return lambda name: on(name, command)
 
 
+def package_of_the_engine(name: str) -> str:
+    """Return docker.io where the engine that answers is of that package: 20.10 on Debian 12, 26.1 on Debian 13."""
+    version = str(info(name)["ServerVersion"])
+    installed = on(name, "dpkg-query --show --showformat '${Version}' docker.io")
+    return "docker.io" if installed.startswith(version) else f"an engine {version}, and docker.io {installed}"
+
+
 # In the order in which one needs another.
 ROLES = (
     Alone("host", printed("ls /etc/security/limits.d"), "swarmspeed"),
     Alone("nvidia_driver", printed("ls /proc/driver/nvidia 2>/dev/null; echo none"), "none", changes=False),
     # The play of the page has installed it.
-    Alone("docker", lambda name: str(info(name)["ServerVersion"]), "20.10", changes=False),
+    Alone("docker", package_of_the_engine, "docker.io", changes=False),
     Alone("nvidia_container_toolkit", printed("command -v nvidia-ctk; echo none"), "none", changes=False),
     Alone("swarm", lambda name: [swarm_state(name)], "active"),
     Alone("overlay_network", lambda name: networks(name).values(), "overlay"),
