@@ -117,7 +117,7 @@ def answer(params: dict[str, Any], system: Any) -> dict[str, Any]:
         "seconds": params["seconds"],
     }
     command = source_runner.command_for(params["container"], [], params["python"])
-    done = system.run(command, source_runner.request_for((reach,), asked))
+    done = system.run(command, source_runner.request_for(reach, asked))
     found = read_answer(done.stdout)
     if done.rc or found is None:
         words = (done.text.splitlines() or [f"exit status {done.rc}"])[-1][:300]

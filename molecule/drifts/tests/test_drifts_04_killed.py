@@ -12,7 +12,7 @@ from tests.journey import ETC, NODES, container, inside, on, playbook, site, sta
 
 MOMENTS = (
     "swarm : Join the swarm",
-    "ssh_trust : Make the cluster's key pair, once",
+    "ssh_trust : Generate the cluster's key pair, once",
     "training_container : Make the container",
 )
 

@@ -1,18 +1,16 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Hands the source of some of our modules to a Python in a container or here, which runs them.
-
-Nothing is installed there.
-"""
+"""Hands one of our programs to a Python in a container or here, which runs it. Nothing is installed there."""
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.own_sources import sources
 
 BOOT = """\
 import sys
@@ -20,7 +18,11 @@ sys.path[:] = [path for path in sys.path if path]
 import json, types
 given = json.loads(sys.stdin.readline())
 for name, source in given["sources"]:
+    above = name.split(".")[:-1]
+    for package in (".".join(above[:depth + 1]) for depth in range(len(above))):
+        sys.modules.setdefault(package, types.ModuleType(package)).__path__ = []
     sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__package__ = package
     exec(compile(source, name, "exec"), sys.modules[name].__dict__)
 sys.modules[name].main(given["asked"])
 """
@@ -33,8 +35,6 @@ def command_for(container: str | None, wrapper: Sequence[str], python: str) -> l
     return [*prefix, *wrapper, python, "-B", "-c", BOOT]
 
 
-def request_for(modules: Sequence[ModuleType], asked: Mapping[str, Any]) -> str:
-    """Return the one line that has ``main`` of the last of ``modules`` called; each may import those before it."""
-    # The source, not the file: on a target a module of Ansible's runs out of a zip archive.
-    sources = [(module.__name__.rpartition(".")[2], inspect.getsource(module)) for module in modules]
-    return json.dumps({"sources": sources, "asked": dict(asked)}) + "\n"
+def request_for(program: ModuleType, asked: Mapping[str, Any]) -> str:
+    """Return the one line that has ``main`` of this module called; what it imports relatively is sent with it."""
+    return json.dumps({"sources": list(sources(program).items()), "asked": dict(asked)}) + "\n"

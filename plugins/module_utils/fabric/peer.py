@@ -3,8 +3,8 @@
 
 """One end of all pairs: answers the other nodes and tries them, in a container or on the host, for a limited time.
 
-The module fabric_probe hands the source of this file over standard input, so it imports nothing but what comes with it
-and needs Python 3.8. It reads commands, one line of JSON each, and prints answers in the same way:
+The module fabric_probe hands the source of this file, and of those of ours that it imports, over standard input; they
+need Python 3.8. It reads commands, one line of JSON each, and prints answers in the same way:
 
 - ``pairs`` tries the others, one after the other in the order given, which is that of pair_rounds.py;
 - ``collective`` runs two seconds of all-reduce with the other nodes (collective.py, in a process of its own);
@@ -29,40 +29,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.answers import (
-        CONNECT,
-        Listener,
-        Responder,
-        ask,
-        datagram,
-        listen,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.ping import largest
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe import (
-        Parallel,
-        local_addresses,
-        resolve,
-        try_ssh,
-        versions,
-    )
-except ImportError:  # in a container, where all sources come over standard input
-    from answers import (  # type: ignore[import-not-found,no-redef]
-        CONNECT,
-        Listener,
-        Responder,
-        ask,
-        datagram,
-        listen,
-    )
-    from ping import largest  # type: ignore[import-not-found,no-redef]
-    from probe import (  # type: ignore[import-not-found,no-redef]
-        Parallel,
-        local_addresses,
-        resolve,
-        try_ssh,
-        versions,
-    )
+from ..job.probe import Parallel, local_addresses, resolve, try_ssh, versions
+from .answers import CONNECT, Listener, Responder, ask, datagram, listen
+from .ping import largest
 
 MARK = "SWARMSPEED_FABRIC "
 """Begins each line of an answer: a sitecustomize of the user's may print, too."""

@@ -22,12 +22,9 @@ from typing import Any, Protocol
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.source_runner import request_for
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import answers, collective, peer, ping
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import locks, operators, probe
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import collective, peer
 
 RUN = "/run/swarmspeed-fabric"
-SOURCES = (locks, operators, probe, answers, ping, peer)
-"""What runs there, in the order in which one needs the other."""
 SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"; rmdir -- "${folder%/*}" "${folder%/*/*}" 2>/dev/null'
 """Waits for the end, and clears up."""
 WRITE = 20.0
@@ -88,7 +85,7 @@ class SystemPeerIO:
                     env={**os.environ, "LC_ALL": "C"},
                     start_new_session=True,
                 )
-            self._write(name, request_for(SOURCES, asked).encode())
+            self._write(name, request_for(peer, asked).encode())
         finally:
             os.close(pipe)
 

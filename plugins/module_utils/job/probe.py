@@ -3,8 +3,8 @@
 
 """One look at a node of a job, from where its ranks will run, just before it starts: prints one line of JSON.
 
-The module launch_probe hands the sources of this file, of locks.py and of operators.py to the Python of the
-container, or of the host, over standard input; so they import nothing but each other and need Python 3.8. It judges
+The module launch_probe hands the sources of this file and of those beside it that it imports to the Python of the
+container, or of the host, over standard input; so they import nothing else of ours and need Python 3.8. It judges
 nothing: what it found is compared with the other nodes' on the controller (plugin_utils/launch/checks.py). It removes
 only locks of torch's extension cache that nobody holds, for which every rank would wait for ever.
 """
@@ -30,17 +30,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Callable
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.locks import (
-        extension_roots,
-        locks,
-        port_holder,
-        read_text,
-    )
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.operators import operators
-except ImportError:  # in a container, where the sources come over standard input
-    from locks import extension_roots, locks, port_holder, read_text  # type: ignore[import-not-found,no-redef]
-    from operators import operators  # type: ignore[import-not-found,no-redef]
+from .locks import extension_roots, locks, port_holder, read_text
+from .operators import operators
 
 MARK = "SWARMSPEED_PROBE "
 """Begins the line with the answer: a sitecustomize of the user's may print, too."""

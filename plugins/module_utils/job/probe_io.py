@@ -21,10 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_
     find_program,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import locks, operators, probe
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import probe
 
-SOURCES = (locks, operators, probe)
-"""What runs there, in the order in which one needs the other."""
 TIMEOUT = probe.SMI_PATIENCE + 30
 """Seconds for a look. It ends itself much earlier; this is for an engine that hangs."""
 
@@ -93,7 +91,7 @@ def image_content(image: Mapping[str, Any]) -> str:
 
 def request_for(asked: Mapping[str, Any]) -> str:
     """Return what the look takes on its standard input."""
-    return source_runner.request_for(SOURCES, asked)
+    return source_runner.request_for(probe, asked)
 
 
 def read_answer(text: str) -> dict[str, Any] | None:

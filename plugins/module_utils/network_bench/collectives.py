@@ -18,14 +18,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.pairs import (
-        Store,
-        Trouble,
-        first_line,
-    )
-except ImportError:  # in the container all files lie in one folder
-    from pairs import Store, Trouble, first_line  # type: ignore[import-not-found,no-redef]
+from .pairs import Store, Trouble, first_line
 
 OPS = ("all_reduce", "all_gather", "reduce_scatter")
 REPETITIONS = 50

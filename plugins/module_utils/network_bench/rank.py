@@ -24,26 +24,8 @@ import time
 from datetime import timedelta
 from typing import Any
 
-try:
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.collectives import collectives
-    from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.pairs import (
-        Pairs,
-        Store,
-        Trouble,
-        first_line,
-        iperf_version,
-        together,
-    )
-except ImportError:  # in the container all files lie in one folder
-    from collectives import collectives  # type: ignore[import-not-found,no-redef]
-    from pairs import (  # type: ignore[import-not-found,no-redef]
-        Pairs,
-        Store,
-        Trouble,
-        first_line,
-        iperf_version,
-        together,
-    )
+from .collectives import collectives
+from .pairs import Pairs, Store, Trouble, first_line, iperf_version, together
 
 ASKED = "SWARMSPEED_BENCH"
 LOCAL_RANK = "SWARMSPEED_BENCH_SLOT"
@@ -120,7 +102,7 @@ class Rank:
 
     def _start_others(self) -> list[subprocess.Popen[bytes]]:
         slots = range(1, int(self._asked["slots"][self._node]))
-        command = [sys.executable, "-B", os.path.abspath(__file__)]  # noqa: PTH100
+        command = [sys.executable, "-B", "-m", f"{__package__}.rank"]
         return [subprocess.Popen(command, env={**os.environ, LOCAL_RANK: str(slot)}) for slot in slots]
 
     def _store(self, first: bool, address: str) -> Store:

@@ -23,6 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
     Host,
     Request,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import WHY, is_stopped
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, differs, fact_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
@@ -111,7 +112,7 @@ def _add_packages(changes: Changes, here: Host, asked: Request, planned: Mapping
 
 def _add_service(changes: Changes, here: Host, asked: Request, planned: Mapping[str, Any]) -> None:
     if not here.running:
-        changes.add(SERVICE, "stopped" if here.installed else None, "running")
+        changes.add(SERVICE, "stopped" if here.installed else None, "running", WHY if here.installed else "")
         return
     if not planned["restart_reasons"]:
         return
@@ -136,6 +137,8 @@ def facts_after(facts: Mapping[str, Any], asked: Request, planned: Mapping[str, 
         if not packages.get(package) or (pinned and not satisfies(str(packages[package]), pin)):
             packages[package] = pin if pinned else "(known after apply)"
     docker = {**here.part("docker"), "installed": True, "running": True}
+    if is_stopped(here.part("docker")):
+        docker["unseen"] = True
     if not docker.get("version"):
         docker["version"] = "(known after apply)"
     engine = here.part("engine")

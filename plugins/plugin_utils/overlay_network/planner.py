@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
     DEFAULT_MTU,
     MTU_OPTION,
@@ -114,6 +115,8 @@ class OverlayNetworkPlanner:
         if not network or not overlay or any(host not in here for host in hosts):
             return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=acts)
         first, replaced = hosts[0], bool(network.differing)
+        if unseen(facts[first]):  # the network is the first manager's
+            return RolePlan(acts=acts)
         attached = {
             host: container
             for host, container in ((host, f"{network.cluster}-{host}") for host in hosts)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import Step, SwarmError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Changes,
     Consent,
@@ -70,7 +71,9 @@ class SwarmPlanner:
             return RolePlan(acts={**nothing, **_leaving(members)})
         if not hosts or any(host not in here for host in hosts):
             return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=nothing)
-        members = [_member(host, facts, wishes, inputs.cluster) for host in hosts]
+        if unseen(facts[hosts[0]]):  # only the first manager can tell who is in the swarm
+            return RolePlan(acts=nothing)
+        members = [_member(host, facts, wishes, inputs.cluster) for host in hosts if not unseen(facts[host])]
         name = str(members[0].wishes["cluster_name"])
         refusals = list(stuck(members, name))
         cluster = Cluster(name, members, frozenset(refusal.host for refusal in refusals))

@@ -401,7 +401,7 @@ def test_nothing_of_what_is_asked_shows_on_the_command_line() -> None:
     assert command[9] == "-c" and len(command) == 11
     assert command_for(None, [], "/venv/bin/python")[:2] == ["/venv/bin/python", "-B"]
     sources = json.loads(request_for(asked()))["sources"]
-    assert [name for name, dummy in sources] == ["locks", "operators", "probe"]
+    assert [name for name, dummy in sources] == [f"swarmspeed.job.{name}" for name in ("locks", "operators", "probe")]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import subprocess
 import sys
 import time
 import types
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.pairs import Trouble
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.role_values import load
 
 
 @pytest.mark.parametrize(
@@ -243,3 +247,22 @@ def test_main_says_why_it_could_not(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         assert rank.main() == 1
     answer = json.loads(capsys.readouterr().out.removeprefix(rank.MARK))
     assert answer["error"].startswith("no interface of the container is in 203.0.113.0/24")
+
+
+def test_the_files_that_a_node_gets_run_without_the_collection(tmp_path: Path) -> None:
+    files = load("overlay_network/vars/main.yml")["_overlay_network_bench_files"]
+    (tmp_path / "network_bench").mkdir()
+    for name in files:
+        (tmp_path / "network_bench" / name).write_bytes(Path(rank.__file__).with_name(name).read_bytes())
+    asked = {**ASKED, "subnet": "203.0.113.0/24", "limit_seconds": 60, "environment": {}}
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "network_bench.rank"],
+        cwd=tmp_path,
+        env={rank.ASKED: json.dumps(asked)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "no interface of the container is in 203.0.113.0/24" in done.stdout

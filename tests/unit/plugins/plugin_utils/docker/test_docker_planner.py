@@ -27,6 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner 
     DockerPlanner,
     request,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import WHY, unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 
@@ -168,6 +169,10 @@ def test_a_stopped_engine_a_user_and_a_library() -> None:
         ("+", "user bob in group docker", None),
     ]
     assert act(made)["users"] == ["ada", "bob"]
+    # What it holds cannot be planned yet; of a new engine it is known that it holds nothing.
+    assert made.changes[1].why == WHY and unseen(made.facts["gpu1"])
+    fresh = plan(host())
+    assert not unseen(fresh.facts["gpu1"]) and WHY not in [change.why for change in fresh.changes]
 
 
 def test_a_file_with_another_mode_does_not_restart_the_engine() -> None:

@@ -360,3 +360,23 @@ def test_on_hosts_without_docker_the_role_does_nothing() -> None:
         assert (shown(made), made.refusals, act(made)) == ([], (), NOTHING)
     made = plan(whole(), deepspeed_launch_runtime="host")
     assert shown(made) == [] and act(made, "gpu2") == act(plan(whole()), "gpu2")  # what teardown reads
+
+
+def test_a_node_whose_engine_is_started_first_is_neither_joined_nor_taken_for_a_ghost() -> None:
+    found = whole()
+    found["gpu3"] = facts("gpu3", OUT, unseen=True)
+    made = plan(found)
+    assert (made.changes, made.refusals, act(made, "gpu3")) == ((), (), NOTHING)
+    # What concerns the others is planned all the same.
+    found["gpu2"] = facts("gpu2", OUT)
+    assert [entry[:3] for entry in shown(plan(found)) if "ghost" not in entry[2]] == [
+        ("gpu1", "+", "node gpu2 of swarm lab"),
+        ("gpu1", "-", "node gpu2 (id-gpu2) of swarm lab"),
+        ("gpu2", "+", "membership of swarm lab"),
+    ]
+
+
+def test_no_host_is_planned_for_while_the_first_managers_engine_is_to_be_started() -> None:
+    found = {**whole(), "gpu1": facts("gpu1", OUT, unseen=True)}
+    made = plan(found)
+    assert (made.changes, made.refusals) == ((), ()) and {act(made, host) == NOTHING for host in found} == {True}
