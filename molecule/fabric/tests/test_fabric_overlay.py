@@ -19,6 +19,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect, ready, swarm_nodes, swarm_state
+from tests.fault_journey import wait
 from tests.journey import (
     NODES,
     condition,
@@ -332,7 +333,7 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
         playbook("verify", "--tags", "swarm", inventory=three).done(change=False)
         # lab3 is lost. Two of three decide: the swarm goes on, and says that no more must be lost.
         on("lab3", "systemctl stop docker.socket docker.service")
-        on("lab1", "for try in $(seq 60); do docker node ls | grep -q Unreachable && exit; sleep 1; done; exit 1")
+        wait(lambda: "unreachable" in managers().values(), 60)
         on("lab1", "docker network create --driver overlay --attachable decided && docker network rm decided")
         two = write_inventory(tmp_path / "one.json", ["lab1"], ["lab2"])
         run = playbook("site", *WALKS, inventory=two)
