@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from tests.engines import is_running
 from tests.journey import (
     JOBS,
     NODES,
@@ -128,7 +129,7 @@ def clean(port: int, nodes: tuple[str, ...] = NODES) -> None:
     """Assert that no process of the job, and nobody on its port, is left."""
     for name in nodes:
         assert alive(name) == []
-        if node(name).run(f"docker inspect -f '{{{{.State.Running}}}}' {container(name)}").stdout.strip() == "true":
+        if is_running(name, container(name)):
             assert inside(name, f"ss -Hlnt 'sport = :{port}'") == ""
 
 

@@ -9,7 +9,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.journey import CLUSTER_ROOT, Run, node, on, playbook, variables
+from tests.engines import has_image, image_ids
+from tests.journey import CLUSTER_ROOT, Run, on, playbook, variables
 
 SPOOL = f"{CLUSTER_ROOT}/transfer"
 REPOSITORY = "distribution/test"
@@ -44,17 +45,18 @@ def distribute(image: str, **more: Any) -> Run:
 
 
 def has(name: str, image: str) -> bool:
-    return bool(node(name).run("docker image inspect %s", image).rc == 0)
+    return has_image(name, image)
 
 
 def left(name: str) -> list[str]:
     """What a transfer has left on a node, the parts of an image aside."""
-    return on(
+    found = on(
         name,
         f"ls -d {SPOOL}/key {SPOOL}/part 2>/dev/null; grep swarmspeed-transfer /root/.ssh/authorized_keys; "
         # Quoted: the shell would put the file's name there, and the transfer take pgrep for one who reads.
-        f"docker images -q --filter label=swarmspeed.transfer; pgrep -f '{SPOOL}/[s]erve.py'; true",
+        f"pgrep -f '{SPOOL}/[s]erve.py'; true",
     ).splitlines()
+    return [*found, *image_ids(name, label="swarmspeed.transfer")]
 
 
 def told(run: Run, name: str) -> str:

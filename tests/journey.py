@@ -179,10 +179,15 @@ def node(name: str) -> Host:
 
 def ssh(name: str, command: str) -> list[str]:
     """Return the words that run a shell command on a node, as its inventory says, over a connection of its own."""
+    return ["ssh", *login(name), command]
+
+
+def login(name: str) -> list[str]:
+    """Return ssh's options for a node, as its inventory says, and the node."""
     values = lab_inventory()["_meta"]["hostvars"][name]
     options = shlex.split(values["ansible_ssh_common_args"])
     where = f"{values['ansible_user']}@{values['ansible_host']}"
-    return ["ssh", "-i", values["ansible_ssh_private_key_file"], *options, where, command]
+    return ["-i", values["ansible_ssh_private_key_file"], *options, where]
 
 
 def on(name: str, command: str) -> str:
@@ -212,12 +217,6 @@ def inside(name: str, command: str) -> str:
 
 def container(name: str) -> str:
     return f"swarmspeed-{name}"
-
-
-def inspect(name: str, kind: str, what: str) -> dict[str, Any]:
-    """Return what a node's engine says about a container, network or image."""
-    found: list[dict[str, Any]] = json.loads(node(name).check_output("docker %s inspect %s", kind, what))
-    return found[0]
 
 
 def image_archive() -> Path:
@@ -250,19 +249,6 @@ def send(folder: Path, name: str, place: str) -> None:
     packed = subprocess.run(["tar", "-c", "-C", str(folder), "."], stdout=subprocess.PIPE, check=True).stdout
     command = ssh(name, f"mkdir -p {place} && tar -x --no-same-owner -C {place}")
     subprocess.run(command, input=packed, check=True, timeout=60)
-
-
-def keep_image() -> None:
-    """Save the image of lab1's container on the controller."""
-    image = inspect("lab1", "container", container("lab1"))["Config"]["Image"]
-    if kept_image() == image:  # the tag is a hash of what is inside
-        return
-    archive = image_archive()
-    archive.parent.mkdir(exist_ok=True)
-    part = archive.with_name(f"{archive.name}.{LAB}")  # labs that keep theirs at the same time
-    with part.open("wb") as file:
-        subprocess.run(ssh("lab1", f"docker save {image}"), stdout=file, check=True, timeout=300)
-    part.replace(archive)
 
 
 def snapshot() -> dict[str, list[str]]:

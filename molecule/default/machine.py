@@ -14,9 +14,11 @@ import json
 import re
 import socket
 import struct
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import docker
 
 POOL = ipaddress.IPv4Network("10.231.0.0/16")
 # linux/capability.h, in the order of their bits, up to the last that every engine in use knows the name of.
@@ -63,16 +65,11 @@ def free_subnet(taken: Iterable[ipaddress.IPv4Network]) -> ipaddress.IPv4Network
     return next((subnet for subnet in candidates if not any(subnet.overlaps(network) for network in networks)), None)
 
 
-def docker_subnets(inspected: str) -> list[ipaddress.IPv4Network]:
-    """The IPv4 subnets in the output of `docker network inspect`."""
-    configs = [config for network in json.loads(inspected or "[]") for config in network["IPAM"]["Config"] or []]
+def docker_subnets(networks: Iterable[dict[str, Any]]) -> list[ipaddress.IPv4Network]:
+    """The IPv4 subnets in the engine's list of networks."""
+    configs = [config for network in networks for config in network["IPAM"]["Config"] or []]
     subnets = [str(config["Subnet"]) for config in configs if config.get("Subnet")]
     return [ipaddress.IPv4Network(subnet) for subnet in subnets if ":" not in subnet]
-
-
-def _docker(*arguments: str) -> str:
-    # A network may go while we look: then inspect still prints the others.
-    return subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False).stdout
 
 
 def _read(path: str) -> str:
@@ -85,7 +82,7 @@ def _read(path: str) -> str:
 def main() -> None:
     """Look and print."""
     found = routes(_read("/proc/net/route"))
-    networks = docker_subnets(_docker("network", "inspect", *_docker("network", "ls", "--quiet").split()))
+    networks = docker_subnets(docker.from_env(version="auto").api.networks())
     subnet = free_subnet([network for _interface, network in found if network.prefixlen] + networks)
     uplink = next((interface for interface, network in found if network.prefixlen == 0), "none")
     print(

@@ -13,13 +13,17 @@ import ipaddress
 import json
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from docker.errors import DockerException
+
+from tests import engines
 from tests.chaos.scripts import TIDY
-from tests.journey import LAB, lab_inventory, ssh
+from tests.engines import EngineError, SwarmNode, outside
+from tests.journey import LAB, container, lab_inventory, ssh
 
 LABEL = "swarmspeed.lab"  # molecule/default/vars/lab.yml
 AWAY = 100
@@ -53,10 +57,37 @@ class Lab:
     def node(self, name: str) -> str:
         """Return the container that is this node. Raises ``LabError`` for one that is not this lab's."""
         where = f"{LAB}-{name}"
-        label = self.engine("inspect", "--format", f'{{{{index .Config.Labels "{LABEL}"}}}}', where, timeout=30)
-        if name not in self.nodes or label.strip() != LAB:
-            raise LabError(f"{where} is no node of the lab {LAB}")
+        self._outer(name)
         return where
+
+    def _outer(self, name: str) -> dict[str, Any]:
+        """Return what the machine around the nodes knows of the container that is this node."""
+        where = f"{LAB}-{name}"
+        with _answers():
+            found: dict[str, Any] = outside().api.inspect_container(where)
+        if name not in self.nodes or (found["Config"]["Labels"] or {}).get(LABEL) != LAB:
+            raise LabError(f"{where} is no node of the lab {LAB}")
+        return found
+
+    def info(self, name: str) -> dict[str, Any]:
+        """Return what a node's engine shows of itself. Raises ``LabError`` where none answers."""
+        with _answers():
+            return engines.info(name)
+
+    def training_container(self, name: str) -> str:
+        """Return the state of a node's training container; empty where there is none."""
+        with _answers():
+            return engines.container_state(name, container(name))
+
+    def member(self, name: str) -> SwarmNode:
+        """Return what the manager knows of a node: of the entry that the node itself has, should there be others."""
+        own = self.info(name)["Swarm"]["NodeID"]
+        with _answers():
+            listed = engines.swarm_nodes(self.manager)
+        for found in listed:
+            if found.id == own:
+                return found
+        raise LabError(f"{name} is none of the nodes of {self.manager}'s swarm")
 
     def run(self, name: str, script: str, timeout: float = 120) -> str:
         """Run a shell script on a node that must succeed; return what it printed."""
@@ -87,11 +118,11 @@ class Lab:
                 time.sleep(1)
 
     def state(self, name: str) -> str:
-        return self.engine("inspect", "--format", "{{.State.Status}}", self.node(name)).strip()
+        return str(self._outer(name)["State"]["Status"])
 
     def address(self, name: str) -> str:
         """Return the address that a node has now; empty where it is cut off from the lab's network."""
-        networks = json.loads(self.engine("inspect", "--format", "{{json .NetworkSettings.Networks}}", self.node(name)))
+        networks = self._outer(name)["NetworkSettings"]["Networks"]
         return str(networks.get(LAB, {}).get("IPAddress") or "")
 
     def readdress(self, name: str, address: str) -> None:
@@ -129,12 +160,25 @@ class Lab:
 
     def description(self) -> str:
         """Return what the nodes are, for the record: systems and engines."""
-        ask = (
-            ". /etc/os-release\n"
-            "echo \"$ID $VERSION_ID, Docker $(docker version -f '{{.Server.Version}}' 2>/dev/null || echo none)\""
-        )
+
+        def described(name: str) -> str:
+            system = self.run(name, '. /etc/os-release\necho "$ID $VERSION_ID"').strip()
+            try:
+                return f"{system}, Docker {self.info(name)['ServerVersion']}"
+            except LabError:
+                return f"{system}, Docker none"
+
         with ThreadPoolExecutor(len(self.nodes)) as pool:
-            return "; ".join(pool.map(lambda name: " ".join(self.run(name, ask).split()), self.nodes))
+            return "; ".join(pool.map(described, self.nodes))
+
+
+@contextlib.contextmanager
+def _answers() -> Iterator[None]:
+    """Make what keeps an engine from answering an error of the lab."""
+    try:
+        yield
+    except (EngineError, DockerException, OSError) as error:
+        raise LabError(str(error)) from error
 
 
 def _run(words: Sequence[str], text: str, timeout: float) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import yaml
 
 sys.path.insert(0, os.environ["MOLECULE_PROJECT_DIRECTORY"])
 
+from tests.engines import container_state, image_names, info, networks, swarm_state
 from tests.installed import Installed
 from tests.journey import INVENTORY, NODES, ROOT, Run, container, from_archive, on
 
@@ -22,30 +24,40 @@ PAGE = ROOT / "docs" / "roles.md"
 
 @dataclass(frozen=True)
 class Alone:
-    """One role: what a node answers once it was applied. On nodes without a GPU some have nothing to change."""
+    """One role: what is found on a node once it was applied. On nodes without a GPU some have nothing to change."""
 
     role: str
-    command: str
-    answer: str
+    found: Callable[[str], str | Collection[str]]
+    wanted: str
     changes: bool = True
+
+
+def printed(command: str) -> Callable[[str], str]:
+    return lambda name: on(name, command)
+
+
+def package_of_the_engine(name: str) -> str:
+    """Return docker.io where the engine that answers is of that package: 20.10 on Debian 12, 26.1 on Debian 13."""
+    version = str(info(name)["ServerVersion"])
+    installed = on(name, "dpkg-query --show --showformat '${Version}' docker.io")
+    return "docker.io" if installed.startswith(version) else f"an engine {version}, and docker.io {installed}"
 
 
 # In the order in which one needs another.
 ROLES = (
-    Alone("host", "ls /etc/security/limits.d", "swarmspeed"),
-    Alone("nvidia_driver", "ls /proc/driver/nvidia 2>/dev/null; echo none", "none", changes=False),
-    Alone(
-        "docker", "docker info --format '{{.ServerVersion}}'", "20.10", changes=False
-    ),  # the play of the page has installed it
-    Alone("nvidia_container_toolkit", "command -v nvidia-ctk; echo none", "none", changes=False),
-    Alone("swarm", "docker info --format '{{.Swarm.LocalNodeState}}'", "active"),
-    Alone("overlay_network", "docker network ls --format '{{.Driver}}'", "overlay"),
-    Alone("workspace", "ls /srv/swarmspeed/swarmspeed", "workspace"),
-    Alone("training_image", "docker images --format '{{.Repository}}'", "swarmspeed/swarmspeed"),
-    Alone("training_container", "docker ps --format '{{.Names}}'", "swarmspeed-"),
-    Alone("ssh_trust", "docker exec swarmspeed-$(hostname) ssh -o BatchMode=yes lab2 hostname", "lab2"),
-    Alone("nccl_env", "ls /srv/swarmspeed/swarmspeed/etc", "nccl.conf"),
-    Alone("deepspeed_launch", "ls /srv/swarmspeed/swarmspeed/jobs", "digits"),
+    Alone("host", printed("ls /etc/security/limits.d"), "swarmspeed"),
+    Alone("nvidia_driver", printed("ls /proc/driver/nvidia 2>/dev/null; echo none"), "none", changes=False),
+    # The play of the page has installed it.
+    Alone("docker", package_of_the_engine, "docker.io", changes=False),
+    Alone("nvidia_container_toolkit", printed("command -v nvidia-ctk; echo none"), "none", changes=False),
+    Alone("swarm", lambda name: [swarm_state(name)], "active"),
+    Alone("overlay_network", lambda name: networks(name).values(), "overlay"),
+    Alone("workspace", printed("ls /srv/swarmspeed/swarmspeed"), "workspace"),
+    Alone("training_image", lambda name: [tag.partition(":")[0] for tag in image_names(name)], "swarmspeed/swarmspeed"),
+    Alone("training_container", lambda name: [container_state(name, container(name))], "running"),
+    Alone("ssh_trust", printed("docker exec swarmspeed-$(hostname) ssh -o BatchMode=yes lab2 hostname"), "lab2"),
+    Alone("nccl_env", printed("ls /srv/swarmspeed/swarmspeed/etc"), "nccl.conf"),
+    Alone("deepspeed_launch", printed("ls /srv/swarmspeed/swarmspeed/jobs"), "digits"),
 )
 
 
@@ -78,7 +90,7 @@ def test_the_play_of_the_page_on_bare_nodes(installed: Installed, tmp_path: Path
         assert on(name, "command -v dockerd || echo none").strip() == "none"
     run().done(change=True)
     for name in NODES:
-        assert on(name, "docker info --format '{{.LoggingDriver}}'").strip() == "local"
+        assert info(name)["LoggingDriver"] == "local"
     run().done(change=False)
 
 
@@ -89,7 +101,7 @@ def test_a_role_alone_does_its_part_and_again_changes_nothing(
     arguments = from_archive() if alone.role.startswith("training_") or alone.role == "deepspeed_launch" else ()
     first = play(installed, tmp_path, [alone.role], *arguments).done(change=alone.changes)
     for name in NODES:
-        assert alone.answer in on(name, alone.command), first.output[-3000:]
+        assert alone.wanted in alone.found(name), first.output[-3000:]
     play(installed, tmp_path, [alone.role], *arguments).done(change=False)
 
 
@@ -117,7 +129,7 @@ def test_several_roles_of_the_users_choice_in_one_play(installed: Installed, tmp
 
 def test_the_container_still_runs_the_image_of_the_archive() -> None:
     for name in NODES:
-        assert on(name, f"docker inspect --format '{{{{.State.Status}}}}' {container(name)}").strip() == "running"
+        assert container_state(name, container(name)) == "running"
 
 
 def test_the_modules_of_the_page_in_a_play_of_a_users_own(installed: Installed, tmp_path: Path) -> None:

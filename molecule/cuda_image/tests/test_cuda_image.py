@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tests.engines import inspect
 from tests.gpu_journey import PAIR, STAND_IN, be, gpu, publish
 from tests.journey import INVENTORY, ROOT, Run, network, on
 
@@ -134,7 +135,7 @@ def test_wheels_and_compilers_are_in_no_layer(built: tuple[str, Run]) -> None:
     search = "find / -xdev '(' -name '*.whl' -not -path '/usr/share/*' -o -name nvcc -o -name cc1plus ')'"
     found = on("lab1", f"docker run --rm --network none {built[0]} {search}")
     assert found == ""
-    environment = json.loads(on("lab1", f"docker image inspect --format '{{{{json .Config.Env}}}}' {built[0]}"))
+    environment = inspect("lab1", "image", built[0])["Config"]["Env"]
     assert "NVIDIA_VISIBLE_DEVICES=all" in environment
     assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in environment
 

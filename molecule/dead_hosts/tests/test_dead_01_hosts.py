@@ -16,6 +16,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import containers, inspect, outside
 from tests.fault_journey import NO_JOB, STEPS, everybody_known, forget, mend
 from tests.installed import Installed
 from tests.journey import LAB, Run, container, lab_inventory, on, playbook, start, variables
@@ -47,8 +48,7 @@ def outer(*words: str) -> None:
 
 
 def attached(name: str) -> bool:
-    told = ["docker", "inspect", "--format", "{{json .NetworkSettings.Networks}}", f"{LAB}-{name}"]
-    return f'"{LAB}"' in subprocess.run(told, check=True, capture_output=True, text=True, timeout=60).stdout
+    return LAB in outside().api.inspect_container(f"{LAB}-{name}")["NetworkSettings"]["Networks"]
 
 
 def connect(name: str) -> None:
@@ -65,7 +65,7 @@ def connect(name: str) -> None:
         assert time.monotonic() < until, f"{name} did not come back"
         time.sleep(1)
     # Where it died before its container was made, the test repairs that.
-    if on(name, f"docker ps --all --quiet --filter name=^{container(name)}$"):
+    if container(name) in containers(name):
         on(name, f"docker start {container(name)}")
         everybody_known()
 
@@ -160,11 +160,8 @@ def test_dies_while_its_job_is_followed(begin: Start, name: str, said: str) -> N
 
 def test_a_network_that_is_cut_between_nodes_is_repaired_where_nothing_runs() -> None:
     """The overlay's own interface on a node is taken down: a stand-in for an engine that has lost its way there."""
-    network = on(
-        "lab2",
-        f"docker inspect -f '{{{{range .NetworkSettings.Networks}}}}{{{{.NetworkID}}}}{{{{end}}}}' {container('lab2')}",
-    )
-    on("lab2", f"nsenter --net=$(ls -d /run/docker/netns/1-{network.strip()[:10]}) ip link set vxlan0 down")
+    (network,) = inspect("lab2", "container", container("lab2"))["NetworkSettings"]["Networks"].values()
+    on("lab2", f"nsenter --net=$(ls -d /run/docker/netns/1-{network['NetworkID'][:10]}) ip link set vxlan0 down")
     run = playbook("site", *NO_JOB).done(change=True)
     assert "Restart the engine of the node that is cut off" in run.output
     playbook("site", *NO_JOB).done(change=False)

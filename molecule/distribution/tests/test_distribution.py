@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.engines import image_ids, inspect
 from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, has, left, told
 from tests.journey import (
     CLUSTER_ROOT,
     NODES,
     Run,
     condition,
-    inspect,
     lab_inventory,
     node,
     on,
@@ -163,11 +163,11 @@ def test_a_node_without_room_is_named_before_anything_travels() -> None:
 def test_a_disk_that_fills_while_the_engine_loads_is_named_and_nothing_half_loaded_stays() -> None:
     image = build("10", wide=24)
     place = "/var/lib/docker/tmp"  # where docker load unpacks what it is given
-    before = on("lab3", "docker images --all --quiet | sort -u")
+    before = image_ids("lab3")
     with condition("lab3", f"mount -t tmpfs -o size=2m small {place}", f"umount {place}"):
         distribute(image).refused("lab3: the disk of the engine is full (docker load: ", "Remedy: make room there")
         assert has("lab2", image) and not has("lab3", image)
-        assert on("lab3", "docker images --all --quiet | sort -u") == before
+        assert image_ids("lab3") == before
         assert [left(name) for name in NODES] == [[], [], []]
     again = told(distribute(image).done(change=True), "lab3")
     assert re.match(r"lab3: 0 MiB in .* 24 MiB had come before", again), again

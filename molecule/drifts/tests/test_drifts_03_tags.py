@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.damages import DAMAGES, Damage
-from tests.journey import NODES, container, inside, inspect, on, playbook, site
+from tests.engines import inspect
+from tests.journey import NODES, container, inside, on, playbook, site
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from tests.engines import swarm_nodes
 from tests.journey import ETC, NODES, container, inside, on, playbook, site, start
 
 MOMENTS = (
@@ -49,5 +50,4 @@ def test_the_cluster_is_complete(name: str) -> None:
 
 
 def test_there_is_one_entry_a_node_in_the_swarm() -> None:
-    names = on("lab1", "docker node ls --format '{{.Hostname}} {{.Status}}'").splitlines()
-    assert sorted(names) == [f"{name} Ready" for name in NODES]
+    assert [(found.host, found.status) for found in swarm_nodes("lab1")] == [(name, "ready") for name in NODES]

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.engines import containers, swarm_state
 from tests.journey import CLUSTER_ROOT, NODES, Run, as_the_readme_says, container, job, on, playbook, variables
 
 VALUES = ("-e", "@examples/bare_hosts/vars.yml")
@@ -37,8 +38,8 @@ def test_every_promise_is_kept(first: Run) -> None:
 
 @pytest.mark.parametrize("name", NODES)
 def test_there_is_no_container_and_no_swarm(name: str, first: Run) -> None:
-    assert on(name, f"docker ps --all --quiet --filter name={container(name)}") == ""
-    assert on(name, "docker info --format '{{.Swarm.LocalNodeState}}'") == "inactive"
+    assert [found for found in containers(name) if container(name) in found] == []
+    assert swarm_state(name) == "inactive"
 
 
 @pytest.mark.parametrize("name", NODES)

@@ -20,6 +20,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import containers, networks
 from tests.journey import CLUSTER_ROOT, NODES, Run, on, playbook, start, variables
 
 SHORT: dict[str, Any] = {
@@ -40,15 +41,14 @@ def report(folder: Path) -> dict[str, Any]:
     return found
 
 
-def left() -> dict[str, str]:
+def left() -> dict[str, list[str]]:
     """What of a benchmark is on the nodes; networks are seen on a manager only."""
-    look = "docker ps --all --filter label=swarmspeed.bench --format '{{.Names}}'"
-    look += "; docker network ls --filter label=swarmspeed.bench --format '{{.Name}}'"
-    look += f"; ls -d {CLUSTER_ROOT}/bench 2>/dev/null; true"
-    return {name: on(name, look) for name in NODES}
+    label = "swarmspeed.bench"
+    folder = f"ls -d {CLUSTER_ROOT}/bench 2>/dev/null; true"
+    return {name: [*containers(name, label), *networks(name, label), *on(name, folder).split()] for name in NODES}
 
 
-NOTHING = dict.fromkeys(NODES, "")
+NOTHING: dict[str, list[str]] = {name: [] for name in NODES}
 
 
 @contextmanager
@@ -161,7 +161,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_made(
 def test_a_controller_that_was_killed_leaves_what_the_next_run_removes(tmp_path: Path) -> None:
     process = start("bench_network", *variables(**SHORT, cluster_reports_dir=str(tmp_path)))
     deadline = time.monotonic() + 120
-    while "swarmspeed-bench-lab2" not in on("lab2", "docker ps --format '{{.Names}}'"):
+    while containers("lab2").get("swarmspeed-bench-lab2") != "running":
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(1)
     os.killpg(process.pid, signal.SIGKILL)

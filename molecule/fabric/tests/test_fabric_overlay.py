@@ -18,12 +18,13 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import inspect, ready, swarm_nodes, swarm_state
+from tests.fault_journey import wait
 from tests.journey import (
     NODES,
     condition,
     container,
     inside,
-    inspect,
     leave_swarm,
     on,
     playbook,
@@ -293,7 +294,7 @@ def test_a_node_that_left_the_swarm() -> None:
         f"lab3: role swarm: membership of swarm {NETWORK} is missing. Remedy: ansible-playbook site.yml --tags swarm"
     )
     site("--tags", "swarm,training_container").done(change=True)
-    assert on("lab1", "docker node ls --format '{{.Hostname}} {{.Status}}'").splitlines().count("lab3 Ready") == 1
+    assert ready("lab1").count("lab3") == 1
     assert inside("lab1", "ssh lab3 hostname") == container("lab3")
 
 
@@ -305,13 +306,12 @@ def test_a_node_of_another_swarm() -> None:
     site(*WALKS).refused_by(("foreign_swarm", "lab3"))
     assert snapshot() == before
     site(*ROLES, *variables(swarm_leave_foreign=True)).done(change=True)
-    assert {on(name, "docker info --format '{{.Swarm.LocalNodeState}}'").strip() for name in NODES} == {"active"}
+    assert {swarm_state(name) for name in NODES} == {"active"}
 
 
 def managers() -> dict[str, str]:
     """Return host name and reachability of the swarm's managers, as lab1 has them."""
-    lines = on("lab1", "docker node ls --format '{{.Hostname}} {{.ManagerStatus}}'").splitlines()
-    return {words[0]: words[1] for words in map(str.split, lines) if len(words) > 1}
+    return {found.host: found.manager for found in swarm_nodes("lab1") if found.manager}
 
 
 @pytest.mark.usefixtures("repaired")
@@ -328,12 +328,12 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
     )
     try:
         playbook("site", *ROLES, inventory=three).done(change=True)
-        assert managers() == {"lab1": "Leader", "lab2": "Reachable", "lab3": "Reachable"}
+        assert managers() == {"lab1": "leader", "lab2": "reachable", "lab3": "reachable"}
         playbook("site", *ROLES, inventory=three).done(change=False)
         playbook("verify", "--tags", "swarm", inventory=three).done(change=False)
         # lab3 is lost. Two of three decide: the swarm goes on, and says that no more must be lost.
         on("lab3", "systemctl stop docker.socket docker.service")
-        on("lab1", "for try in $(seq 60); do docker node ls | grep -q Unreachable && exit; sleep 1; done; exit 1")
+        wait(lambda: "unreachable" in managers().values(), 60)
         on("lab1", "docker network create --driver overlay --attachable decided && docker network rm decided")
         two = write_inventory(tmp_path / "one.json", ["lab1"], ["lab2"])
         run = playbook("site", *WALKS, inventory=two)
@@ -346,12 +346,12 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
             assert text in run.text, run.output[-3000:]
         # Demoting lab2 beside the lost one would leave one of two, which is no majority: refused, and nothing lost.
         playbook("site", "--tags", "swarm", inventory=two).refused("without it 1 of 2 managers answer")
-        assert managers() == {"lab1": "Leader", "lab2": "Reachable", "lab3": "Unreachable"}
+        assert managers() == {"lab1": "leader", "lab2": "reachable", "lab3": "unreachable"}
         # Once it is said to be gone it is taken off the list, and then lab2 can go back to being a worker.
         departed = variables(swarm_departed=["lab3"])
         playbook("site", "--tags", "swarm", *departed, inventory=two).done(change=True, nodes=("lab1", "lab2"))
-        assert managers() == {"lab1": "Leader"}
-        assert "lab3" not in on("lab1", "docker node ls")
+        assert managers() == {"lab1": "leader"}
+        assert "lab3" not in [found.host for found in swarm_nodes("lab1")]
         playbook("site", "--tags", "swarm", *departed, inventory=two).done(change=False, nodes=("lab1", "lab2"))
     finally:
         # lab3 comes back with the memory of a swarm that does not know it any more.
@@ -360,7 +360,7 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
             "systemctl start docker.service && timeout 60 docker swarm leave --force || systemctl restart docker",
         )
         site(*ROLES).done()
-    assert managers() == {"lab1": "Leader"}
+    assert managers() == {"lab1": "leader"}
 
 
 @pytest.mark.usefixtures("repaired")

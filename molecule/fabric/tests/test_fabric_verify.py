@@ -12,8 +12,9 @@ from typing import Any
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import inspect, is_running
 from tests.fault_journey import STEPS, forget, log, state, training, wait
-from tests.journey import NODES, Run, condition, container, inside, inspect, node, on, playbook, site, variables
+from tests.journey import NODES, Run, condition, container, inside, node, on, playbook, site, variables
 
 # In brackets, lest the shell that looks finds itself.
 LEFT = "find /run/[s]warmspeed-fabric -type f -o -type p; pgrep -f '[s]warmspeed-fabric'; true"
@@ -199,8 +200,7 @@ def test_names_that_are_not_there_yet_are_waited_for(tmp_path: Path) -> None:
     looks = "until grep -qs ready /run/swarmspeed-fabric/*/inner/out; do sleep 0.2; done; sleep 12"
     with condition("lab3", silent, f"iptables -t raw -S | grep -q swarmspd && {{ {heard}; }}; true"):
         on("lab3", "systemctl restart docker")
-        running = "docker inspect --format '{{.State.Running}}' " + container("lab3")
-        wait(lambda: on("lab3", f"{running} || true").strip() == "true", 60)
+        wait(lambda: is_running("lab3", container("lab3")), 60)
         # The others give up a member that does not answer, and with it its names.
         wait(lambda: node("lab1").run(known).rc != 0, 90)
         on("lab3", f"nohup sh -c '{looks}; {heard}' > /dev/null 2>&1 &")

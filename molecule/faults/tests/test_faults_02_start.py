@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.engines import inspect
 from tests.fault_journey import STEPS, TRANSPORTS, clean, everybody_known, launch, log, mend, state
-from tests.journey import ETC, NODES, container, inside, inspect, on, playbook, variables
+from tests.journey import ETC, NODES, container, inside, on, playbook, variables
 
 WORKSPACE = "/srv/swarmspeed/swarmspeed/workspace"
 

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, os.environ["MOLECULE_PROJECT_DIRECTORY"])
 
+from tests.engines import containers, image_ids
 from tests.installed import Installed
 from tests.journey import NODES, from_archive, on, variables
 
@@ -33,6 +34,6 @@ def test_teardown_by_name(installed: Installed) -> None:
     consent = {"workspace_remove": True, "deepspeed_launch_remove_jobs": True, "training_image_remove": True}
     installed.play("teardown", *variables(**consent)).done(change=True)
     for name in NODES:
-        assert on(name, "docker ps --all --quiet --filter label=swarmspeed.cluster") == ""
-        assert on(name, "docker images --quiet swarmspeed/swarmspeed") == ""
+        assert containers(name, "swarmspeed.cluster") == {}
+        assert image_ids(name, "swarmspeed/swarmspeed") == set()
         assert on(name, "ls -d /srv/swarmspeed/swarmspeed 2>/dev/null; true") == ""

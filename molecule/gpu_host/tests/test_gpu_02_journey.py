@@ -15,6 +15,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import image_names, info
 from tests.gpu_journey import (
     PAIR,
     STAND_IN,
@@ -164,15 +165,15 @@ def test_the_engines_are_told_in_the_way_they_know(done: Run) -> None:
     old, new = (json.loads(on(host, "cat /etc/docker/daemon.json")) for host in PAIR)
     assert old["runtimes"] == {"nvidia": {"path": "nvidia-container-runtime"}}
     assert (new["features"], "runtimes" in new) == ({"cdi": True}, False)
-    assert "nvidia" in json.loads(on("lab1", "docker info --format '{{json .Runtimes}}'"))
-    assert on("lab2", "docker info --format '{{json .CDISpecDirs}}'") != "null"
+    assert "nvidia" in info("lab1")["Runtimes"]
+    assert info("lab2")["CDISpecDirs"]  # empty where the engine takes no CDI devices
 
 
 @pytest.mark.parametrize("host", PAIR)
 def test_a_smoke_test_passed_and_left_no_image(host: str, done: Run) -> None:
     tested = json.loads(on(host, "cat /var/lib/swarmspeed/nvidia-container-toolkit.tested"))
     assert (tested["toolkit"], tested["driver"]) == (TOOLKIT, FIRST)
-    assert "gpu-smoke" not in on(host, "docker images --format '{{.Repository}}:{{.Tag}}'")
+    assert [found for found in image_names(host) if "gpu-smoke" in found] == []
 
 
 def test_a_driver_that_works_is_left_alone_whatever_installed_it(done: Run) -> None:

@@ -13,6 +13,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import container_state, info
 from tests.gpu_journey import PAIR, condition, gpu, module
 from tests.journey import on
 
@@ -52,7 +53,8 @@ def test_keys_are_merged_and_a_reload_is_enough_where_it_is(host: str) -> None:
     assert (done["failed"], done["changed"], done["reloaded"], done["restarted"]) == (False, True, True, False)
     assert done["validated"] is (host == "lab2")
     assert config(host) == {**before, "debug": True, "labels": ["stand-in=yes"]}
-    assert on(host, "docker info --format '{{.Debug}} {{.Labels}}'") == "true [stand-in=yes]"
+    running = info(host)
+    assert (running["Debug"], running["Labels"]) == (True, ["stand-in=yes"])
     assert on(host, STARTED) == started
     assert docker(host, config={"debug": True})["changed"] is False
     # A key that is gone from the file keeps its value in a running engine until that starts anew.
@@ -75,7 +77,8 @@ def test_a_value_that_stops_the_engine_is_rolled_back(host: str) -> None:
     assert "driver not supported" in failed["msg"]  # the engine's own words
     assert failed["msg"].endswith("The former configuration is in force again")
     assert on(host, f"cat {FILE}") == before
-    assert on(host, "systemctl is-active docker && docker info --format '{{.ServerVersion}}'").startswith("active")
+    assert on(host, "systemctl is-active docker") == "active"
+    assert info(host)["ServerVersion"]
 
 
 def test_a_running_container_needs_consent(host: str) -> None:
@@ -95,7 +98,7 @@ def test_a_running_container_needs_consent(host: str) -> None:
         assert (on(host, f"cat {FILE}"), on(host, STARTED)) == (before, started)
         # A reload stops nothing, and is done.
         assert docker(host, config={"debug": True})["reloaded"] is True
-        assert on(host, "docker inspect --format '{{.State.Running}}' at-work") == "true"
+        assert container_state(host, "at-work") == "running"
         assert docker(host, config={"bip": "172.29.0.1/24"}, restart="always")["restarted"] is True
 
 

@@ -14,6 +14,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import info
 from tests.gpu_journey import (
     PAIR,
     REPOSITORY,
@@ -137,7 +138,7 @@ def test_a_running_container_keeps_its_gpus_over_a_reload_of_systemd() -> None:
 def test_the_default_runtime_by_choice() -> None:
     wish = {"nvidia_container_toolkit_default_runtime": True}
     toolkit("lab1", **wish).done(change=True, nodes=("lab1",))
-    assert on("lab1", "docker info --format '{{.DefaultRuntime}}'") == "nvidia"
+    assert info("lab1")["DefaultRuntime"] == "nvidia"
     toolkit("lab1", **wish).done(change=False, nodes=("lab1",))
 
 

@@ -10,7 +10,8 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.journey import JOBS, NODES, container, inside, inspect, job, lab_inventory, on, playbook, variables
+from tests.engines import inspect
+from tests.journey import JOBS, NODES, container, inside, job, lab_inventory, on, playbook, variables
 
 
 def test_verify_finds_every_promise_kept() -> None:

@@ -15,12 +15,12 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
+from tests.engines import inspect
 from tests.journey import (
     JOBS,
     LAB,
     ROOT,
     Run,
-    inspect,
     job,
     lab_inventory,
     network,

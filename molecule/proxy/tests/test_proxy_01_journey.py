@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.journey import JOBS, inspect, job, network, node, on, playbook, site
+from tests.engines import image_names, info, inspect
+from tests.journey import JOBS, job, network, node, on, playbook, site
 from tests.proxy_journey import ADDRESSES, GIVEN, HOSTS, OUTSIDE, PROXY, entries
 
 
@@ -49,12 +50,12 @@ def test_the_job_was_trained_by_all_nodes() -> None:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_the_engine_uses_the_proxy(name: str) -> None:
-    shown = on(name, "docker info --format '{{.HTTPProxy}} {{.HTTPSProxy}}'")
-    assert shown.count(f"@{PROXY}:3128") == 2
+    shown = info(name)
+    assert [f"@{PROXY}:3128" in shown[key] for key in ("HttpProxy", "HttpsProxy")] == [True, True]
 
 
 def test_the_build_left_no_proxy_in_the_image() -> None:
-    (image,) = on("lab1", "docker images --format '{{.Repository}}:{{.Tag}}' swarmspeed/swarmspeed").split()
+    (image,) = image_names("lab1", "swarmspeed/swarmspeed")
     config = inspect("lab1", "image", image)["Config"]
     assert not [value for value in config["Env"] if "proxy" in value.lower()]
     # Nor does the authority stay: what trusts it is the build, and the hosts.

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from tests.engines import image_ids
 from tests.journey import Run, node, on, playbook, site, ssh, variables
 from tests.proxy_journey import GIVEN, HOSTS, PASSWORD
 
@@ -63,7 +64,8 @@ def test_the_busy_run_did_what_it_was_to_do(busy: Run) -> None:
     busy.done(change=True)
     for name in HOSTS:
         assert PASSWORD in on(name, f"cat {CONFIGURED}")
-    assert "tomli" in on("lab1", "docker run --rm $(docker images -q swarmspeed/other) pip list")
+    (image,) = image_ids("lab1", "swarmspeed/other")
+    assert "tomli" in on("lab1", f"docker run --rm {image} pip list")
 
 
 def test_it_printed_no_password(busy: Run) -> None:
@@ -96,8 +98,7 @@ def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_image_and_no_container_has_it(busy: Run, name: str) -> None:
-    images = on(name, "docker images --all --quiet --no-trunc | sort -u").split()
-    assert images
+    assert image_ids(name)
     of_all = "docker images --all --quiet | sort -u | xargs --no-run-if-empty"
     told = on(name, f"{of_all} docker inspect; {of_all} --max-args=1 docker history --no-trunc")
     told += on(name, "docker ps -aq | xargs --no-run-if-empty docker inspect; docker info; systemctl show docker")
@@ -106,9 +107,7 @@ def test_no_image_and_no_container_has_it(busy: Run, name: str) -> None:
 
 def test_no_layer_has_it(busy: Run) -> None:
     """Also the layers of the stage in which pip ran, which stay in the engine's cache."""
-    images = " ".join(
-        on("lab1", "docker images --all --quiet --filter dangling=true; docker images -q swarmspeed/other").split()
-    )
+    images = " ".join(image_ids("lab1", dangling=True) | image_ids("lab1", "swarmspeed/other"))
     command = f"docker save {images} | grep --text --count --fixed-strings -e {PASSWORD} -e {forms()[1]}"
     found = subprocess.run(ssh("lab1", command), capture_output=True, text=True, timeout=600, check=False)
     assert (found.stdout.strip(), found.returncode) == ("0", 1), found.stderr

@@ -12,7 +12,8 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.journey import inspect, node, snapshot, whole
+from tests.engines import inspect
+from tests.journey import node, snapshot, whole
 
 BYSTANDER = r"""
 docker image inspect bystander:mine >/dev/null 2>&1 && exit 0

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, container, inside, inspect, job, on
+from tests.engines import info, inspect, swarm_nodes
+from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, container, inside, job, on
 
 SSH = f"{ETC}/ssh"
 
@@ -55,15 +56,14 @@ def test_daemon_json_keeps_the_users_mode() -> None:
 
 
 def test_one_swarm_with_its_roles() -> None:
-    listed = on("lab1", "docker node ls --format '{{.Hostname}} {{.Status}} {{.Availability}} {{.ManagerStatus}}'")
-    assert sorted(line.split() for line in listed.splitlines()) == [
-        ["lab1", "Ready", "Active", "Leader"],
-        ["lab2", "Ready", "Active"],
-        ["lab3", "Ready", "Active"],
+    nodes = swarm_nodes("lab1")
+    assert [(found.host, found.status, found.availability, found.manager) for found in nodes] == [
+        ("lab1", "ready", "active", "leader"),
+        ("lab2", "ready", "active", ""),
+        ("lab3", "ready", "active", ""),
     ]
-    ids = set(on("lab1", "docker node ls --quiet").split())
-    assert {on(name, "docker info --format '{{.Swarm.NodeID}}'") for name in NODES} == ids
-    swarm = json.loads(on("lab1", "docker info --format '{{json .Swarm.Cluster}}'"))
+    assert [info(name)["Swarm"]["NodeID"] for name in NODES] == [found.id for found in nodes]
+    swarm = info("lab1")["Swarm"]["Cluster"]
     assert swarm["ID"] and swarm["Spec"]["Labels"] == {LABEL: "swarmspeed"}
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.damages import DAMAGES
+from tests.engines import ready
 from tests.journey import Run, container, inside, leave_swarm, on, site, whole
 
 ROLES = (
@@ -50,7 +51,7 @@ def test_a_node_that_left_the_swarm_comes_back() -> None:
     leave_swarm("lab3")
     # Its container goes on, cut off from the overlay: verify.yml names the other tag.
     site("--tags", "swarm,training_container").done(change=True)
-    assert on("lab1", "docker node ls --format '{{.Hostname}} {{.Status}}'").splitlines().count("lab3 Ready") == 1
+    assert ready("lab1").count("lab3") == 1
     assert inside("lab1", "ssh lab3 hostname") == container("lab3")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.journey import ETC, NODES, container, inspect, on, playbook, site, variables, whole
+from tests.engines import inspect
+from tests.journey import ETC, NODES, container, on, playbook, site, variables, whole
 
 
 @contextmanager
@@ -65,7 +66,7 @@ def test_a_node_that_does_not_answer_the_others() -> None:
     device = on(
         "lab3", f"docker exec {container('lab3')} sh -c 'sed -n s/^GLOO_SOCKET_IFNAME=//p /root/.ssh/environment'"
     )
-    pid = on("lab3", f"docker inspect --format '{{{{.State.Pid}}}}' {container('lab3')}")
+    pid = inspect("lab3", "container", container("lab3"))["State"]["Pid"]
     on("lab3", f"nsenter --target {pid} --net iptables -A INPUT -i {device} -p tcp --dport 2222 -j DROP")
     try:
         run = playbook("verify", "--tags", "training_container")

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
+from tests.engines import inspect, ready, swarm_state
 from tests.journey import (
     NODES,
     ROOT,
     Run,
     condition,
     container,
-    inspect,
     lab_inventory,
     leave_swarm,
     on,
@@ -213,8 +213,8 @@ def test_a_node_is_in_another_swarm() -> None:
     site().refused_by(("foreign_swarm", "lab3")).refused("as a manager")
     assert snapshot() == before
     site(*variables(swarm_leave_foreign=True)).done(change=True)
-    assert on("lab1", "docker node ls --format '{{.Hostname}} {{.Status}}'").splitlines().count("lab3 Ready") == 1
-    assert {on(name, "docker info --format '{{.Swarm.LocalNodeState}}'") for name in NODES} == {"active"}
+    assert ready("lab1").count("lab3") == 1
+    assert {swarm_state(name) for name in NODES} == {"active"}
 
 
 @pytest.mark.usefixtures("repaired")

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from tests.engines import join_tokens
 from tests.journey import (
     ETC,
     NODES,
@@ -60,7 +61,7 @@ def secrets(busy: Run) -> dict[str, list[str]]:
     return {
         "keys": [line for file in files for line in file.splitlines()[2:-1]],
         "encoded": [base64.b64encode(file.encode()).decode()[160:320] for file in files],
-        "tokens": [on("lab1", f"docker swarm join-token --quiet {role}") for role in ("worker", "manager")],
+        "tokens": join_tokens("lab1"),
         "user": [TOKEN],
     }
 

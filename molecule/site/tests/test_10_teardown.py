@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, inspect, on, playbook, variables
+from tests.engines import containers, has_image, image_ids, inspect, networks, swarm_state
+from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, on, playbook, variables
 
 CONSENT = {"training_image_remove": True, "workspace_remove": True, "deepspeed_launch_remove_jobs": True}
 
@@ -18,11 +17,8 @@ def engine_before() -> dict[str, list[str]]:
 
 
 def theirs(name: str) -> list[str]:
-    listed = (
-        on(name, "docker ps --all --quiet --no-trunc | xargs --no-run-if-empty docker container inspect").strip()
-        or "[]"
-    )
-    others = [found for found in json.loads(listed) if LABEL not in (found["Config"]["Labels"] or {})]
+    listed = [inspect(name, "container", found) for found in containers(name)]
+    others = [found for found in listed if LABEL not in (found["Config"]["Labels"] or {})]
     return [
         *(f"{found['Id']} {found['State']['StartedAt']}" for found in others),
         on(name, "cat /etc/docker/daemon.json"),
@@ -42,10 +38,10 @@ def test_teardown_succeeds_twice(first: Run) -> None:
 
 @pytest.mark.parametrize("name", NODES)
 def test_no_container_network_or_swarm_is_left(name: str, first: Run) -> None:
-    assert on(name, f"docker ps --all --quiet --filter label={LABEL}") == ""
-    assert on(name, "docker ps --all --format '{{.Names}}' | grep ^swarmspeed-; true") == ""
-    assert "swarmspeed" not in on(name, "docker network ls --format '{{.Name}}'").split()
-    assert on(name, "docker info --format '{{.Swarm.LocalNodeState}}'") == "inactive"
+    assert containers(name, LABEL) == {}
+    assert [found for found in containers(name) if found.startswith("swarmspeed-")] == []
+    assert "swarmspeed" not in networks(name)
+    assert swarm_state(name) == "inactive"
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -78,7 +74,7 @@ def test_the_users_container_was_among_them(first: Run) -> None:
 
 @pytest.mark.parametrize("name", NODES)
 def test_image_workspace_and_jobs_stay_without_consent(name: str, first: Run) -> None:
-    assert on(name, "docker images --quiet swarmspeed/swarmspeed") != ""
+    assert image_ids(name, "swarmspeed/swarmspeed") != set()
     assert on(name, f"ls {CLUSTER_ROOT}/workspace/train.py") != ""
     if name == "lab1":
         assert on(name, f"ls {JOBS}/digits/launcher.log {CLUSTER_ROOT}/workspace/checkpoints/digits/epoch12") != ""
@@ -87,7 +83,7 @@ def test_image_workspace_and_jobs_stay_without_consent(name: str, first: Run) ->
 def test_they_go_with_consent(first: Run) -> None:
     playbook("teardown", *variables(**CONSENT)).done(change=True)
     for name in NODES:
-        assert on(name, "docker images --quiet swarmspeed/swarmspeed") == ""
+        assert image_ids(name, "swarmspeed/swarmspeed") == set()
         assert on(name, f"ls -d {CLUSTER_ROOT}/workspace {JOBS} 2>/dev/null; true") == ""
     playbook("teardown", *variables(**CONSENT)).done(change=False)
 
@@ -96,4 +92,4 @@ def test_they_go_with_consent(first: Run) -> None:
 def test_the_users_image_stays_with_consent_too(name: str, first: Run, engine_before: dict[str, list[str]]) -> None:
     assert theirs(name) == engine_before[name]
     if name == "lab2":
-        assert on(name, "docker images --quiet bystander:mine") != ""
+        assert has_image(name, "bystander:mine")

@@ -13,8 +13,9 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
 
+from tests.engines import image_ids, info, inspect
 from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, told
-from tests.journey import NODES, Run, condition, from_archive, inspect, node, on, playbook, start, variables
+from tests.journey import NODES, Run, condition, from_archive, node, on, playbook, start, variables
 
 VARIABLES = yaml.safe_load((Path(__file__).parents[1] / "vars" / "variables.yml").read_text(encoding="utf-8"))
 SNAPSHOTS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots"
@@ -22,7 +23,7 @@ SNAPSHOTS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshot
 
 def unnamed(name: str) -> set[str]:
     """Images without a name; the builder, too, leaves some."""
-    return set(on(name, "docker images --all --quiet --no-trunc --filter dangling=true").split())
+    return image_ids(name, dangling=True)
 
 
 def send(image: str) -> Run:
@@ -56,9 +57,9 @@ def tidy() -> Iterator[None]:
 
 
 def test_the_engines_are_of_three_kinds() -> None:
-    found = [on(name, "docker info --format '{{.ServerVersion}} {{.DriverStatus}}'") for name in NODES]
-    assert [version.partition(".")[0] for version in found] == ["20", "26", "28"]
-    assert ["io.containerd.snapshotter" in version for version in found] == [False, True, True]
+    found = [info(name) for name in NODES]
+    assert [engine["ServerVersion"].partition(".")[0] for engine in found] == ["20", "26", "28"]
+    assert ["io.containerd.snapshotter" in str(engine["DriverStatus"]) for engine in found] == [False, True, True]
 
 
 def test_an_image_of_a_graph_driver_comes_to_containerd_and_a_second_run_changes_nothing() -> None:
@@ -120,10 +121,10 @@ def test_layers_that_containerd_keeps_compressed_do_not_travel_again() -> None:
 @pytest.mark.parametrize("name", ["lab2", "lab3"])
 def test_a_load_that_fails_leaves_nothing_tagged(name: str) -> None:
     image = build(f"full-{name}", "lab1", **{f"wide{name}": 24})
-    before = on(name, "docker images --all --quiet | sort -u")
+    before = image_ids(name)
     with condition(name, f"mount -t tmpfs -o size=8m small {SNAPSHOTS}", f"umount {SNAPSHOTS}"):
         send(image).refused(f"{name}: the disk of the engine is full (docker load: ", "Remedy: make room there")
-        assert on(name, "docker images --all --quiet | sort -u") == before
+        assert image_ids(name) == before
     again = told(send(image).done(change=True), name)
     assert re.search(r": 0 MiB in .* 24 MiB had come before", again), again
     same_everywhere(image)

@@ -64,8 +64,8 @@ def container_paused(attempt: Attempt) -> None:
 
 
 def container_still_paused(attempt: Attempt) -> str:
-    state = attempt.lab.run(attempt.target, f"docker inspect -f '{{{{.State.Status}}}}' {container(attempt.target)}")
-    return "" if state.strip() == "running" else f"the container on {attempt.target} is {state.strip()}"
+    state = attempt.lab.training_container(attempt.target)
+    return "" if state == "running" else f"the container on {attempt.target} is {state or 'gone'}"
 
 
 def with_store(lab: Lab, drawn: str) -> str:
@@ -73,11 +73,11 @@ def with_store(lab: Lab, drawn: str) -> str:
     start = lab.nodes.index(drawn)
     for name in lab.nodes[start:] + lab.nodes[:start]:
         try:
-            ask = "docker version -f '{{.Server.Version}}'; docker info -f '{{.DriverStatus}}'"
-            version, status = lab.run(name, ask).strip().splitlines()
-        except (LabError, ValueError):
+            found = lab.info(name)
+        except LabError:
             continue
-        if int(version.split(".")[0]) >= FIRST_WITH_STORE and "io.containerd.snapshotter" not in status:
+        release = int(found["ServerVersion"].split(".")[0])
+        if release >= FIRST_WITH_STORE and "io.containerd.snapshotter" not in str(found["DriverStatus"]):
             return name
     raise Unsuited(f"no node has an engine of release {FIRST_WITH_STORE} or later without containerd's image store")
 

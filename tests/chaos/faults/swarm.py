@@ -10,17 +10,12 @@ from tests.chaos.faults.engine import SWARM_GONE
 from tests.journey import LEAVE_SWARM
 
 
-def _of_node(attempt: Attempt, what: str) -> str:
-    name = attempt.lab.run(attempt.target, "docker info -f '{{.Swarm.NodeID}}'").strip()
-    return attempt.lab.run(attempt.lab.manager, f"docker node inspect -f '{{{{{what}}}}}' {name}").strip()
-
-
 def drained(attempt: Attempt) -> None:
     attempt.lab.run(attempt.lab.manager, f"docker node update --availability drain {attempt.target}")
 
 
 def still_drained(attempt: Attempt) -> str:
-    found = _of_node(attempt, ".Spec.Availability")
+    found = attempt.lab.member(attempt.target).availability
     return "" if found == "active" else f"{attempt.target} is {found} in the swarm"
 
 
@@ -29,7 +24,7 @@ def promoted(attempt: Attempt) -> None:
 
 
 def still_promoted(attempt: Attempt) -> str:
-    found = _of_node(attempt, ".Spec.Role")
+    found = attempt.lab.member(attempt.target).role
     return "" if found == "worker" else f"{attempt.target} is {found} in the swarm"
 
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -21,6 +22,8 @@ from tests.chaos.lab import Lab, LabError
 from tests.chaos.plan import Round, Scope
 from tests.chaos.runs import Durations, Ended, Running, Runs
 from tests.chaos.scripts import TIDY, image_store
+from tests.engines import NoEngine, SwarmNode
+from tests.journey import LAB
 
 NODES = ("lab1", "lab2", "lab3")
 DEAD = {"event": "unreachable", "host": "lab2", "task": "x", "texts": ["no route to lab2"], "ignored": False}
@@ -41,14 +44,27 @@ class FakeLab:
         }
         self.scripts: list[tuple[str, str]] = []
         self.did: list[tuple[str, ...]] = []
-        self.answers: dict[str, str] = {}
+        self.engines: dict[str, dict[str, Any]] = {}
+        self.container = "running"
+        self.in_swarm = SwarmNode("a", "lab2", "ready", "active", "worker", "")
 
     def run(self, name: str, script: str, timeout: float = 0) -> str:
         del timeout
         self.scripts.append((name, script))
-        if name in self.answers:
-            return self.answers[name]
-        return "worker" if "Spec.Role" in script else "active" if "Spec." in script else "running"
+        return ""
+
+    def info(self, name: str) -> dict[str, Any]:
+        if name not in self.engines:
+            raise LabError("no engine answers")
+        return self.engines[name]
+
+    def training_container(self, name: str) -> str:
+        assert name == "lab2"
+        return self.container
+
+    def member(self, name: str) -> SwarmNode:
+        assert name == "lab2"
+        return self.in_swarm
 
     def power(self, words: Sequence[str], *names: str) -> None:
         self.did.append((words[0], *names))
@@ -127,7 +143,7 @@ def test_what_is_run_on_a_node_is_shell_and_hits_the_one_that_was_drawn(name: st
     assert fake(attempt).scripts
     for node, script in fake(attempt).scripts:
         subprocess.run(["sh", "-n"], input=script, text=True, check=True, timeout=20)
-        assert node == "lab2" or (node == "lab1" and "lab2" in script) or "node inspect" in script or "sha256" in script
+        assert node == "lab2" or (node == "lab1" and "lab2" in script) or "sha256" in script
 
 
 def test_what_is_tidied_up_is_shell() -> None:
@@ -246,47 +262,114 @@ def test_two_controllers_may_refuse_and_may_not_crash(attempt: FakeAttempt) -> N
     ]
 
 
+def shown(version: str, *status: str) -> dict[str, Any]:
+    return {"ServerVersion": version, "DriverStatus": [list(status)] if status else []}
+
+
+OLD, NEW = shown("20.10.24+dfsg1", "Backing Filesystem", "extfs"), shown("26.1.5+dfsg1")
 ENGINES = {
-    "the one drawn": ({"lab2": "26.1.5\n[]"}, "lab2"),
-    "the next": ({"lab2": "20.10.24\n[]", "lab3": "28.5.2\n[]"}, "lab3"),
-    "round to the first": ({"lab2": "20.10.24\n[]", "lab3": "20.10.24\n[]", "lab1": "26.1.5\n[]"}, "lab1"),
+    "the one drawn": ({"lab2": NEW}, "lab2"),
+    "the next": ({"lab2": OLD, "lab3": shown("28.5.2")}, "lab3"),
+    "round to the first": ({"lab2": OLD, "lab3": OLD, "lab1": NEW}, "lab1"),
     "one that has it already": (
-        {"lab2": "28.5.2\n[[driver-type io.containerd.snapshotter.v1]]", "lab3": "26.1.5\n[]"},
+        {"lab2": shown("28.5.2", "driver-type", "io.containerd.snapshotter.v1"), "lab3": NEW},
         "lab3",
     ),
-    "one that does not answer": ({"lab2": "", "lab3": "26.1.5\n[]"}, "lab3"),
+    "one that does not answer": ({"lab3": NEW}, "lab3"),
 }
 
 
 @pytest.mark.parametrize(("answers", "expected"), ENGINES.values(), ids=ENGINES)
 def test_the_image_store_is_switched_where_the_engine_has_it(
-    answers: dict[str, str], expected: str, attempt: FakeAttempt
+    answers: dict[str, dict[str, Any]], expected: str, attempt: FakeAttempt
 ) -> None:
-    fake(attempt).answers = answers
+    fake(attempt).engines = answers
     assert engine.with_store(attempt.lab, "lab2") == expected
 
 
 def test_without_such_an_engine_it_is_not_made(attempt: FakeAttempt) -> None:
-    fake(attempt).answers = dict.fromkeys(NODES, "20.10.24\n[]")
+    fake(attempt).engines = dict.fromkeys(NODES, OLD)
     with pytest.raises(Unsuited, match="no node has an engine of release 24 or later"):
         engine.with_store(attempt.lab, "lab2")
 
 
 def test_a_container_that_is_no_node_of_the_lab_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[Sequence[str]] = []
+    inspected: list[str] = []
+    labels: list[dict[str, str] | None] = [{lab_module.LABEL: "another-lab"}, None]
 
-    def answer(words: Sequence[str], text: str, timeout: float) -> str:
-        del text, timeout
-        ran.append(words)
-        return "another-lab\n"
+    class Api:
+        def inspect_container(self, name: str) -> dict[str, Any]:
+            inspected.append(name)
+            return {"Config": {"Labels": labels[len(inspected) - 1]}}
 
-    monkeypatch.setattr(lab_module, "_run", answer)
+    monkeypatch.setattr(lab_module, "_run", lambda words, text, timeout: ran.append(words))
+    monkeypatch.setattr(lab_module, "outside", lambda: SimpleNamespace(api=Api()))
     monkeypatch.setattr(lab_module, "lab_inventory", lambda: {"_meta": {"hostvars": {"lab1": {}}}})
     with pytest.raises(LabError, match="is no node of the lab"):
         Lab().run("lab1", "reboot")
     with pytest.raises(LabError, match="is no node of the lab"):
         Lab().power(["kill"], "lab1")
-    assert [words[1] for words in ran] == ["inspect", "inspect"]
+    assert inspected == [f"{LAB}-lab1"] * 2 and ran == []
+
+
+DRAINED = SwarmNode("a", "lab2", "ready", "drain", "worker", "")
+PROMOTED = SwarmNode("a", "lab2", "ready", "active", "manager", "reachable")
+LEFT: dict[str, tuple[dict[str, Any], str]] = {
+    "container-paused": ({"container": "paused"}, "the container on lab2 is paused"),
+    "swarm-drained": ({"in_swarm": DRAINED}, "lab2 is drain in the swarm"),
+    "swarm-promoted": ({"in_swarm": PROMOTED}, "lab2 is manager in the swarm"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_is_still_there_of_a_fault_is_named_and_else_nothing(name: str, attempt: FakeAttempt) -> None:
+    left = FAULTS[name].left
+    assert left and left(attempt) == ""
+    found, said = LEFT[name]
+    vars(fake(attempt)).update(found)
+    assert left(attempt) == said
+
+
+class Answers:
+    """Stands in for ``tests.engines`` beside a lab."""
+
+    def __init__(self, *listed: SwarmNode, error: Exception | None = None) -> None:
+        self.listed, self.error = list(listed), error
+
+    def info(self, name: str) -> dict[str, Any]:
+        if self.error:
+            raise self.error
+        return {"Swarm": {"NodeID": f"of {name}"}}
+
+    def swarm_nodes(self, name: str) -> list[SwarmNode]:
+        assert name == "lab1"
+        return self.listed
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
+    monkeypatch.setattr(lab_module, "lab_inventory", lambda: {"_meta": {"hostvars": {name: {} for name in NODES}}})
+    return Lab()
+
+
+def test_of_several_entries_of_a_host_its_own_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    stale = SwarmNode("older", "lab2", "down", "active", "worker", "")
+    own = SwarmNode("of lab2", "lab2", "ready", "drain", "worker", "")
+    monkeypatch.setattr(lab_module, "engines", Answers(stale, own))
+    assert lab.member("lab2") == own
+    monkeypatch.setattr(lab_module, "engines", Answers(stale))
+    with pytest.raises(LabError, match="lab2 is none of the nodes of lab1's swarm"):
+        lab.member("lab2")
+
+
+@pytest.mark.parametrize("error", [NoEngine("no engine answers"), ConnectionError("no engine answers")])
+def test_an_engine_that_does_not_answer_is_an_error_of_the_lab(
+    error: Exception, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_module, "engines", Answers(error=error))
+    with pytest.raises(LabError, match="no engine answers"):
+        lab.info("lab2")
 
 
 def test_what_hangs_on_the_lab_ends_in_a_sentence() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
-import json
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ eth0	00000000	010200C0	0003	0	0	0	00000000	0	0	0
 docker0	000011AC	00000000	0001	0	0	0	0000FFFF	0	0	0
 eth0	000200C0	00000000	0001	0	0	0	00FFFFFF	0	0	0
 """
-# The last made-up fields of `docker network inspect`: a bridge, one with IPv6 too, and the networks `host` and `none`.
+# Made-up fields of the engine's list of networks: a bridge, one with IPv6 too, and the networks `host` and `none`.
 NETWORKS = [
     {"Name": "bridge", "IPAM": {"Config": [{"Subnet": "172.17.0.0/16", "Gateway": "172.17.0.1"}]}},
     {"Name": "both", "IPAM": {"Config": [{"Subnet": "fd00:1::/64"}, {"Subnet": "10.231.1.0/24"}]}},
@@ -91,8 +90,8 @@ def test_nameservers(texts: list[str], expected: list[str]) -> None:
 
 def test_docker_subnets() -> None:
     expected = [ipaddress.IPv4Network("172.17.0.0/16"), ipaddress.IPv4Network("10.231.1.0/24")]
-    assert machine.docker_subnets(json.dumps(NETWORKS)) == expected
-    assert machine.docker_subnets("") == []
+    assert machine.docker_subnets(NETWORKS) == expected
+    assert machine.docker_subnets([]) == []
 
 
 @pytest.mark.parametrize(
