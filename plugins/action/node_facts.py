@@ -24,10 +24,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import gathered as training_image
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container import (
     gathered as training_container,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import gathered as training_image
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace import gathered as workspace
 

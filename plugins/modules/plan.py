@@ -36,8 +36,32 @@ options:
     description: The roles to plan, or to report.
     type: list
     elements: str
-    choices: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, training_image, ssh_trust, nccl_env, training_container, workspace, deepspeed_launch]
-    default: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, training_image, ssh_trust, nccl_env, training_container, workspace, deepspeed_launch]
+    choices:
+      - host
+      - nvidia_driver
+      - docker
+      - nvidia_container_toolkit
+      - swarm
+      - overlay_network
+      - training_image
+      - ssh_trust
+      - nccl_env
+      - training_container
+      - workspace
+      - deepspeed_launch
+    default:
+      - host
+      - nvidia_driver
+      - docker
+      - nvidia_container_toolkit
+      - swarm
+      - overlay_network
+      - training_image
+      - ssh_trust
+      - nccl_env
+      - training_container
+      - workspace
+      - deepspeed_launch
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.
     type: list

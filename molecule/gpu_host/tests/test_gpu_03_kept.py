@@ -1,4 +1,4 @@
-"""A driver stays as it is when a newer one comes out, until it is asked for; a module that does not match is repaired."""
+"""A driver stays as it is when a newer one is out, until it is asked for; a module that does not match is reloaded."""
 
 from __future__ import annotations
 

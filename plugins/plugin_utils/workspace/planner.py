@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
@@ -21,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER, printed
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import (
     INCOMPLETE,
@@ -106,7 +107,7 @@ def _plan_code(host: _Host) -> None:
     listed: set[str] = set()
     for names, before in ((missing, None), (differing, "different")):
         for name in names[:LISTED]:
-            what = f"{path}/{''.join(printed(name))}"
+            what = f"{path}/{on_one_line(name)}"
             if what not in listed:  # without what a terminal would obey, two names can look alike
                 host.changes.add(what, before, f"as in {source}")
             listed.add(what)

@@ -12,9 +12,7 @@ import pytest
 from tests.role_values import acts, load, value, variables
 
 # Whether the roles of Docker have anything to do is planned: tests/unit/plugins/plugin_utils.
-OF_DOCKER = (
-    "nvidia_container_toolkit",
-)
+OF_DOCKER = ("nvidia_container_toolkit",)
 ENVIRONMENT = {"workspace_python_environment": "/opt/train"}
 
 

@@ -29,8 +29,7 @@ def test_what_they_return() -> None:
 
 @pytest.mark.parametrize(
     ("name", "given", "words"),
-    [
-    ],
+    [],
 )
 def test_what_is_refused(name: str, given: Any, words: str) -> None:
     with pytest.raises(AnsibleFilterError, match=f"^{words}"):
