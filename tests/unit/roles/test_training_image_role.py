@@ -126,7 +126,7 @@ def test_verify_fails_at_what_is_left_to_change_and_at_another_content() -> None
 def test_every_task_of_a_build_has_what_it_reads(tmp_path: Path, own: bool) -> None:
     (tmp_path / "Dockerfile").write_text("FROM x\n", encoding="utf-8")
     (tmp_path / "ds.zip").touch()
-    wished = (
+    wished: dict[str, Any] = (
         {"training_image_dockerfile": f"{tmp_path}/Dockerfile"}
         if own
         else {"training_image_deepspeed_source": f"{tmp_path}/ds.zip", "training_image_wheelhouse": str(tmp_path)}

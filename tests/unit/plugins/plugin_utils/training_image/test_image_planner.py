@@ -204,7 +204,7 @@ def older(**more: Any) -> dict[str, Any]:
 
 
 def test_older_images_go_where_name_and_label_say_that_they_are_ours() -> None:
-    asked = {"training_image_prune": True}
+    asked: dict[str, Any] = {"training_image_prune": True}
     made = plan(older(), host("a"), host("a"), **asked)
     assert lines(made) == {FIRST: [f"- image {OLD}  # training_image_prune"], SECOND: [], THIRD: []}
     assert act(made, FIRST)["prune"] == [OLD]
@@ -223,7 +223,7 @@ def test_verify_does_not_fail_at_an_image_whose_container_was_just_replaced() ->
 
 @pytest.mark.parametrize("runtime", ["container", "host"])
 def test_teardown_removes_the_images_of_the_repository_by_consent(runtime: str) -> None:
-    asked = {"deepspeed_launch_runtime": runtime}
+    asked: dict[str, Any] = {"deepspeed_launch_runtime": runtime}
     made = plan(older(), host("a"), host(running=False, others={OLD: "lab"}), training_image_remove=True, **asked)
     found = [act(made, name)["removable"] for name in NODES]
     assert found == [[OLD, "swarmspeed/lab:other", "swarmspeed/lab:none", REF], [REF], []]

@@ -90,12 +90,12 @@ def test_an_image_that_an_earlier_release_built_is_not_built_again(
 
 
 def test_where_things_are_fetched_from_makes_no_other_image(own: Path) -> None:
-    secret = {
+    secret: dict[str, Any] = {
         "training_image_pip_index": "https://u:hunter2@m.example/simple",
         "training_image_apt_sources": ["deb http://u:hunter2@m.example/debian bookworm main"],
         "training_image_proxy": "http://u:hunter2@proxy.example:3128",
     }
-    mine = {"training_image_dockerfile": str(own / "Dockerfile")}
+    mine: dict[str, Any] = {"training_image_dockerfile": str(own / "Dockerfile")}
     assert recipe().reference == recipe(**secret).reference
     assert recipe(**mine).reference == recipe(**mine, **secret).reference
     for found in (recipe(**secret), recipe(**mine, **secret)):
@@ -132,7 +132,7 @@ def test_what_goes_in_makes_another_image(tmp_path: Path) -> None:
 
 
 def test_the_tag_of_ones_own_dockerfile(own: Path) -> None:
-    given = {"training_image_dockerfile": str(own / "Dockerfile")}
+    given: dict[str, Any] = {"training_image_dockerfile": str(own / "Dockerfile")}
     before, argument, again = tags(given, {**given, "training_image_build_args": {"A": "1"}}, given)
     assert re.fullmatch(r"swarmspeed/lab:[0-9a-f]{16}", before)
     assert (argument == before, again == before) == (False, True)
@@ -173,11 +173,11 @@ def _ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("ours")
     (folder / "r.txt").write_text("einops\n")
     (folder / "DeepSpeed 1.tar.gz").touch()
-    archive = {
+    archive: dict[str, Any] = {
         "training_image_deepspeed_source": str(folder / "DeepSpeed 1.tar.gz"),
         "training_image_wheelhouse": str(folder),
     }
-    git = {"training_image_deepspeed_source": GIT, "training_image_requirements": str(folder / "r.txt")}
+    git: dict[str, Any] = {"training_image_deepspeed_source": GIT, "training_image_requirements": str(folder / "r.txt")}
     found = [recipe(), recipe(**git), recipe(**archive)]
     assert {one.act()["dockerfile"] for one in found} == {f"{ROOT}/image/Dockerfile"}
     return dict(zip(("index", "git", "archive"), (one.dockerfile for one in found), strict=True))
@@ -265,10 +265,11 @@ def test_a_base_image_of_an_archive_is_the_small_one() -> None:
 def test_a_name_that_is_known_is_not_worked_out_again(own: Path, tmp_path: Path) -> None:
     """A context can hold gigabytes, and a run plans as often as a role has changed something."""
     (tmp_path / "x.zip").touch()
-    for given in (
+    cases: list[dict[str, Any]] = [
         {"training_image_dockerfile": str(own / "Dockerfile")},
         {"training_image_deepspeed_source": f"{tmp_path}/x.zip"},
-    ):
+    ]
+    for given in cases:
         first = recipe(**given)
         again = recipe(**given, swarmspeed_image=first.reference)
         assert again.reference == first.reference
