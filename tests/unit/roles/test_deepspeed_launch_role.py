@@ -191,6 +191,12 @@ def test_alone_a_second_run_ends_at_once(tmp_path: Path) -> None:
     output = hosts.play(**{**CLUSTER, "cluster_accelerator": "auto"})
     assert changed(output) == dict.fromkeys(NAMES, 0), output
     assert [hosts.modules(name) for name in NAMES] == [["node_facts"]] * 2
+    assert changed(hosts.play(entry="verify", **{**CLUSTER, "cluster_accelerator": "auto"})) == dict.fromkeys(NAMES, 0)
+
+
+def test_alone_verify_names_what_is_missing(hosts: StandIns) -> None:
+    output = " ".join(hosts.play(entry="verify", **CLUSTER).split())
+    assert f"gpu1: role deepspeed_launch: {ETC}/hostfile is missing. Remedy: ansible-playbook site.yml" in output
 
 
 def test_alone_a_job_is_refused_before_anything_is_written(hosts: StandIns) -> None:
