@@ -22,7 +22,7 @@ ROLE = "deepspeed_launch"
 HOST = "gpu2"
 END, PLAN, REPORT = "ansible.builtin.meta", "ansible.builtin.include_role", "swarmspeed.cluster.plan"
 FILES, INCLUDE = "ansible.builtin.import_tasks", "ansible.builtin.include_tasks"
-JOB = {"deepspeed_launch_script": "train.py"}
+JOB: dict[str, Any] = {"deepspeed_launch_script": "train.py"}
 
 
 def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
@@ -147,7 +147,7 @@ CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "cluster_accelerator"
 
 def found(number: int, text: str | None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    fact = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    fact: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     if text is not None:
         digest = OwnedFile("/x", text).sha256
         fact = {
