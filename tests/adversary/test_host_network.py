@@ -129,7 +129,7 @@ def test_an_open_overlay_goes_unreported(
 def test_no_command_has_what_a_node_says_of_its_container(field: str, kind: str) -> None:
     """Applied alone the role takes the image that the container has: one that a node named."""
     hostile = HOSTILE[kind]
-    alone = {"training_image_source": None, "training_container_shm_size": "8g"}
+    alone: dict[str, Any] = {"training_image_source": None, "training_container_shm_size": "8g"}
     container = training_nodes.running()
     told = json.dumps({"image": hostile, "image_id": hostile})
     mappings = {

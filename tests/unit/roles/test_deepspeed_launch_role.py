@@ -22,7 +22,7 @@ ROLE = "deepspeed_launch"
 HOST = "gpu2"
 END, PLAN, REPORT = "ansible.builtin.meta", "ansible.builtin.include_role", "swarmspeed.cluster.plan"
 FILES, INCLUDE = "ansible.builtin.import_tasks", "ansible.builtin.include_tasks"
-JOB = {"deepspeed_launch_script": "train.py"}
+JOB: dict[str, Any] = {"deepspeed_launch_script": "train.py"}
 
 
 def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
@@ -147,7 +147,7 @@ CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "cluster_accelerator"
 
 def found(number: int, text: str | None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    fact = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
+    fact: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     if text is not None:
         digest = OwnedFile("/x", text).sha256
         fact = {
@@ -191,6 +191,12 @@ def test_alone_a_second_run_ends_at_once(tmp_path: Path) -> None:
     output = hosts.play(**{**CLUSTER, "cluster_accelerator": "auto"})
     assert changed(output) == dict.fromkeys(NAMES, 0), output
     assert [hosts.modules(name) for name in NAMES] == [["node_facts"]] * 2
+    assert changed(hosts.play(entry="verify", **{**CLUSTER, "cluster_accelerator": "auto"})) == dict.fromkeys(NAMES, 0)
+
+
+def test_alone_verify_names_what_is_missing(hosts: StandIns) -> None:
+    output = " ".join(hosts.play(entry="verify", **CLUSTER).split())
+    assert f"gpu1: role deepspeed_launch: {ETC}/hostfile is missing. Remedy: ansible-playbook site.yml" in output
 
 
 def test_alone_a_job_is_refused_before_anything_is_written(hosts: StandIns) -> None:

@@ -51,8 +51,8 @@ WISHES: dict[str, Any] = {
     "training_container_ulimits": ["memlock:-1:-1"],
     "deepspeed_launch_ds_config": MICRO,
 }
-JOB = {"deepspeed_launch_script": "train.py"}
-BARE = {**JOB, "deepspeed_launch_runtime": "host", "workspace_python_deepspeed_version": "0.19.2"}
+JOB: dict[str, Any] = {"deepspeed_launch_script": "train.py"}
+BARE: dict[str, Any] = {**JOB, "deepspeed_launch_runtime": "host", "workspace_python_deepspeed_version": "0.19.2"}
 CLUSTER: dict[str, Any] = {
     "hosts": list(HOSTS),
     "slots": {"gpu1": 2, "gpu2": 2},
@@ -147,7 +147,7 @@ def test_the_files_of_a_job(wished: dict[str, Any], first: list[str], second: li
 
 
 def test_vs_codes_file_is_of_the_node_of_rank_0() -> None:
-    wished = {**JOB, "deepspeed_launch_vscode": True, "deepspeed_launch_include": "gpu2"}
+    wished: dict[str, Any] = {**JOB, "deepspeed_launch_vscode": True, "deepspeed_launch_include": "gpu2"}
     made = plan(**wished)
     assert VSCODE in [what for dummy, what in shown(made, "gpu2")]
     assert VSCODE not in [what for dummy, what in shown(made)]
@@ -222,7 +222,7 @@ def test_of_an_image_whose_release_is_not_known_what_any_release_is_given_is_rig
     changed: dict[str, Any], there: str
 ) -> None:
     """The role asks the container for the release before it writes the file."""
-    wished = {**JOB, "deepspeed_launch_ds_config_preset": "zero2", "deepspeed_launch_ds_config": MICRO}
+    wished: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": "zero2", "deepspeed_launch_ds_config": MICRO}
     written = done(**wished, training_image_deepspeed_version=there)
     made = plan(written, **wished, **changed)
     assert shown(made) == []
@@ -231,7 +231,10 @@ def test_of_an_image_whose_release_is_not_known_what_any_release_is_given_is_rig
 
 
 def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
-    wished = {**JOB, "deepspeed_launch_ds_config": {**MICRO, "comet": {"enabled": True, "api_key": "never-to-be-seen"}}}
+    wished: dict[str, Any] = {
+        **JOB,
+        "deepspeed_launch_ds_config": {**MICRO, "comet": {"enabled": True, "api_key": "never-to-be-seen"}},
+    }
     before = done(**JOB)
     for made in (plan(**wished), plan(before, **wished)):
         changes = [change for change in made.changes if change.what == DS_CONFIG]
@@ -239,7 +242,7 @@ def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
         told = outcome(made, "", [ROLE], [])
         assert "never-to-be-seen" not in json.dumps([told["document"], told["text"], told["diffs"], told["acts"]])
     after = done(**wished)
-    again = {**WISHES, **wished, "deepspeed_launch_ds_config": MICRO}
+    again: dict[str, Any] = {**WISHES, **wished, "deepspeed_launch_ds_config": MICRO}
     made = plan(after, **again)
     assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE], [])["document"])
 
@@ -249,7 +252,7 @@ def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
 
 def test_before_a_driver_works_the_files_are_known_after_apply() -> None:
     unknown = {**CLUSTER, "gpus_known": False}
-    auto = {**JOB, "deepspeed_launch_ds_config_preset": "auto"}
+    auto: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": "auto"}
     for wished in (JOB, auto):
         made = plan(None, unknown, **wished)
         assert {change.what for change in made.changes} == {HOSTFILE, DS_CONFIG}
@@ -265,7 +268,7 @@ def test_where_nothing_is_known_of_the_hosts_nothing_is_planned() -> None:
 
 
 def test_what_preflight_says_of_the_configuration_is_not_planned() -> None:
-    wished = {**JOB, "deepspeed_launch_ds_config": {"zero_optimization": {"stge": 1}}}
+    wished: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config": {"zero_optimization": {"stge": 1}}}
     assert [what for dummy, what in shown(plan(**wished))] == [HOSTFILE]
 
 
@@ -354,7 +357,7 @@ texts = {
 )
 def test_what_is_planned_is_what_the_module_would_write(path: str, data: Any, mode: str, preset: str) -> None:
     files = {path: file(data.draw(texts[path]), mode=mode)}
-    wished = {**JOB, "deepspeed_launch_ds_config_preset": preset}
+    wished: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": preset}
     made = plan(files, **wished)
     arguments: dict[str, Any] = {"path": HOSTFILE, "hosts": CLUSTER["slots"]}
     if path == DS_CONFIG:

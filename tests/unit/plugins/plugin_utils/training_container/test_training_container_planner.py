@@ -15,7 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import consent_text, drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import GATHERED
@@ -230,7 +230,7 @@ def test_which_images_are_checked_before_their_first_container(wished: dict[str,
 def test_what_the_job_needs_is_searched_too() -> None:
     asked = act(plan(facts(), training_image_source="pull", deepspeed_launch_script="a.py"))["image_check"]
     assert "command -v deepspeed" in asked["argv"][-1] and "torchrun" not in asked["argv"][-1]
-    job = {"deepspeed_launch_script": "a.py", "deepspeed_launch_launcher": "torchrun"}
+    job: dict[str, Any] = {"deepspeed_launch_script": "a.py", "deepspeed_launch_launcher": "torchrun"}
     asked = act(plan(facts(), training_image_source="pull", **job))["image_check"]
     assert "command -v torchrun" in asked["argv"][-1]
 
@@ -372,7 +372,7 @@ JOBS = {"digits": "running", "old": "failed", "next": "starting"}
     ("wished", "there"), [({"training_container_shm_size": "8g"}, {}), ({}, {"addresses": {}}), ({}, {})]
 )
 def test_a_running_job_keeps_its_container_without_consent(wished: Any, there: Any, consent: bool) -> None:
-    given_consent = {"training_container_recreate": consent}
+    given_consent: dict[str, Any] = {"training_container_recreate": consent}
     made = plan(facts({**running(), **there}, jobs=JOBS), **wished, **given_consent)
     different = bool(wished or there)
     assert [change.what for change in made.missing_consents] == (
@@ -452,7 +452,7 @@ def test_a_network_that_is_replaced_takes_its_containers_along() -> None:
     network = {"driver": "overlay", "attachable": True, "subnets": ["10.99.0.0/24"], "options": {}, "labels": {}}
     found["docker"] |= {"swarm": swarm, "networks": {"lab": network}}
     of_cluster = cluster(hosts=[HOST])
-    planners = [OverlayNetworkPlanner(), TrainingContainerPlanner()]
+    planners: list[Planner] = [OverlayNetworkPlanner(), TrainingContainerPlanner()]
     made = fold(planners, {HOST: found}, {HOST: wishes}, Inputs(of_cluster))
     assert ("+", f"network lab of container {NAME}", None, True) in shown(made) and shown(made)[-1] == AGAIN
     assert {change.role for change in made.missing_consents} == {"overlay_network", ROLE}
