@@ -26,8 +26,7 @@ def test_an_engine_that_was_stopped_is_started(given: tuple[str, ...]) -> None:
     planned = playbook("plan", *given).done(change=False)
     assert (
         "lab3 docker ~ service docker.service: stopped → running # what it holds is planned once it runs "
-        "Plan: 0 to add, 1 to change, 0 to remove."
-        in planned.text
+        "Plan: 0 to add, 1 to change, 0 to remove." in planned.text
     )
     run = site("--tags", "docker", *given).done(change=True)
     assert [run.changed["lab1"], run.changed["lab2"]] == [0, 0]
