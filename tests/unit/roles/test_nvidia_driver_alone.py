@@ -30,14 +30,15 @@ from tests.cluster_stand_ins import StandIns, changed
 from tests.driver_hosts import MODULE, facts, kept, running
 
 VERSION = "550.163.01"
-PREVIEW = {
+LOCKED = ["nvidia-kernel-dkms", "nvidia-smi"]
+PREVIEW: dict[str, Any] = {
     "changed": False,
     "kind": "dkms",
     "version": VERSION,
     "packages": [f"nvidia-kernel-dkms={VERSION}-2", f"nvidia-smi={VERSION}-2"],
-    "locked": ["nvidia-kernel-dkms", "nvidia-smi"],
+    "locked": LOCKED,
     "rivals": [],
-    "new": ["nvidia-kernel-dkms", "nvidia-smi"],
+    "new": LOCKED,
     "preferences": preferences(VERSION),
     "installs": {},
     "replaces": {},
@@ -45,7 +46,7 @@ PREVIEW = {
     "problems": [],
     "cannot_fetch": False,
 }
-ASKED = {"nvidia_driver_source": "distribution"}
+ASKED: dict[str, Any] = {"nvidia_driver_source": "distribution"}
 GATHER = "node_facts"
 
 
@@ -70,13 +71,11 @@ def on_disk(*, held: bool) -> dict[str, Any]:
     """The packages are there, and the module is not loaded."""
     found = facts("debian13", driver__module=MODULE)
     found["gpu"]["driver"]["library_version"] = VERSION
-    found["driver"]["packages"] = {
-        name: {"version": f"{VERSION}-2", "held": held, "finished": True} for name in PREVIEW["locked"]
-    }
+    found["driver"]["packages"] = {name: {"version": f"{VERSION}-2", "held": held, "finished": True} for name in LOCKED}
     found["driver"]["services"] = {PERSISTENCED: {"active": False, "state": "disabled"}}
     found["files"] = {PREFERENCES_FILE: kept(PREFERENCES_FILE, preferences(VERSION))}
     if held:
-        found["files"][EXCLUSION_FILE] = kept(EXCLUSION_FILE, exclusion(PREVIEW["locked"]))
+        found["files"][EXCLUSION_FILE] = kept(EXCLUSION_FILE, exclusion(LOCKED))
     return whole(found)
 
 

@@ -33,7 +33,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import NvidiaDriverPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
@@ -187,7 +187,7 @@ def test_it_plans_with_the_engine_as_the_role_docker_leaves_it() -> None:
     bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
     inputs = Inputs({**ENGINE_INPUTS.cluster, **CUDA.cluster}, {**ENGINE_INPUTS.files, **CUDA.files}, "k" * 40)
     wishes = {"gpu1": {**ENGINE_WISHES, **WISHES}}
-    planners = [DockerPlanner(), NvidiaContainerToolkitPlanner()]
+    planners: list[Planner] = [DockerPlanner(), NvidiaContainerToolkitPlanner()]
     made = fold(planners, {"gpu1": {**bare, "groups": {"docker": []}}}, wishes, inputs)
     # Debian 13 brings 26.1, which hands out devices by CDI.
     assert ("+", "/etc/docker/daemon.json features") in shown(made)
@@ -202,7 +202,7 @@ def test_from_a_bare_host_to_containers_that_get_gpus() -> None:
     facts = {**gpu, **{name: bare[name] for name in ("packages", "held", "engine", "docker")}, "groups": {"docker": []}}
     inputs = Inputs({**ENGINE_INPUTS.cluster, **CUDA.cluster}, {**ENGINE_INPUTS.files, **CUDA.files}, "k" * 40)
     wishes = {"gpu1": {**DRIVER_WISHES, **ENGINE_WISHES, **WISHES}}
-    planners = [NvidiaDriverPlanner(), DockerPlanner(), NvidiaContainerToolkitPlanner()]
+    planners: list[Planner] = [NvidiaDriverPlanner(), DockerPlanner(), NvidiaContainerToolkitPlanner()]
     made = fold(planners, {"gpu1": facts}, wishes, inputs)
     assert made.refusals == () and not made.missing_consents
     for role in made.roles:
