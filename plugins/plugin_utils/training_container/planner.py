@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
@@ -144,7 +145,7 @@ class TrainingContainerPlanner:
                 acts[host] = {**_as_found(node), "reach": _reach(node, hosts)}
                 continue
             collected = Changes(ROLE, host)
-            reasons = _compare(collected, node, inputs.digest_key)
+            reasons = [] if unseen(found) else _compare(collected, node, inputs.digest_key)
             folders = _folders(node, inputs.digest_key) if reasons else []
             _add_container(collected, node, reasons, folders, inputs.digest_key)
             changes += collected.found

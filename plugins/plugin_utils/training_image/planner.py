@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Changes,
@@ -98,7 +99,14 @@ class _Cluster:
     @property
     def lacking(self) -> list[str]:
         """Hosts that need what the holder has, or is about to have."""
-        return [host for host in self.hosts if host != self.holder and self.contents[host] != (self.there or None)]
+        if unseen(self.facts[self.holder]):
+            return []
+        others = [host for host in self.hosts if host != self.holder and not unseen(self.facts[host])]
+        return [host for host in others if self.contents[host] != (self.there or None)]
+
+    def makes(self, host: str) -> bool:
+        """Whether this host builds, loads or pulls it."""
+        return host == self.holder and not self.there and not unseen(self.facts[host])
 
     @property
     def coming(self) -> Any:
@@ -155,7 +163,7 @@ def _plan_host(cluster: _Cluster, host: str) -> Changes:
     if cluster.source == "present":
         return changes
     if host == cluster.holder:
-        if not cluster.there:
+        if cluster.makes(host):
             changes.add(image, None, cluster.coming, _MADE.get(cluster.source, "pulled"))
         for other in cluster.lacking if given else ():
             changes.add(f"{image} on {other}", cluster.contents[other] or None, cluster.coming, "from here")
@@ -169,7 +177,7 @@ def _plan_host(cluster: _Cluster, host: str) -> Changes:
 def _refusals(cluster: _Cluster) -> Iterable[Refusal]:
     """Refuse where it should be present and is not. One of another content nobody can replace; verify fails at it."""
     for host in cluster.hosts if cluster.source == "present" else ():
-        if not cluster.contents[host]:
+        if not cluster.contents[host] and not unseen(cluster.facts[host]):
             yield Refusal(
                 ROLE,
                 host,
@@ -180,7 +188,7 @@ def _refusals(cluster: _Cluster) -> Iterable[Refusal]:
 
 def _act(cluster: _Cluster, host: str, old: list[str]) -> dict[str, Any]:
     """Return what the role's tasks read. A build may hold passwords."""
-    makes = host == cluster.holder and not cluster.there
+    makes = cluster.makes(host)
     chain = [cluster.holder, *cluster.lacking] if cluster.source in GIVEN and cluster.lacking else []
     content = cluster.contents[host]
     wants = makes or host in cluster.lacking

@@ -512,3 +512,10 @@ def test_afterwards_nothing_is_left(
     assert shown(again) == []
     # What is planned is what a second plan from the same facts says, too.
     assert shown(plan(copy.deepcopy(found), cluster(overlay=overlay), KEY, **wished)) == shown(made)
+
+
+def test_nothing_is_guessed_of_a_host_whose_engine_is_started_first() -> None:
+    found = facts()
+    assert shown(plan(found)) != []
+    found["docker"]["unseen"] = True
+    assert shown(plan(found)) == [] and "make" not in {key for key, value in act(plan(found)).items() if value}

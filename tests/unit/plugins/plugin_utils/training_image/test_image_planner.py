@@ -276,3 +276,14 @@ def test_a_password_of_the_build_is_in_what_the_role_acts_on_and_nowhere_else() 
     made = plan(training_image_proxy="http://u:hunter2@proxy.example:3128")
     found = outcome(made, "run", ["training_image"], [])
     assert "hunter2" in json.dumps(found.pop("acts")) and "hunter2" not in json.dumps(found)
+
+
+def test_nothing_is_guessed_of_a_host_whose_engine_is_started_first() -> None:
+    here = host("1")
+    for stopped in (FIRST, THIRD):
+        found = [host(unseen=True) if name == stopped else here for name in NODES]
+        assert plan(*found).changes == ()
+        assert plan(*found, **PRESENT).refusals == ()
+    # The image is made on the first manager, which could have it: nothing is built before that is known.
+    none = plan(host(unseen=True), host(), host())
+    assert none.changes == () and not act(none, FIRST)["build"] and not act(none, SECOND)["chain"]
