@@ -39,7 +39,8 @@ def written(mode: str, **wished: Any) -> dict[str, str]:
     action = plan_action.ActionModule(
         task=None, connection=None, play_context=None, loader=DataLoader(), templar=None, shared_loader_obj=None
     )
-    typed = action._typed(SECOND, ["ssh_trust"], {"cluster_network_mode": mode, **wished})
+    wishes = {"cluster_network_mode": mode, **wished}
+    typed = plan_action._typed(SECOND, [action._spec("ssh_trust")], wishes)
     found = texts(plan(with_keys(), {**CLUSTER, "overlay": OVERLAY}, **typed), SECOND)
     return {name: f"\n{text}\n" for name, text in found.items()}
 

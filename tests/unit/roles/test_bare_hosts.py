@@ -12,7 +12,6 @@ import pytest
 from tests.role_values import acts, load, value, variables
 
 # Whether the roles of Docker have anything to do is planned: tests/unit/plugins/plugin_utils.
-OF_DOCKER = ("nvidia_container_toolkit",)
 ENVIRONMENT = {"workspace_python_environment": "/opt/train"}
 
 
@@ -22,27 +21,10 @@ def done(file: str, **changed: Any) -> list[str]:
     return [next(key for key in task if "." in key or key == "block") for task in load(file) if acts(task, given)]
 
 
-@pytest.mark.parametrize("accelerator", ["cpu", "cuda"])
-@pytest.mark.parametrize("role", OF_DOCKER)
-def test_a_role_that_needs_docker_does_nothing(role: str, accelerator: str) -> None:
-    cluster = {**variables()["swarmspeed_cluster"], "accelerator": accelerator}
-    bare = {"deepspeed_launch_runtime": "host", "swarmspeed_cluster": cluster}
-    assert done(f"{role}/tasks/main.yml", **bare) == []
-    assert done(f"{role}/tasks/verify.yml", **bare) == []
-
-
 def test_nothing_of_docker_is_verified_there() -> None:
     planned = {"pending": {"gpu2": {"docker": False}}}
     assert done("docker/tasks/verify.yml", deepspeed_launch_runtime="host", swarmspeed_plan=planned) == []
     assert done("docker/tasks/verify.yml", swarmspeed_plan=planned) == ["block"]
-
-
-@pytest.mark.parametrize("role", OF_DOCKER)
-def test_with_containers_it_does_what_it_did(role: str) -> None:
-    cluster = {**variables()["swarmspeed_cluster"], "accelerator": "cuda"}
-    for file in ("main", "verify"):
-        found = done(f"{role}/tasks/{file}.yml", swarmspeed_cluster=cluster)
-        assert found and "ansible.builtin.debug" not in found
 
 
 @pytest.mark.parametrize(

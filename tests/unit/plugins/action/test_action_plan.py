@@ -284,9 +284,8 @@ def test_a_host_that_was_not_planned_is_no_success() -> None:
 
 def test_what_is_planned_is_gathered() -> None:
     assert tuple(GATHERED) == PLANNED
-    for file in ("gather", "plan"):
-        tasks = str(DataLoader().load_from_file(str(plan.ROLES / f"preflight/tasks/{file}.yml")))
-        assert str(list(PLANNED)) in tasks, file
+    tasks = DataLoader().load_from_file(str(plan.ROLES / "preflight/tasks/gather.yml"))
+    assert tasks[0]["swarmspeed.cluster.node_facts"]["plan"] == list(PLANNED)
 
 
 def test_the_module_is_documentation() -> None:
