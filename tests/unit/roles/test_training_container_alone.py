@@ -53,12 +53,16 @@ def made(number: int, **wished: Any) -> dict[str, Any]:
 
 
 def add(
-    hosts: StandIns, name: str, *states: dict[str, Any], reached: dict[str, str] = DONE, stdout: str = str(1 << 30)
+    hosts: StandIns,
+    name: str,
+    *states: dict[str, Any],
+    reached: dict[str, str] | None = None,
+    stdout: str = str(1 << 30),
 ) -> None:
     """``stdout`` is what commands print: bytes of shared memory, or the swarm's state."""
     (other,) = [one for one in NAMES if one != name]
     replies = {
-        "overlay_reach": {"changed": False, "reached": {other: reached}},
+        "overlay_reach": {"changed": False, "reached": {other: reached or DONE}},
         "command": {"rc": 0, "stdout": stdout},
     }
     hosts.add(name, *states, replies=replies)
