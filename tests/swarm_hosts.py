@@ -23,8 +23,8 @@ WISHES: dict[str, Any] = {
     "swarm_data_path_port": 4789,
     "swarm_default_address_pool": [],
     "swarm_availability": "active",
-    "swarm_remove_ghosts": True,
-    "swarm_departed": [],
+    "swarm_prune_stale_nodes": True,
+    "swarm_removed_nodes": [],
     "cluster_name": "lab",
 }
 OUT: dict[str, Any] = {"state": "inactive", "node_id": None, "manager": False, "labels": {}, "nodes": []}

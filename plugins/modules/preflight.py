@@ -182,7 +182,7 @@ options:
       swarm:
         description:
           - What is asked of the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
-            nodes are to tell each other, and C(departed), the names of nodes that are gone for good.
+            nodes are to tell each other, and C(removed_nodes), the names of nodes that are gone for good.
         type: dict
         default: {}
       distributions:

@@ -125,7 +125,7 @@ options:
         that are not named keep what they have.
     type: dict
     default: {}
-  departed:
+  removed_nodes:
     description:
       - On a manager, host names whose nodes left and are removed from the list as soon as they are down. A node that
         stays up is an error.
@@ -279,7 +279,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "hostnames": {"type": "dict", "default": {}},
     "node_roles": {"type": "dict", "default": {}},
     "node_availability": {"type": "dict", "default": {}},
-    "departed": {"type": "list", "elements": "str", "default": []},
+    "removed_nodes": {"type": "list", "elements": "str", "default": []},
     "return_tokens": {"type": "bool", "default": False, "no_log": False},
     "timeout": {"type": "int", "default": 60},
 }
@@ -359,7 +359,7 @@ class Run:
     def _leave(self) -> None:
         leaving = plan_membership(self.current, self.wanted)
         survives = not leaving or leaving[0].kind == "role"
-        if self.wanted.departed and survives and self.current.manager and relation(self.current, self.wanted) == THIS:
+        if self.wanted.removed_nodes and survives and self.current.manager and relation(self.current, self.wanted) == THIS:
             self._act(plan_nodes(self.current, self.wanted))
         self._act(leaving)
 

@@ -257,11 +257,11 @@ def test_hosts_of_one_name() -> None:
 @pytest.mark.usefixtures("unchanged")
 def test_what_is_fixed_for_the_swarms_life_and_a_node_that_has_not_departed() -> None:
     pool = ["10.32.0.0/12"]
-    asked = variables(swarm_data_path_port=4790, swarm_default_address_pool=pool, swarm_departed=["lab2"])
+    asked = variables(swarm_data_path_port=4790, swarm_default_address_pool=pool, swarm_removed_nodes=["lab2"])
     run = site(*WALKS, *asked).refused_by(
         ("swarm_fixed", "swarm_data_path_port"),
         ("swarm_fixed", "swarm_default_address_pool"),
-        ("swarm_managers", "swarm_departed"),
+        ("swarm_managers", "swarm_removed_nodes"),
     )
     run.refused("Remedy: set it to 4789, or ", "Remedy: set it to 10.0.0.0/8, or ", "names lab2, which is lab2 ")
 
@@ -340,7 +340,7 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
         run.done(nodes=("lab1", "lab2"))
         for text in (
             "2 of the swarm's 3 managers answer, lab3 not",
-            "swarm_departed: [lab3]",
+            "swarm_removed_nodes: [lab3]",
             "(check: swarm_managers)",
         ):
             assert text in run.text, run.output[-3000:]
@@ -348,11 +348,11 @@ def test_three_managers_of_which_one_is_lost(tmp_path: Path) -> None:
         playbook("site", "--tags", "swarm", inventory=two).refused("without it 1 of 2 managers answer")
         assert managers() == {"lab1": "leader", "lab2": "reachable", "lab3": "unreachable"}
         # Once it is said to be gone it is taken off the list, and then lab2 can go back to being a worker.
-        departed = variables(swarm_departed=["lab3"])
-        playbook("site", "--tags", "swarm", *departed, inventory=two).done(change=True, nodes=("lab1", "lab2"))
+        removed_nodes = variables(swarm_removed_nodes=["lab3"])
+        playbook("site", "--tags", "swarm", *removed_nodes, inventory=two).done(change=True, nodes=("lab1", "lab2"))
         assert managers() == {"lab1": "leader"}
         assert "lab3" not in [found.host for found in swarm_nodes("lab1")]
-        playbook("site", "--tags", "swarm", *departed, inventory=two).done(change=False, nodes=("lab1", "lab2"))
+        playbook("site", "--tags", "swarm", *removed_nodes, inventory=two).done(change=False, nodes=("lab1", "lab2"))
     finally:
         # lab3 comes back with the memory of a swarm that does not know it any more.
         on(

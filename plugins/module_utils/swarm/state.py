@@ -98,7 +98,7 @@ class Wanted:
     hostnames: Mapping[str, frozenset[str]] = field(default_factory=dict)
     node_roles: Mapping[str, str] = field(default_factory=dict)
     node_availability: Mapping[str, str] = field(default_factory=dict)
-    departed: frozenset[str] = frozenset()
+    removed_nodes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -155,8 +155,8 @@ def parse_node(node: Mapping[str, Any]) -> Node:
 def parse_wanted(given: Mapping[str, Any]) -> Wanted:
     """Check the parameters; every error names the parameter and never repeats a token."""
     values = {key: value for key, value in given.items() if key in Wanted.__dataclass_fields__ and value is not None}
-    for key in ("hostnames", "node_roles", "node_availability", "departed"):
-        if values.get(key) and values["state"] != "manager" and (key, values["state"]) != ("departed", "absent"):
+    for key in ("hostnames", "node_roles", "node_availability", "removed_nodes"):
+        if values.get(key) and values["state"] != "manager" and (key, values["state"]) != ("removed_nodes", "absent"):
             raise SwarmError(f"{key} is for managers: only they keep the list of nodes; state is {values['state']}.")
     if not str(values["cluster"]).strip():
         raise SwarmError("cluster is empty: give the name of the cluster this swarm serves.")
@@ -170,7 +170,7 @@ def parse_wanted(given: Mapping[str, Any]) -> Wanted:
         values.pop("listen_addr", None)
     if "member_ids" in values:
         values["member_ids"] = frozenset(str(item) for item in values["member_ids"] if item)
-    values["departed"] = frozenset(values.get("departed") or ())
+    values["removed_nodes"] = frozenset(values.get("removed_nodes") or ())
     values["hostnames"] = {name: _ids(name, ids) for name, ids in (values.get("hostnames") or {}).items()}
     for node, role in (values.get("node_roles") or {}).items():
         if role not in ("manager", "worker"):

@@ -79,8 +79,8 @@ def plan_nodes(current: Current, wanted: Wanted) -> list[Step]:
             del nodes[node.id]
             if node.state != "down":
                 steps.append(Step("wait", node=node.id))
-            why = "ghost" if node.hostname in wanted.hostnames else "departed"
-            words = f"remove {why} {node.name}"
+            kind = "stale node" if node.hostname in wanted.hostnames else "node"
+            words = f"remove {kind} {node.name}"
             steps.append(Step("remove", words, node.id, "", False, node.name, node.state, "removed"))
     for node in current.nodes:
         if node.role == "manager" and wanted.node_roles.get(node.id) == "worker":
@@ -128,7 +128,7 @@ def _is_stale(node: Node, current: Current, wanted: Wanted) -> bool:
         # even while the managers still wait for its heartbeat.
         own = {other.addr for other in current.nodes if other.id in wanted.hostnames[node.hostname]}
         return node.state == "down" or (bool(node.addr) and node.addr in own)
-    return node.hostname in wanted.departed
+    return node.hostname in wanted.removed_nodes
 
 
 def _plan_absent(current: Current, wanted: Wanted, kind: str) -> list[Step]:

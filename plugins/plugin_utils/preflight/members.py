@@ -78,12 +78,12 @@ def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         return
     nodes = mappings(swarm.get("nodes"))
     names = {str(mapping(node.get("system")).get("hostname")): host for host, node in hosts.items()}
-    for name in texts(wanted.swarm.get("departed")):
+    for name in texts(wanted.swarm.get("removed_nodes")):
         if name in names:
             yield Problem(
-                "swarm_departed",
+                "swarm_removed_nodes",
                 f"names {name}, which is {names[name]} of the inventory",
-                "take the host out of the inventory, or its name out of swarm_departed",
+                "take the host out of the inventory, or its name out of swarm_removed_nodes",
             )
     managers = [node for node in nodes if node.get("role") == "manager"]
     silent = [node for node in managers if node.get("reachability") != "reachable"]
@@ -97,7 +97,7 @@ def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             f"{answering} of the swarm's {len(managers)} managers answer, {who} not"
             + ("" if spare else "; were one more lost, no node could join and no container be put on the overlay"),
             "start the engines of those that do not answer"
-            + (f", or set swarm_departed: [{', '.join(strangers)}] where they are gone for good" if strangers else ""),
+            + (f", or set swarm_removed_nodes: [{', '.join(strangers)}] where they are gone for good" if strangers else ""),
             fatal=False,
         )
 

@@ -172,7 +172,7 @@ _READERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "driver": ("driver", "a mapping of host to what the plan refuses of its driver", _mapping),
     "overlay": ("overlay", "a mapping of mtu, encrypted, recreate and planned", _mapping),
     "underlay": ("underlay", "a mapping of mtu and interfaces", _mapping),
-    "swarm": ("swarm", "a mapping of data_path_port, default_address_pool, addresses and departed", _mapping),
+    "swarm": ("swarm", "a mapping of data_path_port, default_address_pool, addresses and removed_nodes", _mapping),
     "bundle": ("bundle", "a mapping of systems, accelerator and accelerator_made_for", _mapping),
     "versions": ("versions", "a mapping of problems and more, as cluster_facts returns it", _mapping),
     "distributions": ("distributions", "a mapping of distribution to releases", _distributions),

@@ -16,8 +16,8 @@ _VARIABLES = (
     "swarm_data_path_port",
     "swarm_default_address_pool",
     "swarm_availability",
-    "swarm_remove_ghosts",
-    "swarm_departed",
+    "swarm_prune_stale_nodes",
+    "swarm_removed_nodes",
 )
 _SHARED = ("cluster_name",)
 _OPTIONAL = ("deepspeed_launch_runtime",)

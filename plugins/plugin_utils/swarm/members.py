@@ -140,10 +140,10 @@ class Cluster:
                 hostnames.setdefault(member.hostname, []).extend([ids[member.host]] if member.host in ids else [])
         present = [member for member in self.members if member.host in ids]
         return {
-            "hostnames": hostnames if first.wishes["swarm_remove_ghosts"] else {},
+            "hostnames": hostnames if first.wishes["swarm_prune_stale_nodes"] else {},
             "node_roles": {ids[member.host]: member.role for member in present},
             "node_availability": {ids[member.host]: str(member.wishes["swarm_availability"]) for member in present},
-            "departed": [str(name) for name in first.wishes["swarm_departed"]],
+            "removed_nodes": [str(name) for name in first.wishes["swarm_removed_nodes"]],
         }
 
     def joined(self) -> tuple[Node, ...]:
@@ -166,7 +166,7 @@ class Cluster:
             hostnames={name: frozenset(ids) for name, ids in asked["hostnames"].items()},
             node_roles=asked["node_roles"],
             node_availability=asked["node_availability"],
-            departed=frozenset(asked["departed"]),
+            removed_nodes=frozenset(asked["removed_nodes"]),
         )
         own = self.first.node_id if self.exists else self.first.future_id
         now = Current(state="active", node_id=own, manager=True, cluster_id="known", nodes=self.joined())

@@ -140,7 +140,7 @@ def _changes(cluster: Cluster, steps: list[Step], refused: set[str]) -> dict[str
             found[first].add(f"node {member.host} of {swarm}", listed, f"{role}, {now}")
     for step in steps:
         if step.kind == "remove":
-            why = "swarm_remove_ghosts" if step.words.startswith("remove ghost") else "swarm_departed"
+            why = "swarm_prune_stale_nodes" if step.words.startswith("remove stale") else "swarm_removed_nodes"
             found[first].add(f"node {step.subject} of {swarm}", step.before, None, why)
     return found
 

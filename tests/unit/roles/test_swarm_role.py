@@ -86,7 +86,7 @@ AGAIN = "Gather facts and plan again, with the ids of the nodes that joined"
         # The first manager, where only others join.
         ({"entering": ["gpu3"]}, ["Request the join tokens from the first manager", AGAIN]),
         (
-            {"arrange": {"departed": []}, "arranging": True},
+            {"arrange": {"removed_nodes": []}, "arranging": True},
             ["Promote, demote and remove nodes, and set their availability", "Gather facts and plan again"],
         ),
         ({"arranging": True}, ["Gather facts and plan again"]),

@@ -290,7 +290,7 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
             ("GET /info", MANAGER),
             ("GET /nodes", [ME, node("b", hostname="h")]),
         ],
-        ["demote h (old)", "remove ghost h (old)"],
+        ["demote h (old)", "remove stale node h (old)"],
         "manager",
     ),
     "a worker leaves": (
@@ -300,8 +300,8 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
         "absent",
     ),
     "absent already": ({"state": "absent"}, [("GET /info", NONE)], [], "absent"),
-    "a manager leaves, after those who departed": (
-        {"state": "absent", "departed": ["w"]},
+    "a manager leaves, after the nodes that were removed": (
+        {"state": "absent", "removed_nodes": ["w"]},
         [
             ("GET /info", MANAGER),
             ("GET /nodes", [ME, node("b", "manager"), node("w", state="down")]),
@@ -314,11 +314,11 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
             ("POST /swarm/leave", None),
             ("GET /info", NONE),
         ],
-        ["remove departed w (w)", "demote to worker", "leave swarm"],
+        ["remove node w (w)", "demote to worker", "leave swarm"],
         "absent",
     ),
     "the last manager leaves by force, and waits for nobody": (
-        {"state": "absent", "departed": ["w"], "force": True},
+        {"state": "absent", "removed_nodes": ["w"], "force": True},
         [
             ("GET /info", MANAGER),
             ("GET /nodes", [ME, node("w")]),
@@ -554,7 +554,7 @@ FAILURES: dict[str, tuple[Json, list[tuple[Any, ...]], str]] = {
         "Cannot list the swarm's nodes: The swarm does not have a leader. Start the engines of the other managers",
     ),
     "who departed is still there": (
-        {"state": "manager", "departed": ["w"], "timeout": 1},
+        {"state": "manager", "removed_nodes": ["w"], "timeout": 1},
         [("GET /info", MANAGER), ("GET /nodes", [ME, node("w")]), *[("GET /nodes/w", node("w"))] * 4],
         "w (w) is still up: its host has not left the swarm. Run state: absent there first (waited 1 s).",
     ),

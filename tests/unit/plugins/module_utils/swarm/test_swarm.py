@@ -180,7 +180,7 @@ def test_parameters_are_taken_over() -> None:
             listen_addr="",
             hostnames={"n1": "a", "n2": None, "n3": ["b", "c"], "n4": ""},
             node_roles={"a": "worker"},
-            departed=["n9"],
+            removed_nodes=["n9"],
             default_addr_pool=["10.42.0.0/16", "10.43.0.0/16"],
             subnet_size=24,
             data_path_port=1024,
@@ -189,7 +189,7 @@ def test_parameters_are_taken_over() -> None:
     assert found.member_ids == frozenset({"a", "b"})
     assert found.listen_addr == "0.0.0.0:2377"
     assert found.hostnames == {"n1": {"a"}, "n2": set(), "n3": {"b", "c"}, "n4": set()}
-    assert (found.node_roles, found.departed, found.data_path_port) == ({"a": "worker"}, frozenset({"n9"}), 1024)
+    assert (found.node_roles, found.removed_nodes, found.data_path_port) == ({"a": "worker"}, frozenset({"n9"}), 1024)
     assert TOKEN not in repr(found)
 
 
@@ -258,7 +258,7 @@ def test_bad_parameters(given_params: dict[str, Any], text: str) -> None:
 
 
 def test_departed_may_be_given_to_a_manager_that_leaves() -> None:
-    assert swarm.parse_wanted(params(state="absent", departed=["a"])).departed == {"a"}
+    assert swarm.parse_wanted(params(state="absent", removed_nodes=["a"])).removed_nodes == {"a"}
 
 
 MANAGERS = st.lists(st.booleans(), min_size=1, max_size=9).map(
@@ -283,7 +283,7 @@ def test_diff_joins_steps_of_one_subject_and_skips_waiting() -> None:
         Step("leave", "leave foreign swarm", before="worker of another swarm", after="in no swarm"),
         Step("join", "join as worker", before="in no swarm", after="worker of swarm demo"),
         Step("wait", before="x", after="y"),
-        Step("remove", "remove ghost", subject="n2 (id)", before="down", after="removed"),
+        Step("remove", "remove stale node", subject="n2 (id)", before="down", after="removed"),
     ]
     assert swarm.diff(steps) == (
         {"membership": "worker of another swarm", "n2 (id)": "down"},

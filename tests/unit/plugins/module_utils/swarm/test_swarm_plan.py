@@ -307,12 +307,12 @@ DOWN2 = node("old", "h2", state="down", addr="10.0.0.9")
 LATE2 = node("old", "h2", addr="10.0.0.2")
 NODE_CASES: list[tuple[Current, Wanted, list[str]]] = [
     (listed(ME, H2, DOWN2), want("manager"), []),
-    (listed(ME, H2, DOWN2), want("manager", hostnames=names(h2="b")), ["remove old: remove ghost h2 (old)"]),
-    (listed(ME, DOWN2), want("manager", hostnames=names(h2="")), ["remove old: remove ghost h2 (old)"]),
+    (listed(ME, H2, DOWN2), want("manager", hostnames=names(h2="b")), ["remove old: remove stale node h2 (old)"]),
+    (listed(ME, DOWN2), want("manager", hostnames=names(h2="")), ["remove old: remove stale node h2 (old)"]),
     (
         listed(ME, H2, LATE2),
         want("manager", hostnames=names(h2="b")),
-        ["wait old", "remove old: remove ghost h2 (old)"],
+        ["wait old", "remove old: remove stale node h2 (old)"],
     ),
     # never: a node that is up elsewhere, that belongs, that bears another name, or this one
     (listed(ME, H2, replace(LATE2, addr="10.0.0.9")), want("manager", hostnames=names(h2="b")), []),
@@ -321,15 +321,15 @@ NODE_CASES: list[tuple[Current, Wanted, list[str]]] = [
     (listed(ME, H2, DOWN2), want("manager", hostnames=names(h2="b,old")), []),
     (listed(ME, H2, DOWN2), want("manager", hostnames=names(h2="b", h3="old")), []),
     (listed(ME, H2, DOWN2), want("manager", hostnames=names(h2="b"), node_roles={"old": "worker"}), []),
-    (listed(ME, H2, DOWN2), want("manager", hostnames=names(h3="c"), departed=frozenset({"h4"})), []),
+    (listed(ME, H2, DOWN2), want("manager", hostnames=names(h3="c"), removed_nodes=frozenset({"h4"})), []),
     (listed(replace(ME, state="down")), want("manager", hostnames=names(h1="x")), []),
     # departed
     (
         listed(ME, H2, replace(H3, state="down")),
-        want("manager", departed=frozenset({"h2", "h3"})),
-        ["wait b", "remove b: remove departed h2 (b)", "remove c: remove departed h3 (c)"],
+        want("manager", removed_nodes=frozenset({"h2", "h3"})),
+        ["wait b", "remove b: remove node h2 (b)", "remove c: remove node h3 (c)"],
     ),
-    (listed(ME, H2), want("manager", departed=frozenset({"h2"}), hostnames=names(h2="b")), []),
+    (listed(ME, H2), want("manager", removed_nodes=frozenset({"h2"}), hostnames=names(h2="b")), []),
     # roles: up, then out, then down
     (
         listed(ME, boss("b"), H3, boss("old", hostname="h3", state="down", reachable=False)),
@@ -337,7 +337,7 @@ NODE_CASES: list[tuple[Current, Wanted, list[str]]] = [
         [
             "role c manager: promote h3 (c)",
             "role old worker: demote h3 (old)",
-            "remove old: remove ghost h3 (old)",
+            "remove old: remove stale node h3 (old)",
             "role b worker: demote b (b)",
         ],
     ),
@@ -353,8 +353,8 @@ NODE_CASES: list[tuple[Current, Wanted, list[str]]] = [
     (listed(ME, replace(H2, availability="drain")), want("manager", node_availability={"b": "drain"}), []),
     (
         listed(ME, replace(H2, state="down", availability="drain")),
-        want("manager", departed=frozenset({"h2"}), node_availability={"b": "active"}),
-        ["remove b: remove departed h2 (b)"],
+        want("manager", removed_nodes=frozenset({"h2"}), node_availability={"b": "active"}),
+        ["remove b: remove node h2 (b)"],
     ),
 ]
 

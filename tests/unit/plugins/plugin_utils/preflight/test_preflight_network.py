@@ -58,7 +58,7 @@ def said(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]]:
             "planned": {"subnet": "10.64.0.0/24", "mtu": 1500},
         },
         "underlay": {"mtu": 1500, "interfaces": dict.fromkeys(hosts, "eth0")},
-        "swarm": {"data_path_port": 4789, "default_address_pool": [], "departed": [], "addresses": {}},
+        "swarm": {"data_path_port": 4789, "default_address_pool": [], "removed_nodes": [], "addresses": {}},
     }
     for name, value in wanted.items():
         asked[name] = {**asked[name], **value} if isinstance(asked.get(name), dict) else value
@@ -316,7 +316,7 @@ MORE = "; were one more lost, no node could join and no container be put on the 
 
 
 @pytest.mark.parametrize(
-    ("nodes", "departed", "expected"),
+    ("nodes", "removed_nodes", "expected"),
     [
         ([listed("gpu1"), listed("gpu2"), listed("gpu3")], [], []),
         (
@@ -334,7 +334,7 @@ MORE = "; were one more lost, no node could join and no container be put on the 
             [
                 f"group managers: 2 of the swarm's 3 managers answer, old not{MORE}. Remedy: start the engines of "
                 "those "
-                "that do not answer, or set swarm_departed: [old] where they are gone for good."
+                "that do not answer, or set swarm_removed_nodes: [old] where they are gone for good."
             ],
         ),
         (
@@ -343,25 +343,25 @@ MORE = "; were one more lost, no node could join and no container be put on the 
             [
                 "group managers: 4 of the swarm's 5 managers answer, old not. Remedy: start the engines of those that "
                 "do "
-                "not answer, or set swarm_departed: [old] where they are gone for good."
+                "not answer, or set swarm_removed_nodes: [old] where they are gone for good."
             ],
         ),
     ],
 )
-def test_managers_that_do_not_answer(nodes: list[dict[str, Any]], departed: list[str], expected: list[str]) -> None:
+def test_managers_that_do_not_answer(nodes: list[dict[str, Any]], removed_nodes: list[str], expected: list[str]) -> None:
     hosts = {name: node(number) for number, name in enumerate("abcd", 1)}
     hosts["a"] = node(1, swarm=swarm(*nodes))
-    assert said(hosts, swarm={"departed": departed}) == ([], expected)
+    assert said(hosts, swarm={"removed_nodes": removed_nodes}) == ([], expected)
     assert said(hosts, runtime="host") == ([], [])
 
 
 def test_who_is_in_the_inventory_has_not_departed() -> None:
     hosts = {"a": node(1, swarm=swarm(listed("gpu1"), listed("gpu2", "worker"))), "b": node(2)}
-    assert said(hosts, swarm={"departed": ["gone", "gpu2"]}) == (
+    assert said(hosts, swarm={"removed_nodes": ["gone", "gpu2"]}) == (
         [
-            "swarm_departed: names gpu2, which is b of the inventory. Remedy: take the host out of the inventory, or "
+            "swarm_removed_nodes: names gpu2, which is b of the inventory. Remedy: take the host out of the inventory, or "
             "its name "
-            "out of swarm_departed."
+            "out of swarm_removed_nodes."
         ],
         [],
     )

@@ -114,27 +114,27 @@ def test_the_entry_of_its_former_life_goes_before_the_managers_call_it_down() ->
     old = listed("gpu3", id="id-old")
     made = plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old))
     assert shown(made) == [("gpu1", "-", "node gpu3 (id-old) of swarm lab", "ready", None)]
-    assert made.changes[0].why == "swarm_remove_ghosts"
+    assert made.changes[0].why == "swarm_prune_stale_nodes"
     assert act(made)["arrange"] == {
         "hostnames": {"gpu1": ["id-gpu1"], "gpu2": ["id-gpu2"], "gpu3": ["id-gpu3"]},
         "node_roles": {"id-gpu1": "manager", "id-gpu2": "worker", "id-gpu3": "worker"},
         "node_availability": {"id-gpu1": "active", "id-gpu2": "active", "id-gpu3": "active"},
-        "departed": [],
+        "removed_nodes": [],
     }
     assert (act(made)["arranging"], act(made, "gpu2")["arrange"]) == (True, {})
     assert shown(plan(made.facts)) == []
     assert (
-        shown(plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old), swarm_remove_ghosts=False))
+        shown(plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old), swarm_prune_stale_nodes=False))
         == []
     )
 
 
 def test_who_is_named_has_departed_and_nobody_else() -> None:
     nodes = [listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), listed("old", state="down"), listed("other")]
-    made = plan(whole(*nodes), swarm_departed=["old", "gpu2"])
+    made = plan(whole(*nodes), swarm_removed_nodes=["old", "gpu2"])
     assert shown(made) == [("gpu1", "-", "node old (id-old) of swarm lab", "down", None)]
-    assert made.changes[0].why == "swarm_departed"
-    assert act(made)["arrange"]["departed"] == ["old", "gpu2"]
+    assert made.changes[0].why == "swarm_removed_nodes"
+    assert act(made)["arrange"]["removed_nodes"] == ["old", "gpu2"]
     assert shown(plan(whole(*nodes))) == []
 
 
@@ -369,7 +369,7 @@ def test_a_node_whose_engine_is_started_first_is_neither_joined_nor_taken_for_a_
     assert (made.changes, made.refusals, act(made, "gpu3")) == ((), (), NOTHING)
     # What concerns the others is planned all the same.
     found["gpu2"] = facts("gpu2", OUT)
-    assert [entry[:3] for entry in shown(plan(found)) if "ghost" not in entry[2]] == [
+    assert [entry[:3] for entry in shown(plan(found)) ] == [
         ("gpu1", "+", "node gpu2 of swarm lab"),
         ("gpu1", "-", "node gpu2 (id-gpu2) of swarm lab"),
         ("gpu2", "+", "membership of swarm lab"),

@@ -50,8 +50,8 @@ WISHED = st.fixed_dictionaries(
         "swarm_leave_foreign": st.booleans(),
         "swarm_adopt": st.booleans(),
         "swarm_availability": AVAILABILITY,
-        "swarm_remove_ghosts": st.booleans(),
-        "swarm_departed": st.lists(st.sampled_from(["old", "stranger", "gpu3"]), unique=True),
+        "swarm_prune_stale_nodes": st.booleans(),
+        "swarm_removed_nodes": st.lists(st.sampled_from(["old", "stranger", "gpu3"]), unique=True),
     },
 )
 MANAGERS = st.sampled_from([(), ("gpu2",), ("gpu2", "gpu3")])
@@ -80,9 +80,9 @@ def compared(found: dict[str, Any], managers: tuple[str, ...], wished: dict[str,
         if node["id"] in ids.values():
             continue
         gone = node["state"] == "down" or node["addr"] == addresses.get(node["hostname"])
-        ghost = wished.get("swarm_remove_ghosts", True) and node["hostname"] in HOSTS and gone
-        departed = node["hostname"] in wished.get("swarm_departed", [])
-        if ghost or (departed and not (wished.get("swarm_remove_ghosts", True) and node["hostname"] in HOSTS)):
+        ghost = wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS and gone
+        departed = node["hostname"] in wished.get("swarm_removed_nodes", [])
+        if ghost or (departed and not (wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS)):
             differing.add("gpu1")
     return differing | ({"gpu1"} if differing else set())
 
