@@ -17,7 +17,7 @@ sys.path.insert(0, os.environ["MOLECULE_PROJECT_DIRECTORY"])
 
 from tests.engines import container_state, image_names, info, networks, swarm_state
 from tests.installed import Installed
-from tests.journey import INVENTORY, NODES, ROOT, Run, container, from_archive, on
+from tests.journey import INVENTORY, NODES, ROOT, Run, container, from_archive, inside, on, variables
 
 PAGE = ROOT / "docs" / "roles.md"
 
@@ -52,12 +52,12 @@ ROLES = (
     Alone("nvidia_container_toolkit", printed("command -v nvidia-ctk; echo none"), "none", changes=False),
     Alone("swarm", lambda name: [swarm_state(name)], "active"),
     Alone("overlay_network", lambda name: networks(name).values(), "overlay"),
-    Alone("workspace", printed("ls /srv/swarmspeed/swarmspeed"), "workspace"),
     Alone("training_image", lambda name: [tag.partition(":")[0] for tag in image_names(name)], "swarmspeed/swarmspeed"),
-    Alone("training_container", lambda name: [container_state(name, container(name))], "running"),
-    Alone("ssh_trust", printed("docker exec swarmspeed-$(hostname) ssh -o BatchMode=yes lab2 hostname"), "lab2"),
+    Alone("ssh_trust", printed("ls /srv/swarmspeed/swarmspeed/etc/ssh"), "id_ed25519"),
     Alone("nccl_env", printed("ls /srv/swarmspeed/swarmspeed/etc"), "nccl.conf"),
-    Alone("deepspeed_launch", printed("ls /srv/swarmspeed/swarmspeed/jobs"), "digits"),
+    Alone("workspace", printed("ls /srv/swarmspeed/swarmspeed/workspace"), "train.py"),
+    Alone("training_container", lambda name: [container_state(name, container(name))], "running"),
+    Alone("deepspeed_launch", printed("cat /srv/swarmspeed/swarmspeed/etc/hostfile"), "slots=1"),
 )
 
 
@@ -74,6 +74,17 @@ def play(installed: Installed, folder: Path, roles: list[str], *arguments: str) 
     path = folder / "own.yml"
     path.write_text(yaml.safe_dump(own, sort_keys=False), encoding="utf-8")
     return installed.run("ansible-playbook", str(path), "-i", str(INVENTORY), *arguments)
+
+
+def given(role: str) -> tuple[str, ...]:
+    """Return the arguments that a role needs beside the inventory: what it cannot know by itself."""
+    if role == "training_image":
+        return from_archive()
+    if role == "training_container":
+        (image,) = image_names("lab1", "swarmspeed/swarmspeed")
+        return variables(swarmspeed_image=image)
+    # Alone it keeps the hostfile: for a job there is launch.yml.
+    return variables(deepspeed_launch_script="") if role == "deepspeed_launch" else ()
 
 
 def test_the_play_of_the_page_on_bare_nodes(installed: Installed, tmp_path: Path) -> None:
@@ -98,11 +109,10 @@ def test_the_play_of_the_page_on_bare_nodes(installed: Installed, tmp_path: Path
 def test_a_role_alone_does_its_part_and_again_changes_nothing(
     installed: Installed, tmp_path: Path, alone: Alone
 ) -> None:
-    arguments = from_archive() if alone.role.startswith("training_") or alone.role == "deepspeed_launch" else ()
-    first = play(installed, tmp_path, [alone.role], *arguments).done(change=alone.changes)
+    first = play(installed, tmp_path, [alone.role], *given(alone.role)).done(change=alone.changes)
     for name in NODES:
         assert alone.wanted in alone.found(name), first.output[-3000:]
-    play(installed, tmp_path, [alone.role], *arguments).done(change=False)
+    play(installed, tmp_path, [alone.role], *given(alone.role)).done(change=False)
 
 
 def test_every_role_is_tried() -> None:
@@ -113,8 +123,7 @@ def test_every_role_is_tried() -> None:
 
 @pytest.mark.parametrize("role", [alone.role for alone in ROLES if alone.changes])
 def test_check_mode_of_a_role_alone_finds_nothing_to_do(installed: Installed, tmp_path: Path, role: str) -> None:
-    arguments = from_archive() if role.startswith("training_") or role == "deepspeed_launch" else ()
-    play(installed, tmp_path, [role], "--check", "--diff", *arguments).done(change=False)
+    play(installed, tmp_path, [role], "--check", "--diff", *given(role)).done(change=False)
 
 
 @pytest.mark.parametrize("role", ["swarm", "overlay_network", "training_image", "ssh_trust", "deepspeed_launch"])
@@ -127,9 +136,14 @@ def test_several_roles_of_the_users_choice_in_one_play(installed: Installed, tmp
     play(installed, tmp_path, ["docker", "swarm", "overlay_network"]).done(change=False)
 
 
-def test_the_container_still_runs_the_image_of_the_archive() -> None:
+def test_containers_reach_each_other() -> None:
     for name in NODES:
-        assert container_state(name, container(name)) == "running"
+        assert inside(name, "ssh -o BatchMode=yes lab2 hostname").strip() == container("lab2")
+
+
+def test_a_job_alone_is_refused_in_a_sentence(installed: Installed, tmp_path: Path) -> None:
+    refused = play(installed, tmp_path, ["deepspeed_launch"]).refused("launch.yml")
+    assert not any(refused.changed.values()), refused.output[-3000:]
 
 
 def test_the_modules_of_the_page_in_a_play_of_a_users_own(installed: Installed, tmp_path: Path) -> None:

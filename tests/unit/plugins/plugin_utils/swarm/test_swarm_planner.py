@@ -369,7 +369,7 @@ def test_a_node_whose_engine_is_started_first_is_neither_joined_nor_taken_for_a_
     assert (made.changes, made.refusals, act(made, "gpu3")) == ((), (), NOTHING)
     # What concerns the others is planned all the same.
     found["gpu2"] = facts("gpu2", OUT)
-    assert [entry[:3] for entry in shown(plan(found)) ] == [
+    assert [entry[:3] for entry in shown(plan(found))] == [
         ("gpu1", "+", "node gpu2 of swarm lab"),
         ("gpu1", "-", "node gpu2 (id-gpu2) of swarm lab"),
         ("gpu2", "+", "membership of swarm lab"),
