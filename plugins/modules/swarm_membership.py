@@ -359,7 +359,12 @@ class Run:
     def _leave(self) -> None:
         leaving = plan_membership(self.current, self.wanted)
         survives = not leaving or leaving[0].kind == "role"
-        if self.wanted.removed_nodes and survives and self.current.manager and relation(self.current, self.wanted) == THIS:
+        if (
+            self.wanted.removed_nodes
+            and survives
+            and self.current.manager
+            and relation(self.current, self.wanted) == THIS
+        ):
             self._act(plan_nodes(self.current, self.wanted))
         self._act(leaving)
 

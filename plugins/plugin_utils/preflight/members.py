@@ -97,7 +97,11 @@ def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             f"{answering} of the swarm's {len(managers)} managers answer, {who} not"
             + ("" if spare else "; were one more lost, no node could join and no container be put on the overlay"),
             "start the engines of those that do not answer"
-            + (f", or set swarm_removed_nodes: [{', '.join(strangers)}] where they are gone for good" if strangers else ""),
+            + (
+                f", or set swarm_removed_nodes: [{', '.join(strangers)}] where they are gone for good"
+                if strangers
+                else ""
+            ),
             fatal=False,
         )
 

@@ -77,6 +77,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     ]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json", **WISHED)
     assert changed(output) == {"empty": 1, "ready": 0}, output
@@ -91,6 +92,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
     assert document["counts"] == {"add": 6, "change": 1, "remove": 0} and document["roles"] == ["host"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_host_is_gathered_by_its_own_variables(hosts: StandIns) -> None:
     output = hosts.play("--check", host_packages="bc,rsync", host_limits="no")
     assert "+ package bc: (known after apply)  # host_packages\n" in output and "+ package rsync" in output
@@ -114,6 +116,7 @@ def test_an_interrupted_dpkg_is_repaired_first_and_by_consent(tmp_path: Path) ->
     assert hosts.modules("broken") == ["node_facts", "dpkg_repair", "node_facts", "node_facts"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_no_secret_is_shown_or_kept(hosts: StandIns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN", "jsonfile")
     monkeypatch.setenv("ANSIBLE_CACHE_PLUGIN_CONNECTION", str(hosts.folder / "cache"))
@@ -127,6 +130,7 @@ def test_no_secret_is_shown_or_kept(hosts: StandIns, monkeypatch: pytest.MonkeyP
     assert "80swarmspeed-proxy: (a secret)" in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: StandIns) -> None:
     output = hosts.play(entry="verify", **WISHED)
     words = " ".join(output.split())
@@ -137,6 +141,7 @@ def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: StandIns) ->
     assert changed(output) == {"ready": 0} and hosts.modules("ready") == ["node_facts"], output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_teardown_undoes_what_is_there(hosts: StandIns) -> None:
     output = hosts.play(entry="teardown", **WISHED)
     assert changed(output), output

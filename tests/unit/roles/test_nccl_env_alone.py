@@ -98,6 +98,7 @@ def test_it_asks_the_image_plans_again_and_writes(hosts: StandIns) -> None:
     assert [name.removeprefix("preflight : ") for name in gathered] == GATHERS
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", **CLUSTER, nccl_env_environment={"HF_TOKEN": "never-to-be-seen"})
     assert changed(output) == {"gpu1": 1, "gpu2": 1}, output
@@ -106,6 +107,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
     assert f"+ {RECORD}: (known after apply)  # another image" in output and "never-to-be-seen" not in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(
     ("arguments", "of_play", "said"),
     [
@@ -123,18 +125,21 @@ def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_pl
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_what_the_images_release_would_not_take_is_refused_and_nothing_is_written(hosts: StandIns) -> None:
     output = " ".join(hosts.play(**CLUSTER, nccl_env_settings={"NCCL_SOCKET_NTHREADS": 99}).split())
     assert "gpu1: NCCL_SOCKET_NTHREADS '99' is not a whole number from 1 to 16. Remedy: correct it" in output
     assert hosts.modules("gpu1") == ["node_facts"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_in_an_overlay_it_finds_the_network_by_the_defaults_of_its_role(hosts: StandIns) -> None:
     output = hosts.play("--check", swarmspeed_image=IMAGE)
     assert changed(output).keys() == {"gpu1", "gpu2"}, output
     assert "nccl.conf" in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_lists_what_is_not_done(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", deepspeed_launch_runtime="host", **CLUSTER).split())
     assert f"gpu2: role nccl_env: {ROOT}" in output and "Remedy: ansible-playbook site.yml --tags nccl_env" in output

@@ -152,6 +152,7 @@ def test_an_engine_that_gives_no_gpus_fails_role_and_verify_and_is_no_change(tmp
     assert changed(output) == {"stale": 0}, output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_what_is_done_and_says_what_is_not(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", nvidia_container_toolkit_hold=False).split())
     assert (
@@ -163,6 +164,7 @@ def test_verify_passes_on_what_is_done_and_says_what_is_not(hosts: StandIns) -> 
     assert changed(output) == {"ready": 0, "plain": 0} and sent(hosts, "ready") == [GATHER], output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_teardown_lifts_holds(hosts: StandIns) -> None:
     output = hosts.play("--limit", "ready,plain", entry="teardown")
     assert changed(output).get("plain") == 0, output

@@ -219,6 +219,7 @@ def test_a_fault_of_a_gpu_fails_role_and_verify_and_is_no_change(tmp_path: Path)
     assert changed(output) == {"broken": 0}, output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_what_is_done_and_says_what_is_not(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", **ASKED).split())
     assert "empty: no driver is loaded. " in output and "driver is missing." in output
@@ -228,6 +229,7 @@ def test_verify_passes_on_what_is_done_and_says_what_is_not(hosts: StandIns) -> 
     assert changed(output) == {"ready": 0, "plain": 0} and sent(hosts, "ready") == [GATHER], output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_teardown_lifts_holds_and_removes_files(hosts: StandIns) -> None:
     output = hosts.play("--limit", "ready,plain", entry="teardown", **ASKED)
     assert changed(output).get("plain") == 0, output
@@ -235,6 +237,7 @@ def test_teardown_lifts_holds_and_removes_files(hosts: StandIns) -> None:
     assert modules == [GATHER, "dpkg_selections", "dpkg_selections", "file", "file"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_the_computing_on_cpus_is_asked_for(hosts: StandIns) -> None:
     output = hosts.play(cluster_accelerator="cpu", **ASKED)
     assert changed(output) == {"empty": 0, "ready": 0, "plain": 0}, output

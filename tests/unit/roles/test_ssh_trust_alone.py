@@ -97,6 +97,7 @@ def test_keys_are_provided_planned_again_and_trusted_by_all(hosts: StandIns) -> 
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", **HOST_MODE)
     assert changed(output) == {"gpu1": 1, "gpu2": 1}, output
@@ -106,6 +107,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
     assert re.search(rf"\n    ~ {KNOWN}: SHA-256 [0-9a-f]{{64}} → \(known after apply\)\n", output)
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(("arguments", "of_play"), [(["--limit", "gpu2"], {}), ([], {"serial": 1})])
 def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any) -> None:
     output = " ".join(hosts.play(*arguments, of_play=of_play, **HOST_MODE).split())
@@ -113,6 +115,7 @@ def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_pl
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_lists_what_is_not_done(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", **HOST_MODE).split())
     assert f"gpu2: role ssh_trust: {ROOT} is missing" in output and f"{KEY} is missing" in output

@@ -72,6 +72,7 @@ def test_where_one_host_left_the_first_manager_takes_part_and_the_others_end(hos
     assert hosts.modules("gpu2") == ["node_facts"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_drained_node_is_the_first_managers_affair(hosts: StandIns) -> None:
     whole = after({host: facts(number) for number, host in enumerate(HOSTS, 1)})
     drained = json.loads(json.dumps(whole).replace('"availability": "active"', '"availability": "drain"', 2))
@@ -87,6 +88,7 @@ def test_a_drained_node_is_the_first_managers_affair(hosts: StandIns) -> None:
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (PLAYED, ["node_facts", "node_facts"]), output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_without_consent_no_host_is_sent_anything(hosts: StandIns) -> None:
     elsewhere = {**OUT, "state": "active", "node_id": "another"}
     hosts.add("gpu3", facts(3, elsewhere), facts(3))
@@ -97,6 +99,7 @@ def test_without_consent_no_host_is_sent_anything(hosts: StandIns) -> None:
         assert hosts.modules(host) == ["node_facts"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(
     ("arguments", "play", "reason"),
     [
@@ -119,6 +122,7 @@ def test_a_part_of_the_hosts_is_refused_in_a_sentence(
         assert hosts.modules(host) == []
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_a_swarm_that_is_whole_and_lists_what_is_not(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify").split())
     assert "gpu2: role swarm: membership of swarm swarmspeed is missing. Remedy: ansible-playbook site.yml" in output

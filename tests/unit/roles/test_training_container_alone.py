@@ -145,6 +145,7 @@ def test_what_is_cut_off_is_repaired_by_a_restart_of_its_engine_where_nothing_ru
     assert "gpu2: the overlay network is cut between the containers of gpu1 and gpu2" in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(
     ("arguments", "of_play", "said"),
     [
@@ -160,6 +161,7 @@ def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_pl
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_without_the_name_of_an_image_it_is_refused_and_a_container_that_is_there_stays(hosts: StandIns) -> None:
     output = " ".join(hosts.play().split())
     assert "gpu2: the name of the training image is not known, which the role training_image works out" in output
@@ -175,6 +177,7 @@ def test_an_image_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "docker_container" not in hosts.modules("gpu1")
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_lists_what_is_not_done(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", **CLUSTER).split())
     assert "gpu2: role training_container: container swarmspeed-gpu2 is missing. Remedy: ansible-playbook" in output

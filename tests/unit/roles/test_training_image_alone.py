@@ -110,6 +110,7 @@ def test_who_has_it_takes_part_and_an_image_that_did_not_arrive_is_named(
     assert "gpu2 goes on" not in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play(
         "--check", "--diff", "-vvv", **OF_CLUSTER, training_image_proxy=f"http://u:{SECRET}@proxy.example:3128"
@@ -133,6 +134,7 @@ def test_older_images_of_the_cluster_are_removed(tmp_path: Path, archive: dict[s
     assert hosts.modules("gpu2") == ["node_facts"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(("arguments", "of_play"), [(["--limit", "gpu2"], {}), ([], {"serial": 1})])
 def test_it_needs_the_whole_cluster(
     hosts: StandIns, archive: dict[str, Any], arguments: list[str], of_play: Any
@@ -142,6 +144,7 @@ def test_it_needs_the_whole_cluster(
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_present_is_refused_on_all_hosts_before_anything_is_done(hosts: StandIns) -> None:
     given = {**OF_CLUSTER, "training_image_source": "present", "training_image_name": IMAGE}
     output = " ".join(hosts.play(**given).split())
@@ -149,6 +152,7 @@ def test_present_is_refused_on_all_hosts_before_anything_is_done(hosts: StandIns
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_lists_what_is_not_done(hosts: StandIns, archive: dict[str, Any]) -> None:
     output = " ".join(hosts.play(entry="verify", **archive).split())
     assert f"gpu2: role training_image: image {IMAGE} is missing. Remedy: ansible-playbook site.yml" in output

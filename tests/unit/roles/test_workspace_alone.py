@@ -65,6 +65,7 @@ def test_the_code_is_copied_where_it_differs_and_planned_again(hosts: StandIns, 
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns, source: str) -> None:
     output = hosts.play("--check", "--diff", workspace_source=source)
     assert changed(output) == {"gpu1": 0, "gpu2": 1}, output
@@ -73,6 +74,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
     assert "Plan: 1 to add, 0 to change, 0 to remove." in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(("arguments", "of_play"), [(["--limit", "gpu2"], {}), ([], {"serial": 1})])
 def test_code_is_an_affair_of_each_host(hosts: StandIns, source: str, arguments: list[str], of_play: Any) -> None:
     output = hosts.play(*arguments, of_play=of_play, workspace_source=source)
@@ -80,6 +82,7 @@ def test_code_is_an_affair_of_each_host(hosts: StandIns, source: str, arguments:
     assert "mounted_files" in hosts.modules("gpu2")
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(("arguments", "of_play"), [(["--limit", "gpu2"], {}), ([], {"serial": 1})])
 def test_an_environment_follows_from_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any) -> None:
     output = " ".join(hosts.play(*arguments, of_play=of_play, **WITH).split())
@@ -87,17 +90,20 @@ def test_an_environment_follows_from_the_whole_cluster(hosts: StandIns, argument
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_an_environment_is_planned_without_the_variables_of_the_image(hosts: StandIns) -> None:
     output = hosts.play("--check", cluster_accelerator="cpu", **WITH)
     assert changed(output) == {"gpu1": 1, "gpu2": 1}, output
     assert output.count(f"\n    + Python environment {PYTHON}: torch==2.12.1, deepspeed==0.19.8\n") == 2
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_source_that_is_not_there_is_named(hosts: StandIns, source: str) -> None:
     output = " ".join(hosts.play(workspace_source=f"{source}/gone").split())
     assert f"workspace_source: {source}/gone is not a directory on the controller. Remedy: correct this" in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_lists_what_is_not_done(hosts: StandIns, source: str) -> None:
     output = " ".join(hosts.play(entry="verify", workspace_source=source).split())
     assert f"gpu2: role workspace: {PATH}/train.py is missing. Remedy: ansible-playbook site.yml" in output

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
@@ -25,15 +24,6 @@ def test_what_they_return() -> None:
     image = f"sha256:{'0' * 64}"
     assert FILTERS["loaded_image"]([image], "a:1", "x", "y") == {"untagged": image, "problem": ""}
     assert FILTERS["image_check_problem"]({"stdout": END}, {}, "a:1", "n") == ""
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "words"),
-    [],
-)
-def test_what_is_refused(name: str, given: Any, words: str) -> None:
-    with pytest.raises(AnsibleFilterError, match=f"^{words}"):
-        FILTERS[name](given)
 
 
 def test_results_that_are_none() -> None:

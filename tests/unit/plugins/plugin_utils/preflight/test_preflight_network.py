@@ -316,7 +316,7 @@ MORE = "; were one more lost, no node could join and no container be put on the 
 
 
 @pytest.mark.parametrize(
-    ("nodes", "removed_nodes", "expected"),
+    ("nodes", "removed", "expected"),
     [
         ([listed("gpu1"), listed("gpu2"), listed("gpu3")], [], []),
         (
@@ -348,10 +348,10 @@ MORE = "; were one more lost, no node could join and no container be put on the 
         ),
     ],
 )
-def test_managers_that_do_not_answer(nodes: list[dict[str, Any]], removed_nodes: list[str], expected: list[str]) -> None:
+def test_managers_that_do_not_answer(nodes: list[dict[str, Any]], removed: list[str], expected: list[str]) -> None:
     hosts = {name: node(number) for number, name in enumerate("abcd", 1)}
     hosts["a"] = node(1, swarm=swarm(*nodes))
-    assert said(hosts, swarm={"removed_nodes": removed_nodes}) == ([], expected)
+    assert said(hosts, swarm={"removed_nodes": removed}) == ([], expected)
     assert said(hosts, runtime="host") == ([], [])
 
 
@@ -359,8 +359,8 @@ def test_who_is_in_the_inventory_has_not_departed() -> None:
     hosts = {"a": node(1, swarm=swarm(listed("gpu1"), listed("gpu2", "worker"))), "b": node(2)}
     assert said(hosts, swarm={"removed_nodes": ["gone", "gpu2"]}) == (
         [
-            "swarm_removed_nodes: names gpu2, which is b of the inventory. Remedy: take the host out of the inventory, or "
-            "its name "
+            "swarm_removed_nodes: names gpu2, which is b of the inventory. Remedy: take the host out of the inventory, "
+            "or its name "
             "out of swarm_removed_nodes."
         ],
         [],

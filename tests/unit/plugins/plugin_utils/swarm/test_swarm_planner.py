@@ -123,10 +123,8 @@ def test_the_entry_of_its_former_life_goes_before_the_managers_call_it_down() ->
     }
     assert (act(made)["arranging"], act(made, "gpu2")["arrange"]) == (True, {})
     assert shown(plan(made.facts)) == []
-    assert (
-        shown(plan(whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old), swarm_prune_stale_nodes=False))
-        == []
-    )
+    found = whole(listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), old)
+    assert shown(plan(found, swarm_prune_stale_nodes=False)) == []
 
 
 def test_who_is_named_has_departed_and_nobody_else() -> None:
