@@ -16,6 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparis
 
 from tests.adversary.hostile import facts as honest
 from tests.cluster_stand_ins import StandIns, changed
+from tests.planned_roles import plan_of
 from tests.role_values import ROLES, acts, load, templar, variables
 
 ROLE = "deepspeed_launch"
@@ -26,12 +27,7 @@ JOB: dict[str, Any] = {"deepspeed_launch_script": "train.py"}
 
 
 def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {HOST: {ROLE: pending}},
-        "acts": {HOST: {ROLE: {**NOTHING, "etc": "/e", "slots": {HOST: 1}, **act}}},
-        "stops": {HOST: {ROLE: []}},
-        "drift": {HOST: {ROLE: [drift] if drift else []}},
-    }
+    return plan_of(ROLE, NOTHING, pending, drift, HOST, **{"etc": "/e", "slots": {HOST: 1}, **act})
 
 
 def given(found: dict[str, Any] | None, **more: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import NOTHING
 
+from tests.planned_roles import plan_of, shown, tasks_that_run
 from tests.role_values import ROLES, acts, load, templar, variables
 
 MODULES = {
@@ -22,26 +23,16 @@ MODULES = {
 
 
 def planned(pending: bool, **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {"gpu2": {"docker": pending}},
-        "acts": {"gpu2": {"docker": {**NOTHING, **act}}},
-        "stops": {"gpu2": {"docker": []}},
-        "drift": {"gpu2": {"docker": []}},
-    }
+    return plan_of("docker", NOTHING, pending, **act)
 
 
 def runs(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[str]:
     """Return what of a file's tasks would run, until one ends the role or makes another plan."""
-    more = {} if plan is None else {"swarmspeed_plan": plan}
-    given = variables("docker", **{"ansible_check_mode": False, **more, **changed})
-    found: list[str] = []
-    for task in load(f"docker/tasks/{file}.yml"):
-        key = next(key for key in task if "." in key or key == "block")
-        if acts(task, given):
-            found.append(MODULES.get(key) or str(task[key]))
-            if found[-1] in ("end", "gather and plan"):
-                break
-    return found
+    return shown(tasks_that_run("docker", file, plan, **changed), called)
+
+
+def called(key: str, task: dict[str, Any]) -> str:
+    return MODULES.get(key) or str(task[key])
 
 
 def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NOTHING
 
-from tests.role_values import ROLES, acts, load, templar, value, variables
+from tests.planned_roles import plan_of, shown, tasks_that_run
+from tests.role_values import ROLES, load, templar, value, variables
 
 MODULES = {
     "ansible.builtin.meta": "end",
@@ -24,26 +25,16 @@ INSIDE = {"container": "c", "state": "running", "argv": ["docker"], "lines": ["G
 
 
 def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {"gpu2": {"nccl_env": pending}},
-        "acts": {"gpu2": {"nccl_env": {**NOTHING, **act}}},
-        "stops": {"gpu2": {"nccl_env": []}},
-        "drift": {"gpu2": {"nccl_env": [drift] if drift else []}},
-    }
+    return plan_of("nccl_env", NOTHING, pending, drift, **act)
 
 
 def runs(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[str]:
     """Return what of a file's tasks would run, until one ends the role or makes another plan."""
-    more = {} if plan is None else {"swarmspeed_plan": plan}
-    given = variables("nccl_env", **{"ansible_check_mode": False, **more, **changed})
-    found: list[str] = []
-    for task in load(f"nccl_env/tasks/{file}.yml"):
-        key = next(key for key in task if "." in key or key == "block")
-        if acts(task, given):
-            found.append(MODULES.get(key) or (str(task[key]) if key == "ansible.builtin.include_tasks" else key))
-            if found[-1] in ("end", "gather and plan"):
-                break
-    return found
+    return shown(tasks_that_run("nccl_env", file, plan, **changed), called)
+
+
+def called(key: str, task: dict[str, Any]) -> str:
+    return MODULES.get(key) or (str(task[key]) if key == "ansible.builtin.include_tasks" else key)
 
 
 def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:

@@ -18,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.p
 
 from tests.driver_hosts import act as acts_of
 from tests.driver_hosts import facts, planned
+from tests.planned_roles import shown, tasks_that_run
 from tests.role_values import ROLES, acts, load, value, variables
 
 FILES = ("main", "preview", "converge", "install", "load", "reboot", "restore", "verify", "teardown")
@@ -40,16 +41,8 @@ def plan(pending: bool, **act: Any) -> dict[str, Any]:
 
 def runs(found: dict[str, Any] | None, *, check: bool = False) -> list[str]:
     """Return what of main.yml would run, until something ends the role or makes another plan."""
-    more = {} if found is None else {"swarmspeed_plan": found}
-    given = variables("nvidia_driver", ansible_check_mode=check, **more)
-    names: list[str] = []
-    for task in load("nvidia_driver/tasks/main.yml"):
-        key = next(key for key in task if "." in key)
-        if acts(task, given):
-            names.append(MODULES.get(key) or str(task[key]))
-            if names[-1] in ("end", "gather and plan"):
-                break
-    return names
+    tasks = tasks_that_run("nvidia_driver", "main", found, ansible_check_mode=check)
+    return shown(tasks, lambda key, task: MODULES.get(key) or str(task[key]))
 
 
 def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:

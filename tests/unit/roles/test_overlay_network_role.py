@@ -19,7 +19,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 
 from tests.adversary.hostile import facts as honest
-from tests.role_values import ROLES, acts, load, variables
+from tests.planned_roles import plan_of, shown, tasks_that_run
+from tests.role_values import ROLES, load
 from tests.stand_ins import StandIns, changed
 from tests.swarm_hosts import HOSTS, listed, member
 
@@ -32,30 +33,17 @@ MODULES = {
 
 
 def planned(pending: bool, **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {"gpu2": {"overlay_network": pending}},
-        "acts": {"gpu2": {"overlay_network": {**NOTHING, **act}}},
-        "stops": {"gpu2": {"overlay_network": []}},
-        "drift": {"gpu2": {"overlay_network": []}},
-    }
+    return plan_of("overlay_network", NOTHING, pending, **act)
 
 
-def tasks(file: str, plan: dict[str, Any] | None, **given: Any) -> list[dict[str, Any]]:
+def tasks(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[dict[str, Any]]:
     """Return those of a file's tasks whose conditions let them run."""
-    more = {} if plan is None else {"swarmspeed_plan": plan}
-    known = variables("overlay_network", **{"ansible_check_mode": False, **more, **given})
-    return [task for task in load(f"overlay_network/tasks/{file}.yml") if acts(task, known)]
+    return list(tasks_that_run("overlay_network", file, plan, **changed))
 
 
-def runs(plan: dict[str, Any] | None, **given: Any) -> list[str]:
+def runs(plan: dict[str, Any] | None, **changed: Any) -> list[str]:
     """Return what of tasks/main.yml would run, until it ends the role or makes another plan."""
-    found: list[str] = []
-    for task in tasks("main", plan, **given):
-        key = next(key for key in task if "." in key)
-        found.append(MODULES.get(key) or str(task[key]))
-        if found[-1] in ("end", "gather and plan"):
-            break
-    return found
+    return shown(tasks("main", plan, **changed), lambda key, task: MODULES.get(key) or str(task[key]))
 
 
 def names(file: str, **act: Any) -> list[str]:

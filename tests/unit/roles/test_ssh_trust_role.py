@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import NOTHING
 
-from tests.role_values import ROLES, acts, load, templar, variables
+from tests.planned_roles import plan_of, shown, tasks_that_run
+from tests.role_values import ROLES, load, templar, variables
 from tests.ssh_nodes import FIRST, SECOND, act, plan, virgin
 
 MODULES = {
@@ -24,27 +25,16 @@ PROVIDE = {"generate_host": False, "generate_cluster": False, "copy_cluster": Fa
 
 
 def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {"gpu2": {"ssh_trust": pending}},
-        "acts": {"gpu2": {"ssh_trust": {**NOTHING, **act}}},
-        "stops": {"gpu2": {"ssh_trust": []}},
-        "drift": {"gpu2": {"ssh_trust": [drift] if drift else []}},
-    }
+    return plan_of("ssh_trust", NOTHING, pending, drift, **act)
 
 
 def runs(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[str]:
     """Return what of a file's tasks would run, until one ends the role or makes another plan."""
-    more = {} if plan is None else {"swarmspeed_plan": plan}
-    given = variables("ssh_trust", **{"ansible_check_mode": False, **more, **changed})
-    found: list[str] = []
-    for task in load(f"ssh_trust/tasks/{file}.yml"):
-        key = next(key for key in task if "." in key)
-        if acts(task, given):
-            name = str(task[key]) if key == "ansible.builtin.include_tasks" else task["name"]
-            found.append(MODULES.get(key) or name)
-            if found[-1] in ("end", "gather and plan"):
-                break
-    return found
+    return shown(tasks_that_run("ssh_trust", file, plan, **changed), called)
+
+
+def called(key: str, task: dict[str, Any]) -> str:
+    return MODULES.get(key) or (str(task[key]) if key == "ansible.builtin.include_tasks" else task["name"])
 
 
 def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:

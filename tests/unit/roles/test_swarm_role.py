@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import NOTHING
 
-from tests.role_values import ROLES, acts, load, variables
+from tests.planned_roles import plan_of, shown, tasks_that_run
+from tests.role_values import ROLES, load
 
 MODULES = {
     "ansible.builtin.meta": "end",
@@ -22,30 +23,17 @@ MODULES = {
 
 
 def planned(pending: bool, **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {"gpu2": {"swarm": pending}},
-        "acts": {"gpu2": {"swarm": {**NOTHING, **act}}},
-        "stops": {"gpu2": {"swarm": []}},
-        "drift": {"gpu2": {"swarm": []}},
-    }
+    return plan_of("swarm", NOTHING, pending, **act)
 
 
 def tasks(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[dict[str, Any]]:
     """Return those of a file's tasks whose conditions let them run."""
-    more = {} if plan is None else {"swarmspeed_plan": plan}
-    given = variables("swarm", **{"ansible_check_mode": False, **more, **changed})
-    return [task for task in load(f"swarm/tasks/{file}.yml") if acts(task, given)]
+    return list(tasks_that_run("swarm", file, plan, **changed))
 
 
 def runs(plan: dict[str, Any] | None, **changed: Any) -> list[str]:
     """Return what of tasks/main.yml would run, until it ends the role or makes another plan."""
-    found: list[str] = []
-    for task in tasks("main", plan, **changed):
-        key = next(key for key in task if "." in key)
-        found.append(MODULES.get(key) or str(task[key]))
-        if found[-1] in ("end", "gather and plan"):
-            break
-    return found
+    return shown(tasks("main", plan, **changed), lambda key, task: MODULES.get(key) or str(task[key]))
 
 
 def names(file: str, **act: Any) -> list[str]:

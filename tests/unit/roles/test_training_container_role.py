@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import NOTHING
 
+from tests.planned_roles import plan_of
 from tests.role_values import ROLES, acts, load, templar, variables
 from tests.training_nodes import HOST, HOSTS, ROLE, act, facts, plan
 
@@ -25,12 +26,7 @@ REACH = {"containers": {host: f"lab-{host}" for host in HOSTS}, "port": 2222}
 
 
 def planned(pending: bool, drift: str = "", **changed: Any) -> dict[str, Any]:
-    return {
-        "pending": {HOST: {ROLE: pending}},
-        "acts": {HOST: {ROLE: {**NOTHING, **changed}}},
-        "stops": {HOST: {ROLE: []}},
-        "drift": {HOST: {ROLE: [drift] if drift else []}},
-    }
+    return plan_of(ROLE, NOTHING, pending, drift, HOST, **changed)
 
 
 def given(found: dict[str, Any] | None, **changed: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.planner import NOTHING
 
 from tests.image_nodes import ROOT, act, host, plan, recipe, reference
+from tests.planned_roles import plan_of, shown, tasks_that_run
 from tests.role_values import NODES, ROLES, acts, load, templar, value, variables
 
 HERE = "gpu2"
@@ -27,28 +28,16 @@ CHAIN = {"chain": [NODES[0], HERE]}
 
 
 def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {HERE: {"training_image": pending}},
-        "acts": {HERE: {"training_image": {**NOTHING, "reference": "a:1", **act}}},
-        "stops": {HERE: {"training_image": []}},
-        "drift": {HERE: {"training_image": [drift] if drift else []}},
-        "image": "a:1",
-    }
+    return {**plan_of("training_image", NOTHING, pending, drift, HERE, **{"reference": "a:1", **act}), "image": "a:1"}
 
 
 def runs(file: str, plan: dict[str, Any] | None, whole: bool = False, **changed: Any) -> list[str]:
     """Return what of a file's tasks would run, until one ends the role or, unless ``whole``, makes another plan."""
-    more = {} if plan is None else {"swarmspeed_plan": plan}
-    given = variables("training_image", **{"ansible_check_mode": False, **more, **changed})
-    found: list[str] = []
-    for task in load(f"training_image/tasks/{file}.yml"):
-        key = next((key for key in task if "." in key), "block")
-        if acts(task, given):
-            name = str(task[key]) if key == "ansible.builtin.include_tasks" else task["name"]
-            found.append(MODULES.get(key) or name)
-            if found[-1] == "end" or (found[-1] == "gather and plan" and not whole):
-                break
-    return found
+    return shown(tasks_that_run("training_image", file, plan, **changed), called, whole)
+
+
+def called(key: str, task: dict[str, Any]) -> str:
+    return MODULES.get(key) or (str(task[key]) if key == "ansible.builtin.include_tasks" else task["name"])
 
 
 def every(file: str) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import NOTHING
 
+from tests.planned_roles import plan_of, shown, tasks_that_run
 from tests.role_values import ROLES, acts, load, templar, value, variables
 from tests.workspace_nodes import PYTHON, act, host, plan
 
@@ -23,27 +24,16 @@ MADE = act(plan(host(missing=["train.py"], packages={}), workspace_python_enviro
 
 
 def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {"gpu2": {"workspace": pending}},
-        "acts": {"gpu2": {"workspace": {**NOTHING, **act}}},
-        "stops": {"gpu2": {"workspace": []}},
-        "drift": {"gpu2": {"workspace": [drift] if drift else []}},
-    }
+    return plan_of("workspace", NOTHING, pending, drift, **act)
 
 
 def runs(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[str]:
     """Return what of a file's tasks would run, until one ends the role or makes another plan."""
-    more = {} if plan is None else {"swarmspeed_plan": plan}
-    given = variables("workspace", **{"ansible_check_mode": False, **more, **changed})
-    found: list[str] = []
-    for task in load(f"workspace/tasks/{file}.yml"):
-        key = next((key for key in task if "." in key), "block")
-        if acts(task, given):
-            name = str(task[key]) if key == "ansible.builtin.include_tasks" else task["name"]
-            found.append(MODULES.get(key) or name)
-            if found[-1] in ("end", "gather and plan"):
-                break
-    return found
+    return shown(tasks_that_run("workspace", file, plan, **changed), called)
+
+
+def called(key: str, task: dict[str, Any]) -> str:
+    return MODULES.get(key) or (str(task[key]) if key == "ansible.builtin.include_tasks" else task["name"])
 
 
 def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:
