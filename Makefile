@@ -16,6 +16,8 @@ SLOW ?=
 # The releases of DeepSpeed that hostfile and ds_config are compared with.
 ORACLE_RELEASES ?= 0.15.4 $(if $(SLOW),0.16.9 0.17.6 0.18.9) 0.19.8
 export LAB_NAME LAB_NODES LAB_PURGE
+# .venv is installed without bytecode, so each Python may keep what it compiles.
+unexport PYTHONDONTWRITEBYTECODE
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Molecule would look under extensions/ in a collection, and write to the home folder.
