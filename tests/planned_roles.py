@@ -47,3 +47,12 @@ def shown(
         if found[-1] == END or (found[-1] == GATHER and not whole):
             break
     return found
+
+
+def differ(found: Any, wanted: Any) -> bool:
+    """Whether found differs from wanted; keys that wanted does not name do not count."""
+    if isinstance(wanted, Mapping):
+        below = found if isinstance(found, Mapping) else {}
+        return any(differ(below.get(key), value) for key, value in wanted.items())
+    # In Python True == 1, but in JSON and for the engine they differ.
+    return found != wanted or isinstance(found, bool) is not isinstance(wanted, bool)

@@ -1,15 +1,12 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Controller side of hostfile: spares the round trip where a look has found the file as wanted."""
+"""Controller side of hostfile: runs the module, and says in words where it was cut off."""
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.modules import hostfile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.kept_text_file import LookedAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import PlainNodeAction
 
 
-class ActionModule(LookedAction):
-    """Nothing of its own: the module's code judges, here or on the node."""
-
-    MODULE = hostfile
+class ActionModule(PlainNodeAction):
+    """Nothing of its own."""

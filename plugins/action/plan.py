@@ -18,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here, read, split_kind
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.drift import drift
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import (
@@ -25,7 +26,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners i
     WHOLE_GROUP,
     WHOLE_GROUP_WITH,
     planners,
-    unplanned,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts, apart
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
@@ -68,12 +68,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         variables = task_vars or {}
         dummy, arguments = self.validate_argument_spec(
             argument_spec={
-                "stage": {"type": "str", "choices": ["check", "make", "print", "report"], "default": "make"},
+                "stage": {"type": "str", "choices": ["check", "make", "print", "report", "drift"], "default": "make"},
                 "roles": {"type": "list", "elements": "str", "default": list(PLANNED), "choices": list(PLANNED)},
                 "hosts": {"type": "list", "elements": "str", "default": []},
                 "gathered": {"type": "str", "default": ""},
                 "cluster": {"type": "dict", "default": {}},
-                "whole": {"type": "bool", "default": False},
                 "run": {"type": "str", "default": ""},
                 "file": {"type": "str", "default": ""},
                 "print": {"type": "bool", "default": False},
@@ -86,6 +85,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             return {**result, "changed": False}
         if arguments["stage"] == "report":
             return {**result, **self._report(arguments["roles"], variables)}
+        if arguments["stage"] == "drift":
+            return {**result, **self._drift(variables)}
         return {**result, **self._make(arguments, variables)}
 
     def _check(self, roles: list[str], hosts: list[str], variables: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,8 +138,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _result(self, plan: Plan, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
         selected, file = asked_roles(tags, skipped), arguments["file"]
-        left = unplanned(selected, plan.roles) if arguments["whole"] else []
-        made = outcome(plan, arguments["run"], selected, left)
+        made = outcome(plan, arguments["run"], selected)
         if file:
             path = Path(file).expanduser()
             try:
@@ -189,11 +189,28 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 f"{split_kind(name)[1]}: cannot be read. Remedy: name a file that this account can read"
             ) from error
 
-    def _report(self, roles: Iterable[str], variables: Mapping[str, Any]) -> dict[str, Any]:
-        """Report the changes that are planned for this host: in check mode as changed, as nothing makes them there."""
+    def _planned(self, variables: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """Return this host's name, and the plan that it is part of."""
         host, plan = str(variables.get("inventory_hostname", "")), variables.get(PLAN) or {}
         if host not in plan.get("hosts", []):
             raise AnsibleActionFail(f"{host}: nothing was planned for it in this run.")
+        return host, plan
+
+    def _drift(self, variables: Mapping[str, Any]) -> dict[str, Any]:
+        """List what the selected roles would change on this host."""
+        host, plan = self._planned(variables)
+        tags = variables.get("ansible_run_tags") or ["all"]
+        planned = {role: plan["drift"][host].get(role, []) for role in plan["roles"]}
+        found = drift(planned, asked_roles(tags, variables.get("ansible_skip_tags") or []), tags)
+        return {
+            "changed": False,
+            "by_role": [{"role": one.role, "what": list(one.what)} for one in found],
+            "msg": "\n".join(one.sentence(host) for one in found),
+        }
+
+    def _report(self, roles: Iterable[str], variables: Mapping[str, Any]) -> dict[str, Any]:
+        """Report the changes that are planned for this host: in check mode as changed, as nothing makes them there."""
+        host, plan = self._planned(variables)
         stops = [sentence for role in roles for sentence in plan["stops"][host].get(role, [])]
         if stops:
             raise AnsibleActionFail(f"{host}: {' '.join(sentence.rstrip('.') + '.' for sentence in stops)}")

@@ -138,7 +138,6 @@ options:
     default: "0644"
 extends_documentation_fragment:
   - ansible.builtin.files
-  - swarmspeed.cluster.looked
 attributes:
   check_mode:
     support: full
@@ -150,7 +149,6 @@ attributes:
     support: full
     description: Changes nothing where the file means the same and its attributes are as asked for.
 notes:
-  - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - A file with comments (hjson, which DeepSpeed reads) is understood; when it is written anew its comments are lost, so
     a copy is kept beside it.
   - The memory plan is arithmetic from published formulas and DeepSpeed's source. What it was compared with on GPUs is
@@ -290,7 +288,6 @@ backup_file:
   sample: /job/ds_config.json.812.2026-11-20@10:00:00~
 """
 
-from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
 
@@ -336,7 +333,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "memlock": {"type": "int"},
     "force": {"type": "bool", "default": False},
     "mode": {"type": "raw", "default": "0644"},
-    "looked": {"type": "bool", "default": False},  # read by the action alone
 }
 
 
@@ -369,15 +365,15 @@ def plan(module: AnsibleModule) -> Plan:
     return wanted
 
 
-def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[str, Any]:
-    """Make the file as asked for and say so. The action hands in a stand-in for the module, and what a look found."""
+def run_module(module: AnsibleModule) -> dict[str, Any]:
+    """Write or remove the file as requested, and return the result."""
     module.no_log_values.update(secrets(module.params["config"]))
     path = module.params["path"]
     result: dict[str, Any] = {"path": path}
     try:
         text = None
         wanted = plan(module) if module.params["state"] == "present" else None
-        found = look(path)
+        found = read(path)
         before, reason = existing(found)
         module.no_log_values.update(secrets_in_text(found.text or ""))
         if reason and not module.params["force"]:
@@ -405,7 +401,7 @@ def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[s
 def main() -> None:
     """Run the module."""
     module = AnsibleModule(dict(ARGUMENTS), supports_check_mode=True, add_file_common_args=True)
-    module.exit_json(**answer(module))
+    module.exit_json(**run_module(module))
 
 
 if __name__ == "__main__":

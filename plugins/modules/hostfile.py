@@ -70,7 +70,6 @@ options:
     default: "0644"
 extends_documentation_fragment:
   - ansible.builtin.files
-  - swarmspeed.cluster.looked
 attributes:
   check_mode:
     support: full
@@ -82,7 +81,6 @@ attributes:
     support: full
     description: Changes nothing where the file and its attributes are as asked for.
 notes:
-  - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - The grammars of file and filters are those of C(deepspeed/launcher/runner.py), DeepSpeed 0.19.8.
   - Of DeepSpeed's launchers C(pdsh) takes every filter, and C(slurm), from 0.19.7 on, one that leaves each host the
     same first slots. C(openmpi), C(mpich), C(impi) and C(mvapich) take none.
@@ -183,7 +181,6 @@ backup_file:
   sample: /job/hostfile.812.2026-11-20@10:00:00~
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -213,7 +210,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "force": {"type": "bool", "default": False},
     "mode": {"type": "raw", "default": "0644"},
-    "looked": {"type": "bool", "default": False},  # read by the action alone
 }
 
 
@@ -242,8 +238,8 @@ def facts(planned: Plan) -> dict[str, Any]:
     }
 
 
-def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[str, Any]:
-    """Make the file as asked for and say so. The action hands in a stand-in for the module, and what a look found."""
+def run_module(module: AnsibleModule) -> dict[str, Any]:
+    """Write or remove the file as requested, and return the result."""
     path = module.params["path"]
     result: dict[str, Any] = {"path": path}
     wanted = None
@@ -254,7 +250,7 @@ def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[s
             result.update(facts(planned))
             if planned.left_out:
                 module.warn(f"Left out of the hostfile {path}, having 0 slots: {names_shown(planned.left_out)}")
-        found = look(path)
+        found = read(path)
         reason = fault(found)
         if reason and not module.params["force"]:
             raise left_alone(path, "DeepSpeed hostfile", reason)
@@ -276,7 +272,7 @@ def main() -> None:
         add_file_common_args=True,
         required_if=[("state", "present", ("hosts",))],
     )
-    module.exit_json(**answer(module))
+    module.exit_json(**run_module(module))
 
 
 if __name__ == "__main__":

@@ -29,8 +29,10 @@ options:
       - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
         where a role refuses to begin or a consent is missing, for a role that concerns the cluster as a whole on any of
         its hosts, and reports the changes as changed in check mode, with their diff.
+      - V(drift) lists what the roles that the tags of the run select would change on one host, from the plan in the
+        variable C(swarmspeed_plan). It does not fail.
     type: str
-    choices: [check, make, print, report]
+    choices: [check, make, print, report, drift]
     default: make
   roles:
     description: The roles to plan, or to report.
@@ -77,11 +79,6 @@ options:
       host for itself is applied alone.
     type: dict
     default: {}
-  whole:
-    description: Whether the run walks all roles, as C(site.yml) does. The text then names those that are not planned
-      yet.
-    type: bool
-    default: false
   run:
     description: Identifies the run. Facts of another run are not planned from.
     type: str
@@ -165,7 +162,12 @@ stops:
   returned: with O(stage=make)
   type: dict
 refused:
-  description: By role and host, what is refused, whatever consents are given. As sentences.
+  description: By role and host, what is refused, whatever consents are given, as sentences; of the roles that tags
+    select, or of all where they select none.
+  returned: with O(stage=make)
+  type: dict
+consents:
+  description: By variable and host, the consents that are missing, as sentences; of the roles that tags select.
   returned: with O(stage=make)
   type: dict
 drift:
@@ -184,6 +186,18 @@ whole_group:
   description: Whether one of the roles concerns the cluster as a whole.
   returned: with O(stage=check)
   type: bool
+by_role:
+  description: What the selected roles would change on this host, in the order of a run.
+  returned: with O(stage=drift)
+  type: list
+  elements: dict
+  contains:
+    role: {description: The role., type: str}
+    what: {description: "One text for each change.", type: list, elements: str}
+msg:
+  description: The same, a line for each role; empty where nothing differs.
+  returned: with O(stage=drift)
+  type: str
 changes:
   description: The changes planned for this host.
   returned: with O(stage=report)

@@ -22,7 +22,8 @@ description:
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm),
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
     C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(nccl_settings), C(host),
-    C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(version_values), C(compute_capability),
+    C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(training_container), C(workspace), C(consents),
+    C(version_values), C(compute_capability),
     C(gpu_dropped_by_cuda), C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python),
     C(deepspeed_torch), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
@@ -124,18 +125,6 @@ options:
         description: Name of the training container by host; C(<cluster_name>-<host>) where a host is not listed.
         type: dict
         default: {}
-      host:
-        description: By host, what the plan refuses of the host itself, as M(swarmspeed.cluster.plan) returns it.
-        type: dict
-        default: {}
-      docker:
-        description: By host, what the plan refuses of its Docker engine, as M(swarmspeed.cluster.plan) returns it.
-        type: dict
-        default: {}
-      nccl_env:
-        description: By host, what the plan refuses of the settings of NCCL, as M(swarmspeed.cluster.plan) returns it.
-        type: dict
-        default: {}
       bundle:
         description: >-
           Of an offline bundle C(systems) and C(accelerator_made_for), as its manifest says, and C(accelerator), as was
@@ -147,18 +136,18 @@ options:
           C(problems); empty where no image is built.
         type: dict
         default: {}
-      toolkit:
-        description: By host, what the plan refuses of its container toolkit.
+      refused:
+        description: By role and host, what the plan refuses, as M(swarmspeed.cluster.plan) returns it.
+        type: dict
+        default: {}
+      consents:
+        description: By variable and host, the consents that planned changes need and do not have, likewise.
         type: dict
         default: {}
       socket_interfaces:
         description: >-
           C(NCCL_SOCKET_IFNAME) and C(GLOO_SOCKET_IFNAME) as the user gives them, each a mapping of host to value; only
           where ranks are in the host's own network, so that their interfaces are the host's.
-        type: dict
-        default: {}
-      driver:
-        description: By host, what the plan refuses of its NVIDIA driver.
         type: dict
         default: {}
       launch:

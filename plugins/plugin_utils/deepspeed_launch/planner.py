@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from ansible.module_utils.common.parameters import remove_values
@@ -54,11 +55,18 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
-NOTHING: dict[str, Any] = {"etc": "", "slots": {}, "ds_config": {}, "launch_json": "", "share_key": False}
+NOTHING: dict[str, Any] = {
+    "etc": "",
+    "slots": {},
+    "writes": [],
+    "ds_config": {},
+    "launch_json": "",
+    "share_key": False,
+}
 """What the role's tasks read of a host of which nothing is known.
 
-``ds_config`` is the configuration as it would be, its secrets masked. ``launch_json`` is the
-text of VS Code's file where it is to be written.
+``writes`` names those of hostfile and ds_config.json that differ. ``ds_config`` is the configuration as it would be,
+its secrets masked. ``launch_json`` is the text of VS Code's file where it is to be written.
 """
 _GPUS = "the slots and GPUs that the hosts have"
 
@@ -125,6 +133,8 @@ class DeepspeedLaunchPlanner:
                     left[item.path] = {**fact_after(owned, inputs.digest_key), "content": item.text}
                     if item.path.endswith(LAUNCH_JSON):
                         acts[host] = {**acts[host], "launch_json": item.text}
+                    else:
+                        acts[host] = {**acts[host], "writes": [*acts[host]["writes"], PurePosixPath(item.path).name]}
             key = _key(node, facts)
             if key:
                 collected.add(*key)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -18,13 +18,12 @@ _SEAL = 16
 """Hexadecimal digits of a secret's digest that are written: enough to tell two of a run apart."""
 
 
-def document(plan: Plan, run: str = "", unplanned: Sequence[str] = ()) -> dict[str, Any]:
+def document(plan: Plan, run: str = "") -> dict[str, Any]:
     """Return the plan as JSON has it. Secrets are sealed, and what the roles' tasks read is not part of it."""
     return {
         "format": FORMAT,
         "run": run,
         "roles": list(plan.roles),
-        "unplanned_roles": list(unplanned),
         "hosts": list(plan.hosts),
         "counts": asdict(plan.counts),
         "changes": [_change(change) for change in plan.changes],

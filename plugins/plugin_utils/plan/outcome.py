@@ -18,32 +18,28 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text impor
 )
 
 
-def outcome(plan: Plan, run: str, selected: Sequence[str], unplanned: Sequence[str]) -> dict[str, Any]:
+def outcome(plan: Plan, run: str, selected: Sequence[str]) -> dict[str, Any]:
     """Return the result of the action that plans.
 
-    All is planned; ``selected`` are the roles that the tags of the run name, which are printed and written.
+    All is planned; ``selected`` are the roles that the tags of the run name, which are printed and written, and whose
+    refusals and missing consents the run fails at. Where tags name none, such as ``preflight``, refusals of all do.
     """
     part = plan.only(selected)
+    gated = part.roles or plan.roles
     return {
         "run": run,
         "roles": list(plan.roles),
         "hosts": list(plan.hosts),
-        "text": plan_text(part, unplanned),
-        "document": document(part, run, unplanned),
+        "text": plan_text(part),
+        "document": document(part, run),
         "pending": _each(plan, plan.pending),
         "stops": _each(plan, lambda role, host: stops(plan, role, host)),
         "image": str(plan.cluster.get("image") or ""),
         "drift": _each(plan, lambda role, host: _drift(plan, role, host)),
         "diffs": _each(plan, lambda role, host: diff(plan.of(role, host))),
         "acts": {host: dict(acts) for host, acts in plan.acts.items()},
-        "refused": {
-            role: {
-                host: [one.sentence for one in plan.refused(role, host)]
-                for host in plan.hosts
-                if plan.refused(role, host)
-            }
-            for role in plan.roles
-        },
+        "refused": {role: _refused(plan, role) if role in gated else {} for role in plan.roles},
+        "consents": _consents(part),
     }
 
 
@@ -51,6 +47,23 @@ def stops(plan: Plan, role: str, host: str) -> list[str]:
     """Return why the role must not begin on the host: what is refused, else each consent that is missing."""
     refused = [refusal.sentence for refusal in plan.refused(role, host)]
     return refused or [consent_text(change) for change in plan.of(role, host) if change.missing_consent]
+
+
+def _refused(plan: Plan, role: str) -> dict[str, list[str]]:
+    """Return what is refused, by host."""
+    found = {host: [one.sentence for one in plan.refused(role, host)] for host in plan.hosts}
+    return {host: sentences for host, sentences in found.items() if sentences}
+
+
+def _consents(plan: Plan) -> dict[str, dict[str, list[str]]]:
+    """Return the consents that are missing, by variable and host. What is refused is not begun with any."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for change in plan.missing_consents:
+        if change.consent and not plan.refused(change.role, change.host):
+            sentences = found.setdefault(change.consent.variable, {}).setdefault(change.host, [])
+            if consent_text(change) not in sentences:
+                sentences.append(consent_text(change))
+    return found
 
 
 def _drift(plan: Plan, role: str, host: str) -> list[str]:

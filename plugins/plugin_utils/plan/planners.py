@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import DeepspeedLaunchPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import PROMISES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.planner import (
@@ -54,9 +53,3 @@ def planners(roles: Iterable[str]) -> list[Planner]:
     """Return the planners of these roles, in the order of the roles."""
     wanted = set(roles)
     return [planner for planner in PLANNERS if planner.role in wanted]
-
-
-def unplanned(roles: Iterable[str], planned: Sequence[str]) -> list[str]:
-    """Return those of these roles that change hosts and are not part of a plan, in the order of a run."""
-    given = set(roles)
-    return [role for role in PROMISES if role in given and role not in (*planned, "preflight")]

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
@@ -27,8 +27,8 @@ LONGEST = 200
 """Characters of a value that are shown on its line."""
 
 
-def plan_text(plan: Plan, unplanned: Sequence[str] = ()) -> str:
-    """Return the whole plan. ``unplanned`` are roles of the run that are not part of plans yet."""
+def plan_text(plan: Plan) -> str:
+    """Return the whole plan."""
     lines: list[str] = []
     for host, of_host in groupby(plan.changes, lambda change: change.host):
         lines.append(host)
@@ -45,10 +45,6 @@ def plan_text(plan: Plan, unplanned: Sequence[str] = ()) -> str:
         lines += [f"  {change.host}: {change.role}: {consent_text(change)}." for change in missing]
         lines.append("")
     lines.append(summary(plan))
-    if unplanned:
-        lines.append(
-            f"Not part of the plan yet: {', '.join(unplanned)}. site.yml --check shows what these would change."
-        )
     return "\n".join(lines)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.docker import check_docker
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
     check_ds_config,
     check_hostfile,
@@ -33,12 +32,16 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.overl
     check_overlay_network,
     check_overlay_subnet,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.planned import (
+    REFUSED,
+    check_consents,
+    check_refused,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
     mapping,
     missing,
     number,
-    refusals,
     whole,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import check_proxies
@@ -262,6 +265,10 @@ def _of_versions(check: str) -> Callable[[Facts], Iterator[Problem]]:
     return lambda facts: check_versions(check, facts.wanted.versions)
 
 
+def _of_refusals(check: str) -> Callable[[Facts], Iterator[Problem]]:
+    return lambda facts: check_refused(check, facts.present(), facts.wanted.refused)
+
+
 FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "reachable": check_reachable,
     "distribution": check_distribution,
@@ -283,11 +290,8 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "overlay_names": _of_hosts(check_overlay_names),
     "port_2222": check_port,
     "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
-    "nccl_settings": lambda facts: refusals(facts.present(), facts.wanted.nccl_env),
-    "host": lambda facts: refusals(facts.present(), facts.wanted.host),
-    "docker": lambda facts: check_docker(facts.present(), {} if facts.bare else facts.wanted.docker),
-    "nvidia_container_toolkit": lambda facts: refusals(facts.present(), {} if facts.bare else facts.wanted.toolkit),
-    "nvidia_driver": lambda facts: refusals(facts.present(), facts.wanted.driver),
+    **{check: _of_refusals(check) for check in REFUSED},
+    "consents": lambda facts: check_consents(facts.present(), facts.wanted.consents),
     **{check: _of_versions(check) for check in VERSION_CHECKS},
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, TypeVar
 
@@ -136,11 +136,3 @@ def listing(names: Iterable[str]) -> str:
     if len(ordered) <= SHOWN_HOSTS:
         return ", ".join(ordered)
     return f"{', '.join(ordered[:SHOWN_HOSTS])} and {len(ordered) - SHOWN_HOSTS} more"
-
-
-def refusals(hosts: Iterable[str], refused: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield what the plan refuses of a role, by host."""
-    for host in hosts:
-        for problem in texts(refused.get(host)):
-            text, dummy, remedy = problem.rpartition(". Remedy: ")
-            yield Problem(host, text, remedy)

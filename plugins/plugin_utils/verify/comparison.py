@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is, what is wanted, and what follows from it: the comparison that every role begins with."""
+"""A file that a role owns, and whether it is on a host as it should be."""
 
 from __future__ import annotations
 
@@ -11,45 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One value that is not as wanted. ``path`` is dotted, such as ``swarm.state``."""
-
-    path: str
-    before: Any
-    after: Any
-
-
-def differences(found: Any, wanted: Any, path: str = "") -> list[Difference]:
-    """Return where found differs from wanted. Keys that wanted does not name are the user's and do not count."""
-    if isinstance(wanted, dict):
-        below = found if isinstance(found, dict) else {}
-        collected: list[Difference] = []
-        for key in wanted:
-            collected += differences(below.get(key), wanted[key], f"{path}.{key}" if path else str(key))
-        return collected
-    # In Python True == 1, but in JSON and for the engine they differ.
-    same = found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
-    return [] if same else [Difference(path, found, wanted)]
-
-
-def describe(found: list[Difference]) -> dict[str, str]:
-    """Return Ansible's before/after texts of a list of differences."""
-
-    def lines(side: str) -> str:
-        return "".join(f"{item.path}: {_plain(getattr(item, side))}\n" for item in found)
-
-    return {"before": lines("before"), "after": lines("after")}
-
-
-def _plain(value: Any) -> str:
-    if value is None:
-        return "absent"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
 
 
 class OwnedFileError(Exception):

@@ -107,7 +107,17 @@ def test_in_check_mode_the_report_predicts_but_where_a_tag_names_a_file(
     cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
     more = {"ansible_check_mode": check, "ansible_run_tags": tags, "swarmspeed_cluster": cluster, **JOB}
     expected = ["swarmspeed.cluster.hostfile", "swarmspeed.cluster.ds_config"] if asked else []
-    assert runs(planned(True), "files", **more) == expected
+    assert runs(planned(True, writes=["hostfile", "ds_config.json"]), "files", **more) == expected
+    assert runs(planned(True, writes=["hostfile"]), "files", **more) == expected[:1]
+
+
+def test_the_configuration_is_compared_again_where_an_image_was_asked_for_its_release() -> None:
+    cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
+    more = {"swarmspeed_cluster": cluster, **JOB}
+    assert runs(planned(False), "files", **more) == []
+    asked = runs(planned(False), "files", _deepspeed_launch_release={"stdout": "0.18.9"}, **more)
+    assert asked == ["swarmspeed.cluster.ds_config"]
+    assert runs(planned(False), "files", _deepspeed_launch_release={"skipped": True}, **more) == []
 
 
 def test_the_fingerprint_has_the_configuration_of_the_module_or_of_the_plan() -> None:

@@ -246,18 +246,3 @@ def test_a_file_that_is_not_there_is_noticed() -> None:
     wrong = {"ansible.builtin.include_role": {"name": PREFIX + "preflight", "tasks_from": "none"}}
     with pytest.raises(AssertionError, match="refresh it"):
         check_named_files(PLAYBOOKS / "site.yml", [{"name": "refresh it", **wrong}])
-
-
-def test_a_file_is_compared_with_the_look_only_by_the_first_use_of_a_task() -> None:
-    """A role applied twice in a play, with other values, would be told of the file that was there before the first."""
-    looked = [
-        (task["register"], arguments["looked"])
-        for path in task_files()
-        for task in flat(load(path) or [])
-        for arguments in task.values()
-        if isinstance(arguments, dict) and "looked" in arguments
-    ]
-    assert looked == [
-        (name, f"{{{{ {name} is not defined }}}}")
-        for name in ("_deepspeed_launch_hostfile", "_deepspeed_launch_ds_config")
-    ]

@@ -1,13 +1,13 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What site.yml would change, verify.yml lists: the roles' own comparisons, over invented facts edited by hand."""
+"""What site.yml would change, verify.yml lists: the plan of every role, over invented facts edited by hand."""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.drift import RoleState, drift
 
 from tests.image_nodes import text
-from tests.role_values import ROLES, load, templar, value, variables
+from tests.role_values import ROLES, templar, value, variables
 from tests.ssh_nodes import public
 
 ROOT = ROLES.parent
@@ -37,68 +36,6 @@ ETC = "/srv/swarmspeed/swarmspeed/etc"
 IMAGE = "swarmspeed/swarmspeed:1"
 SOURCE = str(ROOT / "meta")
 PACKAGES = ("ca-certificates", "iproute2", "openssh-client", "docker.io", "python3-docker", "python3-requests")
-EVERY = (
-    *("host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network", "training_image"),
-    *("ssh_trust", "nccl_env", "training_container", "workspace", "deepspeed_launch"),
-)
-CHANGED_BY_CONVERGE = {
-    # What is compared a second time in the middle of a change, or by a module of its own.
-    "nvidia_container_toolkit/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "nvidia_driver/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "nvidia_driver/tasks/install.yml": "the source, and the pins that apt's preview gives: part of an installation",
-    "nvidia_driver/tasks/teardown.yml": "undoes",
-    "host/tasks/teardown.yml": "undoes",
-    "docker/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "host/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "nccl_env/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "nccl_env/tasks/ask.yml": "the folders among them",
-    "ssh_trust/tasks/converge.yml": "the files of the plan, whose changes verify lists",
-    "ssh_trust/tasks/keys.yml": "the folders among them",
-    "training_container/tasks/converge.yml": "the folders of the plan, whose changes verify lists",
-}
-
-
-def tasks(entries: Any) -> Iterator[dict[str, Any]]:
-    for task in entries or []:
-        yield task
-        for part in ("block", "rescue", "always"):
-            yield from tasks(task.get(part))
-
-
-def comparisons() -> list[tuple[str, dict[str, Any]]]:
-    """Return each task of the roles that compares, with the file that it stands in."""
-    return [
-        (str(path.relative_to(ROLES)), task[key])
-        for path in sorted(ROLES.glob("*/tasks/*.yml"))
-        for task in tasks(yaml.safe_load(path.read_text(encoding="utf-8")))
-        for key in ("swarmspeed.cluster.compare", "swarmspeed.cluster.owned_files")
-        if key in task
-    ]
-
-
-def listed() -> dict[str, list[str]]:
-    """Return the states that verify compares, by role."""
-    (task,) = yaml.safe_load((ROLES / "preflight/tasks/drift.yml").read_text(encoding="utf-8"))
-    found: dict[str, list[str]] = {}
-    for entry in task["swarmspeed.cluster.drift"]["roles"]:
-        found.setdefault(entry["role"], []).append(entry.get("state") or entry["planned"])
-    return found
-
-
-@pytest.mark.parametrize(("place", "arguments"), comparisons(), ids=lambda item: item if isinstance(item, str) else "")
-def test_whatever_a_role_compares_verify_compares_too(place: str, arguments: dict[str, Any]) -> None:
-    role = place.partition("/")[0]
-    names = [name for name in load(f"{role}/vars/main.yml") if name.endswith("_state")]
-    for key in {"found", "wanted", "files"} & set(arguments):
-        (name,) = [name for name in names if arguments[key] == f"{{{{ {name}.{key} }}}}"] or [""]
-        if not name:
-            assert place in CHANGED_BY_CONVERGE, f"{place}: {arguments[key]} is compared, and verify does not know it"
-            continue
-        assert any(name in state for state in listed()[role])
-
-
-def test_verify_compares_every_role_that_changes_something() -> None:
-    assert tuple(listed()) == EVERY
 
 
 def clean() -> dict[str, Any]:
@@ -159,7 +96,7 @@ def node(node_id: str, role: str, availability: str = "active") -> dict[str, Any
 
 def given(facts: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """Return the variables of one host that is the whole cluster's first manager, too."""
-    found = variables(*EVERY)
+    found = variables(*PLANNED)
     cluster = {
         **found["swarmspeed_cluster"],
         "first": HERE,
@@ -199,21 +136,8 @@ def filters() -> None:
             known[f"swarmspeed.cluster.{name}"] = function
 
 
-OF_A_LAB = tuple(role for role in EVERY if not role.startswith("nvidia_"))
+OF_A_LAB = tuple(role for role in PLANNED if not role.startswith("nvidia_"))
 """Roles that change something on a host without GPU."""
-
-
-def states(found: dict[str, Any], *roles: str) -> list[RoleState]:
-    """Return what verify compares of these roles, in their order."""
-    made = []
-    for role in roles:
-        if role in PLANNED:
-            made.append(RoleState(role, {}, {}, planned=planned(role, found)))
-            continue
-        state = value(f"_{role}_state", found)
-        files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in state.get("files", [])]
-        made.append(RoleState(role, state.get("found", {}), state.get("wanted", {}), files))
-    return made
 
 
 def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
@@ -242,12 +166,7 @@ def planned(role: str, found: dict[str, Any]) -> list[str]:
 def sound() -> dict[str, Any]:
     """Facts of a host on which every file, and the container, is as wanted."""
     facts = clean()
-    asked = [
-        entry
-        for role in EVERY
-        for entry in load(f"{role}/vars/main.yml").get(f"_{role}_looks") or []
-        if isinstance(entry, dict)
-    ]
+    asked = []
     for role in PLANNED:
         asked += asked_of({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
     for path in (templar(given(facts)).template(entry["path"]) for entry in asked):
@@ -258,10 +177,6 @@ def sound() -> dict[str, Any]:
         text = public(name) if name.endswith(".pub") else f"{name}\n"
         facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
     facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
-    for state in states(given(facts), *OF_A_LAB):
-        for item in state.files:
-            if item.wanted:
-                facts["files"][item.path] = fact(item)
     for role in PLANNED:
         facts = dict(plan_of(role, given(facts)).facts[HERE])
     return facts
@@ -272,7 +187,9 @@ def fact(item: OwnedFile, **more: Any) -> dict[str, Any]:
 
 
 def differs(facts: dict[str, Any], *roles: str, **changed: Any) -> dict[str, tuple[str, ...]]:
-    return {one.role: one.what for one in drift(states(given(facts, **changed), *roles), facts["files"])}
+    """Return what verify says of these roles; those that would change nothing are left out."""
+    found = given(facts, **changed)
+    return {role: tuple(planned(role, found)) for role in roles if planned(role, found)}
 
 
 def test_nothing_differs_where_nothing_was_edited(sound: dict[str, Any]) -> None:

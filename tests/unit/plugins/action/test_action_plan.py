@@ -16,7 +16,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import plan
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.modules import plan as documented
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, unplanned
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import SECRET
 
 SECRET_PROXY = "http://u:hunter2@proxy.example.com:3128"
@@ -193,11 +193,10 @@ def test_a_folder_is_read_by_the_names_of_its_files(tmp_path: Path) -> None:
 
 def test_the_plan_is_written_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    made = make({"gpu1": gathered(docker_users=["ada"])}, {"file": "plan.json", "whole": True})
+    made = make({"gpu1": gathered(docker_users=["ada"])}, {"file": "plan.json"})
     assert (tmp_path / "plan.json").stat().st_mode & 0o777 == 0o600
     assert json.loads((tmp_path / "plan.json").read_text(encoding="utf-8")) == made["document"]
     assert made["document"]["counts"] == {"add": 1, "change": 0, "remove": 0}
-    assert made["document"]["unplanned_roles"][:3] == ["host", "nvidia_driver", "nvidia_container_toolkit"]
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -208,21 +207,11 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_tags_show_their_roles_and_all_is_planned() -> None:
     hosts = {"gpu1": gathered(docker_users=["ada"])}
-    made = make(hosts, {"whole": True}, ansible_run_tags=["workspace"])
-    assert (
-        made["text"]
-        == "No changes.\nNot part of the plan yet: workspace. site.yml --check shows what these would change."
-    )
+    made = make(hosts, ansible_run_tags=["workspace"])
+    assert made["text"] == "No changes."
     assert made["pending"] == {"gpu1": {"docker": True}}
     alone = make(hosts, ansible_run_tags=["docker"])
-    assert "Not part of the plan" not in alone["text"] and "user ada" in alone["text"]
-
-
-def test_the_last_line_names_every_role_that_is_not_planned_yet() -> None:
-    text = make({"gpu1": gathered()}, {"whole": True})["text"].splitlines()[-1]
-    roles = {path.name for path in plan.ROLES.iterdir() if path.is_dir()} - {"preflight", "docker"}
-    assert roles == set(text.partition(": ")[2].partition(". ")[0].split(", "))
-    assert unplanned(["docker", "workspace", "preflight"], ["docker"]) == ["workspace"]
+    assert "user ada" in alone["text"]
 
 
 def test_the_plan_is_printed_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +260,29 @@ def test_a_missing_consent_stops_the_role_before_it_begins(check: bool) -> None:
     report(make({"gpu1": gathered(**asked)}), check)
 
 
+@pytest.mark.parametrize(("tags", "selected"), [(["all"], True), (["docker"], True), (["preflight"], False)])
+def test_missing_consents_of_the_selected_roles_are_listed(tags: list[str], selected: bool) -> None:
+    asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
+    hosts = {"gpu1": gathered(running=("job",), **asked), "gpu2": gathered(docker_version="28", docker_source="keep")}
+    made = make(hosts, ansible_run_tags=tags)
+    (sentence,) = made["stops"]["gpu1"]["docker"]
+    assert made["consents"] == ({"docker_restart": {"gpu1": [sentence]}} if selected else {})
+    assert list(made["refused"]["docker"]) == ["gpu2"]
+    assert make(hosts | {"gpu1": gathered(running=("job",), docker_restart=True, **asked)})["consents"] == {}
+
+
+@pytest.mark.parametrize(("tags", "roles"), [(["all"], ["docker"]), (["docker"], ["docker"]), (["swarm"], [])])
+def test_verify_lists_what_the_selected_roles_would_change(tags: list[str], roles: list[str]) -> None:
+    made = make({"gpu1": gathered(docker_users=["ada"]), "gpu2": gathered()})
+    for host, found in (("gpu1", roles), ("gpu2", [])):
+        listed = run({"stage": "drift"}, swarmspeed_plan=made, inventory_hostname=host, ansible_run_tags=tags)
+        assert listed["changed"] is False and [one["role"] for one in listed["by_role"]] == found
+        words = (
+            f"{host}: role docker: user ada in group docker is missing. Remedy: ansible-playbook site.yml --tags docker"
+        )
+        assert listed["msg"] == (words if found else "")
+
+
 def test_what_is_refused_stops_the_role_too() -> None:
     with pytest.raises(AnsibleActionFail, match=r"^gpu1: docker_version is 28, .*leave docker_version out\.$"):
         report(make({"gpu1": gathered(docker_version="28", docker_source="keep")}), check=False)
@@ -280,6 +292,8 @@ def test_a_host_that_was_not_planned_is_no_success() -> None:
     for made in ({}, make({"gpu2": gathered()})):
         with pytest.raises(AnsibleActionFail, match=r"^gpu1: nothing was planned for it in this run\.$"):
             report(made, check=False)
+        with pytest.raises(AnsibleActionFail, match=r"^gpu1: nothing was planned for it in this run\.$"):
+            run({"stage": "drift"}, swarmspeed_plan=made, inventory_hostname="gpu1")
 
 
 def test_what_is_planned_is_gathered() -> None:

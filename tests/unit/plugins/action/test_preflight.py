@@ -311,7 +311,7 @@ def test_facts_are_judged() -> None:
         ),
         (
             {"stage": "facts", "hosts_facts": {"a": None}, "wanted": {}},
-            "wanted.cluster_name is missing. Remedy: give the cluster's name.",
+            "wanted: missing required arguments: cluster_name. Remedy: see the documentation of preflight.",
         ),
         (
             {"stage": "inventory", "skip": ["disc"]},

@@ -13,7 +13,6 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.doc_fragments.looked import ModuleDocFragment
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import KNOWN_VERSIONS, NEWEST
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config
 
@@ -186,10 +185,7 @@ def test_config_may_be_json_text_or_nothing(run: Run) -> None:
 
 
 def test_documented_releases_and_choices_are_the_known_ones() -> None:
-    options = {
-        **from_yaml(ds_config.DOCUMENTATION)["options"],
-        **from_yaml(ModuleDocFragment.DOCUMENTATION)["options"],
-    }
+    options = from_yaml(ds_config.DOCUMENTATION)["options"]
     assert options["deepspeed_version"]["default"] == str(NEWEST)
     text = " ".join(options["deepspeed_version"]["description"])
     assert all(str(version) in text for version in KNOWN_VERSIONS if version[:2] != NEWEST[:2])

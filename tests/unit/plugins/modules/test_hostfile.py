@@ -13,7 +13,6 @@ import pytest
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.testing import patch_module_args
 from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.doc_fragments.looked import ModuleDocFragment
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import plan
 from ansible_collections.swarmspeed.cluster.plugins.modules import hostfile
 
@@ -201,10 +200,7 @@ def test_what_deepspeed_reads_is_replaced_without_force(run: Run) -> None:
 
 
 def test_the_documentation_names_what_is_there() -> None:
-    options = {
-        **from_yaml(hostfile.DOCUMENTATION)["options"],
-        **from_yaml(ModuleDocFragment.DOCUMENTATION)["options"],
-    }
+    options = from_yaml(hostfile.DOCUMENTATION)["options"]
     assert {name: option["type"] for name, option in options.items()} == {
         name: option["type"] for name, option in hostfile.ARGUMENTS.items()
     }

@@ -5,16 +5,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
+import io
 import json
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import render
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config, hostfile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered
@@ -28,7 +33,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.kept_text_file import reply
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -239,12 +243,12 @@ def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
     for made in (plan(**wished), plan(before, **wished)):
         changes = [change for change in made.changes if change.what == DS_CONFIG]
         assert changes and all(isinstance(change.after, Sealed) for change in changes)
-        told = outcome(made, "", [ROLE], [])
+        told = outcome(made, "", [ROLE])
         assert "never-to-be-seen" not in json.dumps([told["document"], told["text"], told["diffs"], told["acts"]])
     after = done(**wished)
     again: dict[str, Any] = {**WISHES, **wished, "deepspeed_launch_ds_config": MICRO}
     made = plan(after, **again)
-    assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE], [])["document"])
+    assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE])["document"])
 
 
 # Before it is known what the hosts have
@@ -348,6 +352,23 @@ texts = {
 }
 
 
+def predicted(module: ModuleType, found: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
+    """Return what a module says in check mode of a file that is there."""
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_text(found["content"], encoding="utf-8")
+        path.chmod(int(found["mode"], 8))
+        with (
+            patch_module_args({"path": str(path), "_ansible_check_mode": True, **arguments}),
+            contextlib.redirect_stdout(printed),
+            pytest.raises(SystemExit),
+        ):
+            module.main()
+    result: dict[str, Any] = json.loads(printed.getvalue())
+    return result
+
+
 @settings(max_examples=examples(300))
 @given(
     path=st.sampled_from([HOSTFILE, DS_CONFIG]),
@@ -359,20 +380,22 @@ def test_what_is_planned_is_what_the_module_would_write(path: str, data: Any, mo
     files = {path: file(data.draw(texts[path]), mode=mode)}
     wished: dict[str, Any] = {**JOB, "deepspeed_launch_ds_config_preset": preset}
     made = plan(files, **wished)
-    arguments: dict[str, Any] = {"path": HOSTFILE, "hosts": CLUSTER["slots"]}
+    arguments: dict[str, Any] = {"hosts": CLUSTER["slots"]}
     if path == DS_CONFIG:
         arguments = {
-            "path": DS_CONFIG,
             "preset": preset,
             "config": MICRO,
             "deepspeed_version": "0.19.2",
             "world_size": 4,
             "memlock": -1,
         }
-    left = reply(hostfile if path == HOSTFILE else ds_config, arguments, files, invocation=False)
+    result = predicted(hostfile if path == HOSTFILE else ds_config, files[path], **arguments)
     refused = any(path in refusal.text for refusal in made.refusals)
-    assert (left is None) is (path in [what for dummy, what in shown(made)] or refused)
-    if left is not None and path == DS_CONFIG:
-        assert act(made)["ds_config"] == left["config"]
+    assert bool(result.get("failed")) is refused
+    if not refused:
+        assert result["changed"] is (path in [what for dummy, what in shown(made)])
+        assert (Path(path).name in act(made)["writes"]) is result["changed"]
+        if path == DS_CONFIG:
+            assert act(made)["ds_config"] == result["config"]
     if not refused:
         assert all(shown(plan(dict(made.facts[host]["files"]), **wished)) == [] for host in HOSTS)

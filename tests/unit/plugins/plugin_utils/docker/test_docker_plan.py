@@ -36,7 +36,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
     RECORD_PATH,
     SOURCES_PATH,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.docker import check_docker
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.planned import check_refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -415,7 +415,8 @@ def test_our_source_stays_and_nobody_elses_is_touched() -> None:
 )
 def test_what_speaks_against_an_engine(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
     assert plan(facts, **request_)["problems"] == [problem]
-    told = list(check_docker({"lab1": facts, "lab2": {}}, {"lab1": plan(facts, **request_)["problems"], "lab3": ["x"]}))
+    refused = {"docker": {"lab1": plan(facts, **request_)["problems"], "lab3": ["x"]}}
+    told = list(check_refused("docker", ["lab1", "lab2"], refused))
     assert [f"{one.subject}: {one.text}. Remedy: {one.remedy}" for one in told] == [f"lab1: {problem}"]
     assert "hunter2" not in problem
 

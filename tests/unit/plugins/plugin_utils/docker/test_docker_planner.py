@@ -209,7 +209,7 @@ def test_a_restart_under_running_containers_needs_consent(wished: dict[str, Any]
     made = plan(host(CE, "job", "db"), **wished)
     (change,) = made.missing_consents
     assert (change.what, change.after, change.why) == ("service docker.service", "restarted", reason)
-    stops = outcome(made, "", [], [])["stops"]["gpu1"]["docker"]
+    stops = outcome(made, "", [])["stops"]["gpu1"]["docker"]
     assert stops == [
         f"the engine must be restarted for {reason}, which stops these running containers: db, job. Remedy: set "
         "docker_restart: true to allow it, or stop the containers first"
@@ -262,7 +262,7 @@ def test_no_secret_is_in_the_plan_but_in_what_the_role_acts_on() -> None:
     key = changed["/etc/docker/daemon.json proxies.http-proxy"]
     assert (key.before, key.after) == ("http://********@p", "http://********@p (another secret)")
     assert isinstance(changed[PROXY_PATH].after, Sealed)
-    result = outcome(made, "", ["docker"], [])
+    result = outcome(made, "", ["docker"])
     assert "hunter2" in json.dumps(result.pop("acts"))
     assert "hunter" not in json.dumps(result)
     assert "hunter" not in repr((made.changes, made.facts))

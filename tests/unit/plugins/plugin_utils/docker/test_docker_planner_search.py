@@ -19,7 +19,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
     OwnedFile,
-    differences,
     file_is_right,
 )
 from hypothesis import given, settings
@@ -27,6 +26,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, PYTHON, WISHES, act, host, plan
+from tests.planned_roles import differ
 
 
 def compared(facts: dict[str, Any], asked: dict[str, Any]) -> bool:
@@ -36,7 +36,7 @@ def compared(facts: dict[str, Any], asked: dict[str, Any]) -> bool:
     """
     made = docker_plan(facts, asked)
     files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in made["files"]]
-    return bool(made["differing_keys"] or differences(made["found"], made["wanted"])) or not all(
+    return bool(made["differing_keys"] or differ(made["found"], made["wanted"])) or not all(
         file_is_right(item, found_file(facts["files"], item.path), asked["digest_key"]) for item in files
     )
 
@@ -133,4 +133,4 @@ JSON = st.recursive(
 )
 def test_no_facts_and_no_configuration_are_an_exception(facts: dict[str, Any], config: dict[str, Any]) -> None:
     made = plan(facts, docker_daemon_config=config)
-    json.dumps(outcome(made, "", ["docker"], []), default=str)
+    json.dumps(outcome(made, "", ["docker"]), default=str)

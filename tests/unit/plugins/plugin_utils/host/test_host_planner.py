@@ -172,7 +172,7 @@ def test_a_file_that_was_edited_or_has_another_mode() -> None:
     assert (limits.before, limits.after) == ("mode 0666, owner 0, group 0", "mode 0644, owner 0, group 0")
     assert exclusions.before == "mine\n" and '"^docker\\.io$";\n' in exclusions.after
     assert {entry["path"] for entry in act(made)["files"]} == {LIMITS, EXCLUSIONS}
-    drift = outcome(made, "", [], [])["drift"]["gpu1"]["host"]
+    drift = outcome(made, "", [])["drift"]["gpu1"]["host"]
     assert f"{LIMITS} is mode 0666, owner 0, group 0, wanted is mode 0644, owner 0, group 0" in drift
     assert f"{EXCLUSIONS} has other content" in drift
 
@@ -257,7 +257,7 @@ def test_addresses_with_a_password_are_for_root_alone(user: str) -> None:
         assert (files[path]["secret"], files[path]["mode"]) == (secret, "0600" if secret else "0644")
     # git fails for everybody who may not read an included file.
     assert (GIT_OF_ROOT in files, GIT in files) == (secret, not secret)
-    result = outcome(made, "", ["host"], [])
+    result = outcome(made, "", ["host"])
     assert isinstance({change.what: change for change in made.changes}[APT_PROXY].after, Sealed)
     assert ("hunter2" in json.dumps(result.pop("acts"))) is secret
     assert "hunter2" not in json.dumps(result) and "hunter2" not in repr((made.changes, made.facts))
@@ -298,7 +298,7 @@ def test_an_authority_is_trusted_once_it_was_put_among_the_others() -> None:
     facts["files"] = {**facts["files"], CA_LINK: {"exists": False}}
     broken = plan(facts, host_ca_certificate="/ca.pem")
     assert shown(broken) == [("+", f"trust in {CA}")] and act(broken)["trust"] is True
-    assert outcome(broken, "", [], [])["drift"]["gpu1"]["host"] == [f"trust in {CA} is missing"]
+    assert outcome(broken, "", [])["drift"]["gpu1"]["host"] == [f"trust in {CA} is missing"]
 
 
 def test_another_authority_is_put_among_the_others_again() -> None:

@@ -38,7 +38,7 @@ def test_an_interrupted_dpkg_is_repaired_before_all_else(dpkg: dict[str, Any], b
     first = made.changes[0]
     assert (first.what, first.before, first.after) == ("dpkg", before, "every package configured")
     assert act(made)["repair_dpkg"] is True and first.consent is None
-    drift = outcome(made, "", [], [])["drift"]["gpu1"]["host"]
+    drift = outcome(made, "", [])["drift"]["gpu1"]["host"]
     assert drift[0] == f"dpkg is {before}, wanted is every package configured"
 
 
@@ -66,7 +66,7 @@ def test_an_engine_is_configured_again_by_consent(
     facts = {**done(), "dpkg": {"unfinished": unfinished, "journal": False, "busy": False}}
     made = plan(facts, docker_restart=restart)
     assert (made.changes[0].consent is not None, bool(made.missing_consents)) == (needed, missing)
-    stops = outcome(made, "", [], [])["stops"]["gpu1"]["host"]
+    stops = outcome(made, "", [])["stops"]["gpu1"]["host"]
     assert stops == (
         [
             f"an interrupted dpkg must be repaired ({', '.join(unfinished)}), which restarts the engine and stops "
@@ -96,7 +96,7 @@ def test_iptables_is_opened_by_a_unit() -> None:
     again = plan({**whole, "firewall": flushed})
     assert shown(again) == [("+", "opening for the other nodes in iptables")]
     assert act(again)["restart_unit"] and not act(again)["reload_units"] and act(again)["files"] == []
-    drift = outcome(again, "", [], [])["drift"]["gpu1"]["host"]
+    drift = outcome(again, "", [])["drift"]["gpu1"]["host"]
     assert drift == ["opening for the other nodes in iptables is missing"]
     edited = {**whole["files"], UNIT_PATH: {**whole["files"][UNIT_PATH], "mode": "0666"}}
     unit = plan({**whole, "files": edited})

@@ -14,7 +14,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
     OwnedFileError,
-    differences,
     file_is_right,
 )
 from hypothesis import given, settings
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.plain_hosts import ALONE, INPUTS, IPTABLES, NFTABLES, OPEN, WISHES, act, host, plan
+from tests.planned_roles import differ
 
 SYSCTLS = ("vm.swappiness", "net.core.somaxconn")
 PATHS = sorted({entry["path"] for entry in (*GATHERED.files, *by_wishes(WISHES)["files"])})
@@ -119,7 +119,7 @@ def compared(facts: dict[str, Any], wished: dict[str, Any], inputs: Any) -> bool
             right.append(file_is_right(item, found_file(facts["files"], item.path), inputs.digest_key))
         except OwnedFileError:
             right.append(True)  # somebody else's, and refused
-    return bool(differences(found, wanted)) or not all(right)
+    return differ(found, wanted) or not all(right)
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
@@ -186,4 +186,4 @@ SECTIONS = ["docker", "files", "packages", "dpkg", "system", "sysctls", "firewal
 @given(st.dictionaries(st.sampled_from(SECTIONS), JSON), ASKED)
 def test_no_facts_are_an_exception(facts: dict[str, Any], wished: dict[str, Any]) -> None:
     made = plan(facts, **wished)
-    json.dumps(outcome(made, "", ["host"], []), default=str)
+    json.dumps(outcome(made, "", ["host"]), default=str)

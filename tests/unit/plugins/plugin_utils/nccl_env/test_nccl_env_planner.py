@@ -252,7 +252,7 @@ def test_a_secret_is_only_in_what_the_role_acts_on() -> None:
     made = plan(done(host()), nccl_env_environment={"HF_TOKEN": token})
     (change,) = [change for change in made.changes if change.what == f"{ETC}/env"]
     assert isinstance(change.before, Sealed) and isinstance(change.after, Sealed) and change.before != change.after
-    whole = outcome(made, "", ["nccl_env"], [])
+    whole = outcome(made, "", ["nccl_env"])
     assert token in json.dumps(whole.pop("acts")) and token not in json.dumps(whole)
     assert "(a secret)" in whole["text"]
 
@@ -269,7 +269,7 @@ def test_what_was_edited_by_hand(path: str, edit: dict[str, Any], said: str) -> 
     facts = done(host())
     facts["files"] = {**facts["files"], f"{ETC}/{path}": {**facts["files"][f"{ETC}/{path}"], **edit}}
     made = plan(facts)
-    assert outcome(made, "", ["nccl_env"], [])["drift"][HOST]["nccl_env"] == [f"{ETC}/{path} {said}"]
+    assert outcome(made, "", ["nccl_env"])["drift"][HOST]["nccl_env"] == [f"{ETC}/{path} {said}"]
     assert [entry["path"] for entry in act(made)["files"]] == [f"{ETC}/{path}"]
 
 
@@ -405,4 +405,4 @@ JSON = st.recursive(
 @settings(deadline=None, derandomize=True, max_examples=examples(100))
 @given(st.dictionaries(st.sampled_from(["docker", "files", "system"]), JSON))
 def test_no_facts_are_an_exception(facts: dict[str, Any]) -> None:
-    json.dumps(outcome(plan(facts), "", ["nccl_env"], []), default=str)
+    json.dumps(outcome(plan(facts), "", ["nccl_env"]), default=str)

@@ -255,7 +255,7 @@ def test_an_engine_that_has_not_taken_its_configuration_over_is_no_change() -> N
 
 
 def stops(made: Any) -> list[str]:
-    return list(outcome(made, "", [ROLE], [])["stops"]["gpu1"][ROLE])
+    return list(outcome(made, "", [ROLE])["stops"]["gpu1"][ROLE])
 
 
 def test_a_restart_under_running_containers_needs_consent() -> None:
@@ -282,8 +282,8 @@ def test_a_reload_of_systemd_under_a_job_needs_consent() -> None:
 def test_where_something_is_refused_nothing_is_begun_and_preflight_reports_it() -> None:
     made = planned(node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]))
     assert made.changes == () and made.queries == () and act(made)["before"] == {}
-    refused = outcome(made, "", [ROLE], [])["refused"][ROLE]
-    (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", toolkit=refused)))
+    refused = outcome(made, "", [ROLE])["refused"]
+    (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", refused=refused)))
     assert (problem.subject, problem.text) == (
         "gpu1",
         "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is asked for",
@@ -381,4 +381,4 @@ def test_the_role_has_something_to_act_on_for_each_change(facts: dict[str, Any],
 @pytest.mark.parametrize("section", ["gpu", "docker", "system", "files", "jobs", "engine", "packages", "held"])
 def test_a_fact_that_is_missing_is_no_exception(section: str) -> None:
     for facts in ({**node(), section: None}, {}):
-        json.dumps(outcome(planned(facts), "", [ROLE], []), default=str)
+        json.dumps(outcome(planned(facts), "", [ROLE]), default=str)

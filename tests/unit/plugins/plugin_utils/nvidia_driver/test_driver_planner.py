@@ -252,7 +252,7 @@ def test_a_reboot_alone_needs_consent_before_anything_is_done() -> None:
     made = planned(in_use())
     (change,) = made.missing_consents
     assert (change.what, change.after, change.why) == ("reboot", "by this role", "python (99) uses it")
-    (sentence,) = outcome(made, "", ["nvidia_driver"], [])["stops"]["gpu1"]["nvidia_driver"]
+    (sentence,) = outcome(made, "", ["nvidia_driver"])["stops"]["gpu1"]["nvidia_driver"]
     assert sentence == (
         "the loaded module is 550.90.07 but the libraries are 550.163.01. It runs after a reboot of this host "
         "(python (99) uses it). Remedy: set nvidia_driver_reboot: if_needed to allow it, or reboot it and run again"
@@ -357,8 +357,8 @@ def test_where_something_is_refused_nothing_is_begun() -> None:
 
 def test_preflight_reports_what_is_refused_by_host_with_cause_and_remedy() -> None:
     made = planned(facts("debian13", "Blackwell"))
-    refused = outcome(made, "", ["nvidia_driver"], [])["refused"]["nvidia_driver"]
-    (problem,) = FACT_CHECKS["nvidia_driver"](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", driver=refused)))
+    refused = outcome(made, "", ["nvidia_driver"])["refused"]
+    (problem,) = FACT_CHECKS["nvidia_driver"](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", refused=refused)))
     assert (problem.subject, problem.text) == (
         "gpu1",
         "branch 550 does not drive this host's GPUs yet (Blackwell); the first that does is 570",

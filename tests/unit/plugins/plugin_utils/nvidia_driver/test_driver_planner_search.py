@@ -161,4 +161,4 @@ def test_beside_a_driver_that_works_the_role_has_something_to_act_on_for_each_ch
 @pytest.mark.parametrize("section", ["gpu", "driver", "system", "files", "jobs"])
 def test_a_fact_that_is_missing_is_no_exception(section: str) -> None:
     for node in ({**facts(), section: None}, {}):
-        json.dumps(outcome(planned(node), "", ["nvidia_driver"], []), default=str)
+        json.dumps(outcome(planned(node), "", ["nvidia_driver"]), default=str)

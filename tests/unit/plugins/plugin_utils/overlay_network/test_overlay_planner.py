@@ -285,4 +285,4 @@ def test_odd_facts_are_no_exception(odd: Any, docker: Any, network: Any, view: A
     found["gpu3"] = {**found["gpu3"], **odd}
     for given_inputs in (inputs(), Inputs(cluster={**inputs().cluster, **view})):
         made = plan(found, given_inputs, overlay_network_recreate=True)
-        json.dumps(outcome(made, "", ["overlay_network"], []), default=str)
+        json.dumps(outcome(made, "", ["overlay_network"]), default=str)

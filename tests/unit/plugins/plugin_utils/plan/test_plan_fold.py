@@ -222,13 +222,13 @@ def test_what_a_planner_says_of_the_cluster_those_after_it_find() -> None:
     made = fold([Speaker("a", image="x:1"), Speaker("b"), Speaker("c", more=1)], {}, {}, Inputs({"hosts": []}))
     assert seen == [{"hosts": []}, {"hosts": [], "image": "x:1"}, {"hosts": [], "image": "x:1"}]
     assert made.cluster == made.only([]).cluster == {"hosts": [], "image": "x:1", "more": 1}
-    assert outcome(made, "run", [], [])["image"] == "x:1"
+    assert outcome(made, "run", [])["image"] == "x:1"
 
 
 def test_verify_does_not_fail_at_what_is_tolerated() -> None:
     changes = Changes("docker", "gpu1")
     changes.add("an old thing", True, None, tolerated=True)
     changes.add("a new thing", None, 1)
-    found = outcome(Plan(("docker",), ("gpu1",), tuple(changes.found)), "run", ["docker"], [])
+    found = outcome(Plan(("docker",), ("gpu1",), tuple(changes.found)), "run", ["docker"])
     assert found["drift"] == {"gpu1": {"docker": ["a new thing is missing"]}}
     assert found["document"]["counts"] == {"add": 1, "change": 0, "remove": 1}

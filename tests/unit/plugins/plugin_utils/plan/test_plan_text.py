@@ -56,7 +56,7 @@ def plan(*given_: bool) -> Plan:
 
 
 def test_the_plan_is_grouped_by_host_and_role() -> None:
-    assert plan_text(plan(False), ["host", "swarm"]) == (
+    assert plan_text(plan(False)) == (
         "gpu1\n"
         "  docker\n"
         "    + package docker.io: (known after apply)  # docker_source: distribution\n"
@@ -74,8 +74,7 @@ def test_the_plan_is_grouped_by_host_and_role() -> None:
         "Needs your consent:\n"
         f"  gpu2: docker: {EFFECT}. Remedy: set docker_restart: true to allow it, or stop the containers first.\n"
         "\n"
-        "Plan: 3 to add, 3 to change, 1 to remove.\n"
-        "Not part of the plan yet: host, swarm. site.yml --check shows what these would change."
+        "Plan: 3 to add, 3 to change, 1 to remove."
     )
 
 
@@ -133,12 +132,11 @@ def test_the_diff_has_texts_whole_and_values_on_one_line() -> None:
 
 
 def test_the_document_is_json_and_seals_what_is_secret() -> None:
-    found = json.loads(written(document(plan(False), "run1", ["swarm"])))
+    found = json.loads(written(document(plan(False), "run1")))
     assert {key: value for key, value in found.items() if key != "changes"} == {
         "format": 1,
         "run": "run1",
         "roles": ["docker"],
-        "unplanned_roles": ["swarm"],
         "hosts": ["gpu1", "gpu2", "gpu3"],
         "counts": {"add": 3, "change": 3, "remove": 1},
         "refusals": [],
@@ -164,20 +162,20 @@ def test_the_document_is_json_and_seals_what_is_secret() -> None:
 
 
 def test_no_secret_is_in_what_is_shown() -> None:
-    made = outcome(plan(False), "run1", ["docker"], [])
+    made = outcome(plan(False), "run1", ["docker"])
     acts = made.pop("acts")
     assert acts["gpu1"] == {"docker": {"p": SECRET}}
     assert SECRET not in json.dumps(made)
 
 
 def test_the_outcome_is_by_host_and_role() -> None:
-    made = outcome(plan(False), "run1", ["swarm"], ["swarm"])
+    made = outcome(plan(False), "run1", ["swarm"])
     assert made["pending"] == {"gpu1": {"docker": True}, "gpu2": {"docker": True}, "gpu3": {"docker": False}}
     assert made["stops"]["gpu1"] == {"docker": []}
     assert made["stops"]["gpu2"]["docker"][0].startswith(EFFECT)
     assert made["drift"]["gpu3"] == {"docker": []} and made["diffs"]["gpu3"] == {"docker": []}
     # The tags name another role, so nothing of this one is shown; it is planned all the same.
-    assert made["text"].startswith("No changes.\nNot part of the plan yet: swarm.")
+    assert made["text"] == "No changes."
     assert made["document"]["changes"] == [] and made["document"]["roles"] == []
 
 
@@ -186,7 +184,7 @@ def test_a_refusal_is_told_before_a_consent() -> None:
     base = plan(False)
     both = Plan(base.roles, base.hosts, base.changes, (refusal,))
     assert stops(both, "docker", "gpu2") == ["x is odd. Remedy: correct it"]
-    assert outcome(both, "", [], [])["refused"] == {"docker": {"gpu2": ["x is odd. Remedy: correct it"]}}
+    assert outcome(both, "", [])["refused"] == {"docker": {"gpu2": ["x is odd. Remedy: correct it"]}}
     assert stops(plan(True), "docker", "gpu2") == []
 
 

@@ -144,14 +144,6 @@ def test_nothing_is_asked_of_docker_on_servers_without_it() -> None:
     assert problems(BARE, runtime="host", **{**DOCKERS, "network_mode": "overlay"}) == []
 
 
-@pytest.mark.parametrize(("check", "name"), [("docker", "docker"), ("nvidia_container_toolkit", "toolkit")])
-def test_what_is_refused_of_engine_and_toolkit_is_not_judged(check: str, name: str) -> None:
-    refused = {"gpu1": ["it cannot be. Remedy: ask for another"]}
-    for runtime, found in (("host", []), ("container", [(check, "gpu1", "it cannot be", "ask for another")])):
-        told = problems(BARE, runtime=runtime, **{name: refused})
-        assert [(one.check, one.subject, one.text, one.remedy) for one in told if one.check == check] == found
-
-
 @pytest.mark.parametrize(
     ("runtime", "words"),
     [("container", "starts and watches Docker"), ("host", "brings back what was opened in the firewall")],

@@ -126,7 +126,7 @@ def test_another_key_is_replaced_and_neither_is_shown() -> None:
     made = plan(edited(SECOND, KEY, **private("somebody's")))
     (change,) = made.changes
     assert isinstance(change.before, Sealed) and isinstance(change.after, Sealed)
-    whole = outcome(made, "", ["ssh_trust"], [])
+    whole = outcome(made, "", ["ssh_trust"])
     assert whole["drift"][SECOND]["ssh_trust"] == [f"{KEY} has other content"]
     assert f"{KEY}: (a secret) → (another secret)" in whole["text"]
     assert private("somebody's")["sha256"] not in json.dumps(whole)
@@ -198,7 +198,7 @@ def test_a_public_part_that_is_gone_is_made_of_the_private_one(host: str, path: 
 )
 def test_what_was_edited_by_hand(host: str, path: str, change: dict[str, Any], said: str) -> None:
     made = plan(edited(host, path, **change))
-    assert f"{path} {said}" in outcome(made, "", ["ssh_trust"], [])["drift"][host]["ssh_trust"]
+    assert f"{path} {said}" in outcome(made, "", ["ssh_trust"])["drift"][host]["ssh_trust"]
     todo = act(made, host)
     assert todo["provide"] or path in [entry["path"] for entry in todo["files"]]
 
@@ -333,7 +333,7 @@ def test_a_key_that_exists_is_never_generated_anew(facts: Any) -> None:
 @settings(deadline=None, derandomize=True, max_examples=examples(100))
 @given(clusters())
 def test_no_digest_of_a_key_is_written_whole(facts: Any) -> None:
-    whole = json.dumps(outcome(plan(facts), "", ["ssh_trust"], []))
+    whole = json.dumps(outcome(plan(facts), "", ["ssh_trust"]))
     for found in facts.values():
         for path in (KEY, HOST_KEY):
             assert str((found["files"].get(path) or {"sha256": "-no-"})["sha256"]) not in whole

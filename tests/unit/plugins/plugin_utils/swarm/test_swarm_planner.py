@@ -349,7 +349,7 @@ def test_it_is_planned_for_all_hosts_or_for_none(given: Inputs) -> None:
     assert [one.host for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
     who = "gpu3" if given.cluster else "the others"
     assert made.refusals[0].text.endswith(f"nothing is known of {who}")
-    assert outcome(made, "", [], [])["stops"]["gpu1"]["swarm"] != []
+    assert outcome(made, "", [])["stops"]["gpu1"]["swarm"] != []
 
 
 def test_on_hosts_without_docker_the_role_does_nothing() -> None:

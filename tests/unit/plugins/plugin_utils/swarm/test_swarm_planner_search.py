@@ -151,6 +151,6 @@ def test_odd_facts_are_no_exception(
     ):
         found = {name: facts(name, OUT) for name in HOSTS}
         found[host] = {**found[host], **replaced}
-        json.dumps(outcome(plan(found, whole), "", ["swarm"], []), default=str)
+        json.dumps(outcome(plan(found, whole), "", ["swarm"]), default=str)
     given_cluster = type(whole)(cluster={**whole.cluster, **cluster})
-    json.dumps(outcome(plan({name: facts(name, OUT) for name in HOSTS}, given_cluster), "", ["swarm"], []), default=str)
+    json.dumps(outcome(plan({name: facts(name, OUT) for name in HOSTS}, given_cluster), "", ["swarm"]), default=str)

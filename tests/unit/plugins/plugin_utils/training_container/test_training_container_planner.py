@@ -151,7 +151,7 @@ def test_further_volumes_come_last_and_the_workspace_where_it_is() -> None:
 def test_no_label_has_the_environment() -> None:
     made = plan(facts(), training_container_environment={"HF_HOME": "/never-to-be-seen"})
     assert "never-to-be-seen" not in json.dumps(act(made)["make"])
-    assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE], [])["document"])
+    assert "never-to-be-seen" not in json.dumps(outcome(made, "", [ROLE])["document"])
 
 
 # Where there is none
@@ -294,7 +294,7 @@ def test_another_environment_is_not_shown() -> None:
     (change, again) = made.changes
     assert change.what == f"environment of container {NAME}" and again.why == "environment"
     assert isinstance(change.before, Sealed) and isinstance(change.after, Sealed)
-    text = json.dumps(outcome(made, "", [ROLE], [])["document"]) + outcome(made, "", [ROLE], [])["text"]
+    text = json.dumps(outcome(made, "", [ROLE])["document"]) + outcome(made, "", [ROLE])["text"]
     assert "never" not in text and "nor-this" not in text and "(a secret) → (another secret)" in text
 
 

@@ -191,7 +191,7 @@ def test_where_the_cluster_is_not_known_nothing_is_planned(cluster: dict[str, An
 def test_without_docker_there_is_no_image() -> None:
     made = plan(deepspeed_launch_runtime="host")
     assert (made.changes, made.refusals) == ((), ()) and act(made, FIRST) == NOTHING
-    assert outcome(made, "run", [], [])["image"] == ""
+    assert outcome(made, "run", [])["image"] == ""
 
 
 # Older images
@@ -216,7 +216,7 @@ def test_older_images_go_where_name_and_label_say_that_they_are_ours() -> None:
 
 def test_verify_does_not_fail_at_an_image_whose_container_was_just_replaced() -> None:
     made = plan(older(), host("a"), host("a"), training_image_prune=True)
-    found = outcome(made, "run", ["training_image"], [])
+    found = outcome(made, "run", ["training_image"])
     assert found["drift"][FIRST]["training_image"] == [] and found["pending"][FIRST]["training_image"] is True
     assert f"- image {OLD}" in found["text"]
 
@@ -264,7 +264,7 @@ def test_what_is_applied_is_not_planned_again(contents: list[str], wished: dict[
         doing = act(made, name)
         does = doing["pull"] or doing["build"] or doing["archive"] or doing["chain"] or doing["prune"]
         assert bool(does) == bool(made.of("training_image", name))
-    json.dumps(outcome(made, "run", ["training_image"], []))
+    json.dumps(outcome(made, "run", ["training_image"]))
 
 
 def test_what_only_the_run_can_know_says_why() -> None:
@@ -274,7 +274,7 @@ def test_what_only_the_run_can_know_says_why() -> None:
 
 def test_a_password_of_the_build_is_in_what_the_role_acts_on_and_nowhere_else() -> None:
     made = plan(training_image_proxy="http://u:hunter2@proxy.example:3128")
-    found = outcome(made, "run", ["training_image"], [])
+    found = outcome(made, "run", ["training_image"])
     assert "hunter2" in json.dumps(found.pop("acts")) and "hunter2" not in json.dumps(found)
 
 

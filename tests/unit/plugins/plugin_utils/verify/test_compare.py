@@ -1,11 +1,10 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What differs, what is shown of it, and what is never shown."""
+"""Whether a file is as its role wants it, what is shown of it, and what is never shown."""
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from typing import Any
@@ -13,11 +12,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
-    Difference,
     OwnedFile,
     OwnedFileError,
-    describe,
-    differences,
     file_diff,
     file_is_right,
 )
@@ -25,79 +21,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-
-LEAF = (
-    st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab", max_size=3) | st.lists(st.integers(0, 2), max_size=2)
-)
-TREE = st.dictionaries(
-    st.sampled_from("abc"),
-    st.recursive(LEAF, lambda inside: st.dictionaries(st.sampled_from("abc"), inside, max_size=3), max_leaves=6),
-    max_size=3,
-)
-
-
-def merged(found: Any, wanted: Any) -> Any:
-    """Do what a role does with the differences: set what is wanted, leave the rest."""
-    if not isinstance(wanted, dict):
-        return wanted
-    below = dict(found) if isinstance(found, dict) else {}
-    return {**below, **{key: merged(below.get(key), value) for key, value in wanted.items()}}
-
-
-@pytest.mark.parametrize(
-    ("found", "wanted", "expected"),
-    [
-        ({}, {}, []),
-        ({"mine": 1}, {}, []),
-        ({"a": 1, "mine": {"deep": 2}}, {"a": 1}, []),
-        ({"a": {"b": 1, "mine": 2}}, {"a": {"b": 1}}, []),
-        ({"a": {"b": 1}}, {"a": {"b": 2}}, [Difference("a.b", 1, 2)]),
-        ({}, {"a": {"b": 1}}, [Difference("a.b", None, 1)]),
-        ({"a": "text"}, {"a": {"b": 1}}, [Difference("a.b", None, 1)]),
-        ({"a": {"b": 1}}, {"a": "text"}, [Difference("a", {"b": 1}, "text")]),
-        ({"a": [1, 2]}, {"a": [2, 1]}, [Difference("a", [1, 2], [2, 1])]),
-        ({}, {"a": None}, []),
-        ({"a": 1}, {"a": None}, [Difference("a", 1, None)]),
-        ({"a": 1}, {"a": True}, [Difference("a", 1, True)]),
-        ({"a": False}, {"a": 0}, [Difference("a", False, 0)]),
-        ({"a": True}, {"a": True}, []),
-        ({"a": ""}, {"a": None}, [Difference("a", "", None)]),
-        ({}, {1: "x"}, [Difference("1", None, "x")]),
-        ({"b": 1, "a": 1}, {"b": 0, "a": 0}, [Difference("b", 1, 0), Difference("a", 1, 0)]),
-    ],
-)
-def test_differences(found: dict[Any, Any], wanted: dict[Any, Any], expected: list[Difference]) -> None:
-    # As text, for to Python a list with True in it equals one with 1.
-    assert repr(differences(found, wanted)) == repr(expected)
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(TREE, TREE)
-def test_once_merged_nothing_differs_and_nothing_of_the_users_is_lost(
-    found: dict[str, Any], wanted: dict[str, Any]
-) -> None:
-    before = copy.deepcopy((found, wanted))
-    assert differences(found, found) == []
-    assert differences(merged(found, wanted), wanted) == []
-    for item in differences(found, wanted):
-        head = item.path.split(".")[0]
-        assert head in wanted and repr(item.before) != repr(item.after)
-    assert (found, wanted) == before
-
-
-@settings(max_examples=examples(100), deadline=None)
-@given(TREE, st.sampled_from("abc"), st.integers(10, 12))
-def test_a_changed_leaf_is_found_at_its_path(tree: dict[str, Any], key: str, other: int) -> None:
-    assert differences(tree, {**tree, key: other}) == [Difference(key, tree.get(key), other)]
-
-
-def test_describe_has_one_line_a_difference_on_both_sides() -> None:
-    found = [Difference("swarm.state", "inactive", "active"), Difference("a", None, True), Difference("b", False, [1])]
-    assert describe(found) == {
-        "before": "swarm.state: inactive\na: absent\nb: no\n",
-        "after": "swarm.state: active\na: yes\nb: [1]\n",
-    }
-    assert describe([]) == {"before": "", "after": ""}
 
 
 def sha(text: str) -> str:

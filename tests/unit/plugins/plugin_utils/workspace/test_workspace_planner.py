@@ -335,4 +335,4 @@ def test_what_is_applied_is_not_planned_again(
         assert not (doing["packages"] or doing["environment"] or made.refusals)
     after = plan(made.facts[HERE], **wished)
     assert (after.changes, after.refusals) == ((), ())
-    json.dumps(outcome(made, "run", ["workspace"], []))
+    json.dumps(outcome(made, "run", ["workspace"]))
