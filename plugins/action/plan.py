@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.again import followed, unforeseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here, read, split_kind
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
@@ -28,6 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners i
     planners,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts, apart
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import unforeseen_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
@@ -139,16 +141,24 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
         selected, file = asked_roles(tags, skipped), arguments["file"]
         made = outcome(plan, arguments["run"], selected)
+        first = (variables.get(PLAN) or {}).get("report") or {}
+        again = bool(arguments["run"]) and first.get("run") == arguments["run"]
+        report = followed(first, made["document"]) if again else made["document"]
+        found = unforeseen(first, made["document"]) if again else []
         if file:
             path = Path(file).expanduser()
             try:
-                write_whole(path if path.is_absolute() else Path.cwd() / path, written(made["document"]))
+                write_whole(path if path.is_absolute() else Path.cwd() / path, written(report))
             except OSError as error:
                 raise AnsibleActionFail(
                     f"cluster_plan_file: {path} cannot be written ({error.strerror}). Remedy: name another file"
                 ) from error
         if arguments["print"]:
             show(made["text"])
+        elif found:
+            changes = plan.only(selected).changes
+            show(unforeseen_text(changes[place] for place in found))
+        made["report"] = report
         # What the roles' tasks read may hold secrets. The text, which is shown by a task of its own, holds none.
         return {"changed": False, **made, "_ansible_no_log": True}
 

@@ -24,7 +24,8 @@ options:
       - V(check) returns the hosts that the roles are to be planned for. Fails where a role concerns the cluster as a
         whole and O(hosts), all of its hosts, are not in one batch of the play, as with C(--limit), C(serial) or
         C(strategy=free).
-      - V(make) plans for all hosts; use it with C(run_once).
+      - V(make) plans for all hosts; use it with C(run_once). Where the run has planned before, in the variable
+        C(swarmspeed_plan), what that plan did not foresee is printed.
       - V(print) prints the text of the plan in the variable C(swarmspeed_plan).
       - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
         where a role refuses to begin or a consent is missing, for a role that concerns the cluster as a whole on any of
@@ -146,7 +147,12 @@ text:
   type: str
   sample: "Plan: 12 to add, 3 to change, 0 to remove."
 document:
-  description: The plan as O(file) gets it; docs/plan.md of this collection has the format.
+  description: The plan as JSON; docs/plan.md of this collection has the format.
+  returned: with O(stage=make)
+  type: dict
+report:
+  description: The first plan of the run, with what was found when it planned again (C(found_after_apply)); what O(file)
+    gets.
   returned: with O(stage=make)
   type: dict
 image:

@@ -181,5 +181,9 @@ class Counts:
 
 
 def counts(changes: Iterable[Change]) -> Counts:
-    signs = [change.action for change in changes]
+    return counts_of(change.action for change in changes)
+
+
+def counts_of(actions: Iterable[str]) -> Counts:
+    signs = list(actions)
     return Counts(*(signs.count(action) for action in ACTIONS))

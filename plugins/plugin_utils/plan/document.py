@@ -19,7 +19,7 @@ _SEAL = 16
 
 
 def document(plan: Plan, run: str = "") -> dict[str, Any]:
-    """Return the plan as JSON has it. Secrets are sealed, and what the roles' tasks read is not part of it."""
+    """Return a plan as JSON has it. Secrets are sealed, and what the roles' tasks read is not part of it."""
     return {
         "format": FORMAT,
         "run": run,
@@ -28,6 +28,7 @@ def document(plan: Plan, run: str = "") -> dict[str, Any]:
         "counts": asdict(plan.counts),
         "changes": [_change(change) for change in plan.changes],
         "refusals": [asdict(refusal) for refusal in plan.refusals],
+        "found_after_apply": [],
     }
 
 

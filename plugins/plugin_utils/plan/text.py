@@ -29,14 +29,7 @@ LONGEST = 200
 
 def plan_text(plan: Plan) -> str:
     """Return the whole plan."""
-    lines: list[str] = []
-    for host, of_host in groupby(plan.changes, lambda change: change.host):
-        lines.append(host)
-        for role, changes in groupby(of_host, lambda change: change.role):
-            lines.append(f"  {role}")
-            for change in changes:
-                lines += [f"    {line}" for line in change_lines(change)]
-        lines.append("")
+    lines = _by_host(plan.changes)
     if plan.refusals:
         lines += ["Refused:", *(f"  {one.host}: {one.role}: {one.sentence}." for one in plan.refusals), ""]
     missing = plan.missing_consents
@@ -46,6 +39,24 @@ def plan_text(plan: Plan) -> str:
         lines.append("")
     lines.append(summary(plan))
     return "\n".join(lines)
+
+
+def unforeseen_text(changes: Iterable[Change]) -> str:
+    """Return what is to be changed and was not in the first plan of the run; empty where there is nothing."""
+    lines = _by_host(changes)
+    return "\n".join(["Found after apply:", *lines[:-1]]) if lines else ""
+
+
+def _by_host(changes: Iterable[Change]) -> list[str]:
+    lines: list[str] = []
+    for host, of_host in groupby(changes, lambda change: change.host):
+        lines.append(host)
+        for role, of_role in groupby(of_host, lambda change: change.role):
+            lines.append(f"  {role}")
+            for change in of_role:
+                lines += [f"    {line}" for line in change_lines(change)]
+        lines.append("")
+    return lines
 
 
 def summary(plan: Plan) -> str:

@@ -305,3 +305,21 @@ def test_what_is_planned_is_gathered() -> None:
 def test_the_module_is_documentation() -> None:
     options = DataLoader().load(documented.DOCUMENTATION)["options"]
     assert options["roles"]["choices"] == options["roles"]["default"] == list(PLANNED)
+
+
+def test_planned_again_what_was_not_foreseen_is_printed_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[str] = []
+    monkeypatch.setattr(plan, "Display", lambda: SimpleNamespace(display=printed.append))
+    path = tmp_path / "plan.json"
+    first = make({"gpu1": gathered(docker_users=["ada"])})
+    for users, found in ((["ada"], []), ([], []), (["ada", "bob"], ["user bob in group docker"])):
+        again = {"gpu1": gathered(docker_users=users)}
+        made = make(again, {"file": str(path)}, swarmspeed_plan=first)
+        written = json.loads(path.read_text(encoding="utf-8"))
+        assert written == made["report"] and written["counts"]["add"] == 1
+        assert [change["what"] for change in written["found_after_apply"]] == found
+    assert printed == ["\nFound after apply:\ngpu1\n  docker\n    + user bob in group docker  # docker_users\n"]
+    other = make({"gpu1": gathered("another", docker_users=["bob"])}, {"run": "another"}, swarmspeed_plan=first)
+    assert other["report"] == other["document"] and len(printed) == 1

@@ -140,6 +140,7 @@ def test_the_document_is_json_and_seals_what_is_secret() -> None:
         "hosts": ["gpu1", "gpu2", "gpu3"],
         "counts": {"add": 3, "change": 3, "remove": 1},
         "refusals": [],
+        "found_after_apply": [],
     }
     package, dummy, proxy, *dummy, service = found["changes"]
     assert package == {
