@@ -94,7 +94,7 @@ EXCEPTED = (
 )
 """Recorded texts, texts of others, and this table."""
 
-BREAK = r"""(?:[ \t]+|[ \t]*["']?[ \t]*\n[ \t]*(?:\#[ \t]*|f?["'])?)"""
+BREAK = r"""(?:[ \t]*["']?[ \t]*\n[ \t]*(?:\#[ \t]*|f?["'])?|[ \t]+)"""
 """Between two words: spaces, or a line break with what begins the next line of a comment or of a string."""
 
 
