@@ -65,8 +65,6 @@ IDENTIFIERS = {
     "Comeback": "RestartRecovery",
     "Voices": "RankLogFilter",
     "last_words": "final_lines",
-    "def hear": "def on_line",
-    "def tell": "def broadcast",
     "swarm_departed": "swarm_removed_nodes",
     "swarm_remove_ghosts": "swarm_prune_stale_nodes",
 }
@@ -76,6 +74,7 @@ ALLOWED = (
     ("*", "su nobody", "the account"),
     ("*", "nobody@", "the account"),
     ("*", "Maintainer: nobody", "the account"),
+    ("*", '"account": "nobody"', "the account"),
     ("examples/lightning_ddp/*", "hear", "speech"),
     ("examples/lightning_ddp/*", "voices", "speech"),
     ("molecule/examples/*", "held-out voices", "what the example prints"),
@@ -179,7 +178,6 @@ def test_every_allowance_is_needed() -> None:
         ("looks at it", "x:1: looks at: write checks"),
         ("from .filter import Voices", "x:1: Voices: write RankLogFilter"),
         ("return last_words(lines)", "x:1: last_words: write final_lines"),
-        ("def tell(self)", "x:1: def tell: write def broadcast"),
     ],
 )
 def test_a_refused_phrase_is_named_with_its_line_and_what_to_write(text: str, expected: str) -> None:
