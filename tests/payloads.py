@@ -54,7 +54,7 @@ def table() -> str:
     sizes = {name: payload(name) for name in names}
     rows = sorted(((size, name) for name, size in sizes.items() if size > nothing), reverse=True)
     lines = [f"| `{name}` | {size / 1000:.0f} kB | {(size - nothing) / 1000:.0f} kB |" for size, name in rows]
-    return "\n".join(["| module | sent | of that ours |", "|---|---|---|", *lines])
+    return "\n".join(["| module | sent | of that this collection |", "|---|---|---|", *lines])
 
 
 if __name__ == "__main__":
