@@ -130,7 +130,7 @@ def test_dead_before_a_look(begin: Start, name: str) -> None:
 
 def test_dies_while_it_is_looked_at(begin: Start) -> None:
     with hanging_engine(DEAD):
-        run, took = dies(begin("site", *NO_JOB), ": Look at every node]", after=3)
+        run, took = dies(begin("site", *NO_JOB), ": Gather facts of every node]", after=3)
     named(run, took)
 
 
@@ -163,6 +163,6 @@ def test_a_network_that_is_cut_between_nodes_is_repaired_where_nothing_runs() ->
     (network,) = inspect("lab2", "container", container("lab2"))["NetworkSettings"]["Networks"].values()
     on("lab2", f"nsenter --net=$(ls -d /run/docker/netns/1-{network['NetworkID'][:10]}) ip link set vxlan0 down")
     run = playbook("site", *NO_JOB).done(change=True)
-    assert "Restart the engine of the node that is cut off" in run.output
+    assert "Restart the engine of the unreachable node" in run.output
     playbook("site", *NO_JOB).done(change=False)
     playbook("verify", *NO_JOB).done(change=False)

@@ -25,7 +25,7 @@ def run(text: str, rc: int = 2, changed: int = 0) -> Run:
     indented = "\n".join(f"        {line}" for line in text.splitlines())
     result = f"    changed: false\n    msg: |-\n{indented}\n    problems:\n    -   check: clock\n"
     output = (
-        f"TASK [swarmspeed.cluster.preflight : Check what was found on the nodes] ***\n"
+        f"TASK [swarmspeed.cluster.preflight : Check the facts of the nodes] ***\n"
         f"[ERROR]: Task failed: Action failed: {text}\nOrigin: roles/preflight/tasks/main.yml:42:3\n\n"
         f"fatal: [lab1]: FAILED! => \n{result}\n"
         f"PLAY RECAP ***\nlab1                       : ok=3    changed={changed}    unreachable=0    failed=1\n"

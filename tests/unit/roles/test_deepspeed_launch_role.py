@@ -81,11 +81,11 @@ def test_a_job_is_checked_started_followed_and_its_logs_collected() -> None:
     *dummy, job = load(f"{ROLE}/tasks/main.yml")
     names = [task["name"] for part in ("block", "always") for task in job[part]]
     assert names == [
-        "Decide whether the job is started",
+        "Decide whether to start the job",
         "Check every node before the start",
         "Start the job on its nodes",
         "Follow the job to its end",
-        "Collect its logs",
+        "Collect the logs of the job",
     ]
 
 

@@ -165,9 +165,9 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: Hosts) -
     assert (hosts.modules("empty"), hosts.modules("ready")) == (["node_facts"], ["node_facts"])
     assert re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M) == [
         "docker : Validating arguments against arg spec 'main' - Install and configure the Docker engine",
-        "Gather facts and plan, where this run has not",
+        "Gather facts and plan, unless this run already has",
         "preflight : Determine which hosts the role is planned for",
-        "preflight : Generate the run's id, and the key for digests of secrets",
+        "preflight : Generate the run's id and the key for digests of secrets",
         "preflight : Gather facts",
         "preflight : Plan what the role would change",
         "Afterwards",

@@ -72,7 +72,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
     assert [name for name in tasks if not name.startswith("preflight : ")] == [
         "host : Validating arguments against arg spec 'main' - Prepare the host itself",
-        "Gather facts and plan, where this run has not",
+        "Gather facts and plan, unless this run already has",
         "Afterwards",
     ]
 
