@@ -99,7 +99,7 @@ def test_verify_names_a_module_that_does_not_match_its_libraries() -> None:
     gpu("verify", tags="nvidia_driver").refused(
         f"lab2: {BECAUSE}.",
         "nvidia-smi says 'Failed to initialize NVML: Driver/library version mismatch'",
-        "Remedy: ansible-playbook site.yml --tags nvidia_driver installs a driver or says what is in its way",
+        "Remedy: ansible-playbook site.yml --tags nvidia_driver installs a driver or reports what prevents that",
     )
 
 

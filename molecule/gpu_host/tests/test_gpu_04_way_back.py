@@ -40,7 +40,7 @@ def test_a_first_installation_that_fails_leaves_nothing() -> None:
             "lab2: the driver could not be installed. Install the packages: ",
             "DKMS wrote: stand-in: error: implicit declaration of function 'follow_pfn'.",
             "What was new is removed again.",
-            "Remedy: mend what is named first, and run again.",
+            "Remedy: fix the first problem named above, and run again.",
         )
     sound("lab2")
     # What is no part of a driver may stay: dkms and the kernel's headers.
@@ -78,7 +78,7 @@ def test_an_upgrade_whose_module_alone_fails_goes_back_whole() -> None:
             "lab1: the driver could not be installed. Install the packages: ",
             "DKMS wrote: stand-in: error: implicit declaration of function 'follow_pfn'.",
             "The versions that were there before are back.",
-            "Remedy: mend what is named first, and run again.",
+            "Remedy: fix the first problem named above, and run again.",
         )
     # What the packages stopped runs again, so that its start and its process are others.
     differ = state_of(*PAIR) ^ before

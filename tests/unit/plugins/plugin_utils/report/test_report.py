@@ -417,7 +417,7 @@ def test_roles_after_one_that_failed_are_not_called_right() -> None:
     assert found == [("preflight", "ok"), ("host", "bad")]
     assert content["health"]["unseen"][:2] == ["nvidia_driver", "docker"]
     assert content["findings"] == [{"level": "bad", "where": "host", "what": "lab2: x.", "remedy": "y"}]
-    assert "Not looked at: nvidia_driver, docker," in Page(page(content)).words
+    assert "Not checked: nvidia_driver, docker," in Page(page(content)).words
 
 
 def test_differences_name_the_majority_and_the_others() -> None:
