@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import yaml
 
-from tests.journey import LAB, ROOT, lab_inventory, ssh
+from tests.playbook_run import LAB, ROOT, lab_inventory, ssh
 
 # Runs on a node. dpkg's locks are those of fcntl. A fresh Debian may be at its own daily apt: that ends by itself.
 _LOOK = r"""

@@ -20,19 +20,19 @@ from unittest import mock
 
 import yaml
 
-from tests import journey
+from tests import playbook_run
 from tests.installed import Installed
 
 UNKNOWN = "…"
 """Stands for arguments that are not written out where a helper is called."""
 TARBALL = "swarmspeed-cluster-0.1.0.tar.gz"
 _PLACES = {"-i", "--inventory", "--output-path", "--collections-path"}
-_CONFIG = journey.ROOT / ".config/molecule/config.yml"
+_CONFIG = playbook_run.ROOT / ".config/molecule/config.yml"
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "playbook": journey.playbook,
-    "site": journey.site,
-    "start": journey.start,
+    "playbook": playbook_run.playbook,
+    "site": playbook_run.site,
+    "start": playbook_run.start,
 }
 METHODS: dict[str, Callable[..., object]] = {"play": Installed.play, "install": Installed.install}
 

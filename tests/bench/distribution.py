@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import lab_inventory, on, playbook, ssh, variables
+from tests.playbook_run import lab_inventory, on, playbook, ssh, variables
 
 MEBIBYTES, LAYERS = 64, 4
 MEGABITS = 16

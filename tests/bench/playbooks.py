@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import INVENTORY, ROOT, command, environment, site
+from tests.playbook_run import INVENTORY, ROOT, command, environment, site
 
 SETUP = "ansible -m setup"
 MOST_ROUNDS = 3

@@ -26,8 +26,8 @@ from tests.chaos.plan import Round
 from tests.chaos.records import Outcome, Record, append, commit, digest, pending, read, without_paths
 from tests.chaos.recovery import Recovery, recover, timed
 from tests.chaos.runs import NO_JOB, Durations, Runs
-from tests.journey import LAB, ROOT, variables
 from tests.needs import Needs, free_memory_gib, look, refusal
+from tests.playbook_run import LAB, ROOT, variables
 
 FOLDER = ROOT / ".cache" / "chaos" / LAB
 ROUNDS = FOLDER / "rounds.jsonl"

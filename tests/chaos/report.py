@@ -16,7 +16,7 @@ from tests.chaos.bound import bound
 from tests.chaos.faults.base import Fault
 from tests.chaos.faults.catalogue import FAULTS
 from tests.chaos.records import Record, read
-from tests.journey import ROOT
+from tests.playbook_run import ROOT
 
 KEPT = ROOT / "docs" / "chaos"
 PAGE = ROOT / "docs" / "chaos.md"

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from tests.engines import inspect
-from tests.gpu_journey import PAIR, STAND_IN, be, gpu, publish
-from tests.journey import INVENTORY, ROOT, Run, network, on
+from tests.gpu_runs import PAIR, STAND_IN, be, gpu, publish
+from tests.playbook_run import INVENTORY, ROOT, Run, network, on
 
 TAGS = "host,nvidia_driver,docker,training_image"
 LONG = 3600.0

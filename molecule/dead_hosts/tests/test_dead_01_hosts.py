@@ -17,9 +17,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import containers, inspect, outside
-from tests.fault_journey import NO_JOB, STEPS, everybody_known, forget, mend
+from tests.fault_runs import NO_JOB, STEPS, everybody_known, forget, repair
 from tests.installed import Installed
-from tests.journey import LAB, Run, container, lab_inventory, on, playbook, start, variables
+from tests.playbook_run import LAB, Run, container, lab_inventory, on, playbook, start, variables
 
 LIMIT = 60.0
 """Seconds from a node's death to the end of the playbook."""
@@ -142,7 +142,7 @@ def test_dies_in_the_middle_of_a_role(begin: Start) -> None:
         assert f"{DEAD}: stopped responding during " in run.output
     finally:
         connect(DEAD)
-        mend()
+        repair()
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect, ready, swarm_nodes, swarm_state
-from tests.fault_journey import wait
-from tests.journey import (
+from tests.fault_runs import wait
+from tests.playbook_run import (
     NODES,
     condition,
     container,

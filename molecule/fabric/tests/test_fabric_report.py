@@ -21,7 +21,7 @@ from ansible_collections.swarmspeed.cluster.tests import report_clusters
 from ansible_collections.swarmspeed.cluster.tests.browser import Browser
 
 from tests.engines import join_tokens
-from tests.journey import (
+from tests.playbook_run import (
     NODES,
     Run,
     container,

@@ -15,7 +15,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.journey import ETC, NODES, Run, inside, lab_inventory, on, site, variables
+from tests.playbook_run import ETC, NODES, Run, inside, lab_inventory, on, site, variables
 
 
 def looked(**given: object) -> Run:

@@ -13,8 +13,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect, is_running
-from tests.fault_journey import STEPS, forget, log, state, training, wait
-from tests.journey import NODES, Run, condition, container, inside, node, on, playbook, site, variables
+from tests.fault_runs import STEPS, forget, log, state, training, wait
+from tests.playbook_run import NODES, Run, condition, container, inside, node, on, playbook, site, variables
 
 # In brackets, lest the shell that looks finds itself.
 LEFT = "find /run/[s]warmspeed-fabric -type f -o -type p; pgrep -f '[s]warmspeed-fabric'; true"

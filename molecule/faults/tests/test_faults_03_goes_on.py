@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fault_journey import (
+from tests.fault_runs import (
     CHECKPOINTS,
     DIGITS,
     STEPS,
@@ -27,7 +27,7 @@ from tests.fault_journey import (
     state,
     wait,
 )
-from tests.journey import NODES, ROOT, command, container, environment, inside, on, playbook, variables
+from tests.playbook_run import NODES, ROOT, command, container, environment, inside, on, playbook, variables
 
 LAST = "digits: epoch 8/8"
 

@@ -10,7 +10,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     STAND_IN,
     begin_with_the_first,
@@ -24,7 +24,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import on
+from tests.playbook_run import on
 
 FIRST, SECOND, OLD = "580.95.05", "580.105.08", "575.57.08"
 LOADED = f"{STAND_IN}/proc/driver/nvidia/version"

@@ -12,7 +12,7 @@ from pathlib import Path
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     STAND_IN,
     be,
@@ -25,7 +25,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import on
+from tests.playbook_run import on
 
 FIRST, SECOND = "580.95.05", "580.105.08"
 FAILS = (f"echo >{STAND_IN}/fail-build", f"rm -f {STAND_IN}/fail-build")

@@ -14,8 +14,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import container_state, info
-from tests.gpu_journey import PAIR, condition, gpu, module
-from tests.journey import on
+from tests.gpu_runs import PAIR, condition, gpu, module
+from tests.playbook_run import on
 
 FILE = "/etc/docker/daemon.json"
 STARTED = "systemctl show -p ActiveEnterTimestamp --value docker.service"

@@ -10,8 +10,8 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import PAIR, begin_with_the_first, gpu, held, sound, versions
-from tests.journey import Run, on
+from tests.gpu_runs import PAIR, begin_with_the_first, gpu, held, sound, versions
+from tests.playbook_run import Run, on
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect
-from tests.journey import (
+from tests.playbook_run import (
     JOBS,
     LAB,
     ROOT,

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from tests.engines import image_ids
-from tests.journey import Run, node, on, playbook, site, ssh, variables
-from tests.proxy_journey import GIVEN, HOSTS, PASSWORD
+from tests.playbook_run import Run, node, on, playbook, site, ssh, variables
+from tests.proxy_runs import GIVEN, HOSTS, PASSWORD
 
 LOUD = ("-vvv", "--diff")
 CONFIGURED = "/etc/apt/apt.conf.d/80swarmspeed-proxy /etc/xdg/pip/pip.conf"

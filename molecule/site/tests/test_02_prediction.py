@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journey import NODES
+from tests.playbook_run import NODES
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from tests.engines import join_tokens
-from tests.journey import (
+from tests.playbook_run import (
     ETC,
     NODES,
     Run,

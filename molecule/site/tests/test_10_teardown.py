@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engines import containers, has_image, image_ids, inspect, networks, swarm_state
-from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, on, playbook, variables
+from tests.playbook_run import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, on, playbook, variables
 
 CONSENT = {"training_image_remove": True, "workspace_remove": True, "deepspeed_launch_remove_jobs": True}
 

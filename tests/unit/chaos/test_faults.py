@@ -23,7 +23,7 @@ from tests.chaos.plan import Round, Scope
 from tests.chaos.runs import Durations, Ended, Running, Runs
 from tests.chaos.scripts import TIDY, image_store
 from tests.engines import NoEngine, SwarmNode
-from tests.journey import LAB
+from tests.playbook_run import LAB
 
 NODES = ("lab1", "lab2", "lab3")
 DEAD = {"event": "unreachable", "host": "lab2", "task": "x", "texts": ["no route to lab2"], "ignored": False}

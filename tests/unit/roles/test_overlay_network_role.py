@@ -66,7 +66,10 @@ def test_changes_are_reported_and_then_applied() -> None:
     assert runs(planned(True), ansible_check_mode=True) == ["report"]
 
 
-DETACH, REMOVE = "Disconnect the training container from a network that is replaced", "Remove the network that is replaced"
+DETACH, REMOVE = (
+    "Disconnect the training container from a network that is replaced",
+    "Remove the network that is replaced",
+)
 MAKE, TELL = "Create the attachable overlay network", "Report what is left to do when this role runs alone"
 
 

@@ -76,7 +76,11 @@ def test_packages_come_before_the_environment_and_each_only_where_planned() -> N
 
 def test_an_environment_is_marked_before_it_is_emptied_and_recorded_last() -> None:
     named = [task["name"] for task in load("workspace/tasks/environment.yml")]
-    assert named.index("Mark the folder as this role's") < named.index("Empty the folder") < named.index("Install packages in the environment")
+    assert (
+        named.index("Mark the folder as this role's")
+        < named.index("Empty the folder")
+        < named.index("Install packages in the environment")
+    )
     assert named[-1] == "Record what the environment was built from"
     given = variables("workspace", swarmspeed_plan=planned(True, **MADE))
     *dummy, last = load("workspace/tasks/environment.yml")

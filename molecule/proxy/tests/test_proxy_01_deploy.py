@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.engines import image_names, info, inspect
-from tests.journey import JOBS, job, network, node, on, playbook, site
-from tests.proxy_journey import ADDRESSES, GIVEN, HOSTS, OUTSIDE, PROXY, entries
+from tests.playbook_run import JOBS, job, network, node, on, playbook, site
+from tests.proxy_runs import ADDRESSES, GIVEN, HOSTS, OUTSIDE, PROXY, entries
 
 
 def test_no_node_tried_to_leave() -> None:

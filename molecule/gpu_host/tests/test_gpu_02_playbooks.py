@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import image_names, info
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     STAND_IN,
     be,
@@ -31,7 +31,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import Run, on
+from tests.playbook_run import Run, on
 
 FIRST = "580.95.05"
 TOOLKIT = "1.18.2-1"

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, Report
-from ansible_collections.swarmspeed.cluster.tests.journey import Run
+from ansible_collections.swarmspeed.cluster.tests.playbook_run import Run
 
 CLOCK = Problem("lab2", "its clock is 90.0 s behind the controller's (±0.3 s)", "timedatectl set-ntp true", "clock")
 DISK = Problem("lab1, lab3", "8.0 GiB are free at /: 10.0 GiB are needed", "free space there", "disk")
