@@ -15,9 +15,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
 from tests.planned_roles import plan_of
 from tests.role_values import ROLES, acts, load, templar, variables
+from tests.stand_ins import StandIns, changed
 
 ROLE = "deepspeed_launch"
 HOST = "gpu2"

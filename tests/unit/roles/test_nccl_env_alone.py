@@ -21,8 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed, tasks
 from tests.nccl_nodes import TEXT, WISHES
+from tests.stand_ins import StandIns, changed, tasks
 
 ROOT = "/srv/swarmspeed/swarmspeed"
 RECORD = f"{ROOT}/etc/nccl.release"

@@ -24,7 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
+from tests.stand_ins import StandIns, changed
 from tests.toolkit_hosts import done, node
 
 ENGINE = "26.1.5+dfsg1-9"

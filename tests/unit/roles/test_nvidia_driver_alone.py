@@ -26,8 +26,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.r
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
 from tests.driver_hosts import MODULE, facts, kept, running
+from tests.stand_ins import StandIns, changed
 
 VERSION = "550.163.01"
 LOCKED = ["nvidia-kernel-dkms", "nvidia-smi"]

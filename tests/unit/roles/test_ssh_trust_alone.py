@@ -22,8 +22,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathe
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
 from tests.ssh_nodes import TEXT, WISHES, private, public, readable
+from tests.stand_ins import StandIns, changed
 
 ROOT = "/srv/swarmspeed/swarmspeed"
 KEY, HOST_KEY = f"{ROOT}/etc/ssh/id_ed25519", f"{ROOT}/etc/ssh/ssh_host_ed25519_key"

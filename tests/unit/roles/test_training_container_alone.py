@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
 )
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed, tasks
+from tests.stand_ins import StandIns, changed, tasks
 from tests.training_nodes import ID, IMAGE, WISHES
 
 ROLE = "training_container"
