@@ -3,7 +3,7 @@
 
 """Clusters to make reports of: three nodes, 64 nodes with 8 GPUs each, and a broken one. By seed.
 
-They are CONSTRUCTED, NOT RECORDINGS: nobody lent us 64 servers. Every measurement in them is made up, with a slow
+They are CONSTRUCTED, NOT RECORDINGS. Every measurement in them is made up, with a slow
 switch, a slow node and noise as such clusters have them. The forms are real: swarm, networks and containers go through
 the parsers of node_facts, and the measurements have the format of verify.json and bench_network.json.
 

@@ -3,7 +3,7 @@
 
 """The command lines that a scenario runs: those of its sequence, and of the calls in its tests.
 
-Files are parsed, so that a name in a comment, or a function that nobody calls, is no run. What a call becomes is asked
+Files are parsed, so that a name in a comment, or an uncalled function, is no run. What a call becomes is asked
 of the very helper that the tests call, whose process is not started. Inventories and paths are left out of the lines.
 """
 

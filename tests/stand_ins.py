@@ -67,6 +67,10 @@ class StandIns:
         (place / "python").write_text(text, encoding="utf-8")
         (place / "python").chmod(0o755)
 
+    def facts(self, name: str) -> Any:
+        """Return the facts that a host has now."""
+        return json.loads((self.folder / name / "states.json").read_text(encoding="utf-8"))[0]
+
     def modules(self, name: str) -> list[str]:
         """Return the modules that a host was sent since the last call."""
         path = self.folder / name / "modules"

@@ -80,8 +80,8 @@ def test_to_the_leader(job: Job, how: str) -> None:
     job.turns(4)
     job.proxy.to_leader = job.proxy.pass_on
     job.goes_on()
-    assert job.link.greeted == 2, "it had to prove itself anew"
-    assert job.beside.greeted == 1, "nobody else lost a connection"
+    assert job.link.greeted == 2, "it had to authenticate again"
+    assert job.beside.greeted == 1, "no other member lost a connection"
     assert [subject for subject, _text in job.noted if subject != "strangers"] == ["lab2"]
 
 

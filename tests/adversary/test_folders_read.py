@@ -79,8 +79,8 @@ def test_a_stop_that_failed_is_not_told_as_stopped() -> None:
     running = {"name": "digits", "state": "running", "leader": True, "run": 1, "log_path": "/l"}
     stops = job_table.to_stop({"gpu1": {"jobs": [running]}}, "digits")
     failed = [{"item": {"name": "digits", "node": "gpu1"}, "failed": True, "msg": "state.json is damaged"}]
-    told = job_table.stopped(stops, {"gpu1": failed}, previewed=False)
-    assert told["lines"] == [] and "state.json is damaged" in told["problems"][0]
+    reported = job_table.stopped(stops, {"gpu1": failed}, previewed=False)
+    assert reported["lines"] == [] and "state.json is damaged" in reported["problems"][0]
     assert job_table.stopped(stops, {}, previewed=False)["lines"] == []  # it did not answer at all
 
 

@@ -31,7 +31,7 @@ AWAY = 100
 
 
 class LabError(Exception):
-    """The lab did not do as it was told: the fault was not made, which says nothing of the collection."""
+    """The lab did not do as requested: the fault was not made, which says nothing about the collection."""
 
 
 class Lab:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""``--slow`` runs everything, without it only what is marked is left out; work that grows too fast is told."""
+"""``--slow`` runs everything, without it only what is marked is left out; work that grows too fast is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that dies before a run, while it is looked at, in a role, or while its job is followed, is named soon."""
+"""A node that dies before a run, during fact gathering, in a role, or while its job is followed, is soon named."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture(params=["checkout", "installed"])
 def begin(request: pytest.FixtureRequest) -> Start:
-    """Start a playbook from the checkout, or from the tarball without any ansible.cfg of ours."""
+    """Start a playbook from the checkout, or from the tarball without this checkout's ansible.cfg."""
     if request.param == "checkout":
         return start
     return Installed(Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "dead_hosts").start
@@ -72,7 +72,7 @@ def connect(name: str) -> None:
 
 @contextmanager
 def hanging_engine(name: str) -> Iterator[None]:
-    """An engine that does not answer, so that a look at its node takes a minute."""
+    """An engine that does not answer, so that gathering facts of its node takes a minute."""
     outer("exec", f"{LAB}-{name}", "sh", "-c", "kill -STOP $(pidof dockerd)")
     try:
         yield

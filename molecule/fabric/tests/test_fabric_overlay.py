@@ -201,7 +201,7 @@ def test_a_container_elsewhere_on_the_overlay_with_the_name_of_ours() -> None:
 def test_addresses_that_are_given_stay_over_restarts_and_others_do_not() -> None:
     def restart() -> dict[str, str]:
         for name in NODES:
-            # Engine 20.10 at times forgets a network that none of its containers runs on before it knows it anew.
+            # Engine 20.10 at times forgets a network that none of its containers runs on before it learns of it again.
             on(name, f"docker restart -t 1 {container(name)} || {{ sleep 5; docker start {container(name)}; }}")
         return addresses()
 

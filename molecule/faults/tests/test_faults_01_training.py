@@ -1,4 +1,4 @@
-"""Faults made for real while a job trains. Each ends the job everywhere, soon, told by node and cause."""
+"""Faults made for real while a job trains. Each soon ends the job everywhere, and is reported with node and cause."""
 
 from __future__ import annotations
 
@@ -107,5 +107,5 @@ def test_memory_that_runs_out(transport: str) -> None:
         assert (found["failed_node"], found["failed_rank"]) == ("lab2", 1), found["reason"]
         assert "out-of-memory" in found["reason"]
     finally:
-        on("lab2", f"docker rm --force {name}")  # a limit can not be taken back
+        on("lab2", f"docker rm --force {name}")  # a limit cannot be revoked
         repair()

@@ -1,4 +1,4 @@
-"""Faults made for real before a job starts. Most are found by the look at all nodes, and no rank is started."""
+"""Faults made for real before a job starts. Most are found by the checks of all nodes, and no rank is started."""
 
 from __future__ import annotations
 
@@ -97,6 +97,6 @@ def another_image() -> Iterator[str]:
 def test_another_image_on_one_node(another_image: str) -> None:
     launch().refused(f"image: its content differs between the nodes: {another_image}", "on lab1, lab3", "on lab2")
     not_started()
-    # What the message says mends it.
+    # The remedy in the message fixes it.
     repair("training_image,training_container")
     launch(deepspeed_launch_args=["--steps", "3"]).done(change=True)

@@ -142,7 +142,7 @@ def on_a_terminal(until: str, *arguments: str) -> tuple[int, str]:
             if not pressed and until.encode() in printed:
                 os.write(ours, b"\x03")
                 pressed = True
-    except OSError:  # what Linux says when nobody has the other end any more
+    except OSError:  # what Linux reports when no process has the other end any more
         pass
     os.close(ours)
     try:

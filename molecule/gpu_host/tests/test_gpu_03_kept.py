@@ -53,7 +53,7 @@ def test_a_version_that_is_not_out_is_refused() -> None:
 @pytest.mark.parametrize("host", PAIR)
 def test_a_newer_version_does_not_come_by_itself(host: str) -> None:
     on(host, "apt-get -qq update")
-    assert f"Candidate: {FIRST}-1" in on(host, "apt-cache policy libnvidia-ml1")  # by the pin; nobody holds it
+    assert f"Candidate: {FIRST}-1" in on(host, "apt-cache policy libnvidia-ml1")  # by the pin; it is not held
     listed = on(host, "apt-get -s dist-upgrade")
     assert [line for line in listed.splitlines() if line.startswith("Inst ") and "nvidia" in line] == []
     assert f"{SECOND}-1" in on(host, "apt-cache madison nvidia-driver-cuda")  # it is out
@@ -136,7 +136,7 @@ def test_the_controllers_own_machine_is_never_rebooted() -> None:
 
 def test_a_driver_that_is_in_use_is_not_replaced() -> None:
     """New libraries beside an old module that stays loaded would break every program that starts from then on."""
-    # A process that has a device of NVIDIA's open: the device is a plain file, and the look at /proc is real.
+    # A process that has a device of NVIDIA's open: the device is a plain file, and reading /proc is real.
     user = "systemd-run --quiet --unit=trainer --property=Type=exec sh -c 'exec sleep 600 </dev/nvidia0'"
     with condition("lab2", f"touch /dev/nvidia0 && {user}", "systemctl stop trainer; rm /dev/nvidia0"):
         before = state_of("lab2")

@@ -34,7 +34,7 @@ def processes() -> list[str]:
 
 @pytest.fixture(scope="module")
 def busy(processes: list[str]) -> Run:
-    """A run that makes all keys anew, writes a token and joins a node again."""
+    """A run that regenerates all keys, writes a token and joins a node again."""
     leave_swarm("lab3")
     for name in NODES:
         on(name, f"rm -f {ETC}/ssh/id_ed25519* {ETC}/ssh/ssh_host_ed25519_key*")

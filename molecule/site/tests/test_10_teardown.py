@@ -1,4 +1,4 @@
-"""After teardown nothing of ours is left but what its owner must consent to lose; all that is the user's stays."""
+"""After teardown only what its owner must consent to lose is left of this collection; the user's own stays."""
 
 from __future__ import annotations
 

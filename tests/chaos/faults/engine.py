@@ -111,7 +111,7 @@ ENGINE = (
     ),
     Fault(
         "engine-disk-full",
-        "a node's engine begins anew on a disk of 64 MiB (a stand-in)",
+        "a node's engine starts from scratch on a disk of 64 MiB (a stand-in)",
         engine_disk_full,
         refusal=f"{ROOM}|{SWARM_GONE}",
         by_hand=room_for_engine,

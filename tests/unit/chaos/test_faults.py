@@ -81,7 +81,7 @@ class FakeLab:
 
 
 class FakeRun:
-    """A playbook that takes some seconds, of which it is only told."""
+    """A playbook that takes some seconds, of which it only gets the output."""
 
     def __init__(self, takes: float, ended: Ended) -> None:
         self.takes, self.ended, self.killed, self.waited = takes, ended, "", 0.0

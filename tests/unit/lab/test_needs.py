@@ -42,7 +42,7 @@ def test_a_lab_that_will_do_is_not_refused() -> None:
 )
 def test_what_new_nodes_put_right(needs: Needs, looks: list[dict[str, Any]], why: str) -> None:
     assert said(needs, *looks) == (
-        f"Scenario faults can not run here: {why}. Nothing was changed. Remedy: make fresh-lab LAB_NAME=mine."
+        f"Scenario faults cannot run here: {why}. Nothing was changed. Remedy: make fresh-lab LAB_NAME=mine."
     )
 
 

@@ -56,7 +56,7 @@ FAILS: dict[str, tuple[Run, tuple[tuple[str, str], ...], str]] = {
     "a host less": (run(message(DISK)), (("disk", "lab1"),), "found "),
     "one more": (run(TWO), NAMES[:1], "found "),
     "one twice": (run(message(CLOCK, CLOCK)), NAMES[:1], "found "),
-    "no report": (run("lab2: bad. Remedy: mend it. (check: clock)"), NAMES[:1], "reported no problem"),
+    "no report": (run("lab2: bad. Remedy: fix it. (check: clock)"), NAMES[:1], "reported no problem"),
     "the count is too high": (run(ONE.replace("1 problem", "2 problems")), NAMES[:1], "2 problems, and 1 lines"),
     "the count is too low": (run(TWO.replace("2 problems", "1 problem")), NAMES[:1], "1 problems, and 2 lines"),
     "a wrong number": (run(ONE.replace("1. lab2", "2. lab2")), NAMES[:1], "1 problems, and 0 lines"),

@@ -40,8 +40,8 @@ GATHERS = [
 
 def found(number: int, files: dict[str, Any] | None = None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    looked = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
-    facts["files"] = {**{entry["path"]: dict(ABSENT) for entry in looked}, **(files or {})}
+    entries = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    facts["files"] = {**{entry["path"]: dict(ABSENT) for entry in entries}, **(files or {})}
     facts["docker"]["images"] = {IMAGE: ID}
     facts["docker"]["containers"] = {}
     return facts

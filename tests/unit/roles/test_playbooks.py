@@ -249,7 +249,7 @@ def test_a_file_that_is_not_there_is_noticed() -> None:
 
 
 def test_a_file_is_compared_with_the_look_only_by_the_first_use_of_a_task() -> None:
-    """A role applied twice in a play, with other values, would be told of the file that was there before the first."""
+    """A role applied twice in a play, with other values, would get the file from before the first."""
     looked = [
         (task["register"], arguments["looked"])
         for path in task_files()

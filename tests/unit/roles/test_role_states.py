@@ -353,7 +353,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         lambda facts: facts["docker"]["swarm"].update(nodes=[node("id2", "manager", "drain")]),
         "availability in swarm swarmspeed is drain, wanted is active",
     ),
-    "a ghost": (
+    "a stale node": (
         "swarm",
         lambda facts: facts["docker"]["swarm"]["nodes"].append({**node("old", "worker"), "state": "down"}),
         f"node {HERE} (old) of swarm swarmspeed is there and should not be",

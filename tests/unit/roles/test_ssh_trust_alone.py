@@ -36,8 +36,8 @@ REPLIES = {"slurp": {"content": base64.b64encode(SECRET.encode()).decode(), "enc
 
 def without(number: int) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    looked = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
-    facts["files"] = {entry["path"]: dict(ABSENT) for entry in looked}
+    entries = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    facts["files"] = {entry["path"]: dict(ABSENT) for entry in entries}
     container = {**facts["docker"]["containers"]["lab-gpu1"], "state": "running"}
     container["labels"] = {"swarmspeed.cluster": "swarmspeed", "swarmspeed.spec": "0123"}
     facts["docker"]["containers"] = {f"swarmspeed-gpu{number}": container}

@@ -258,8 +258,8 @@ def test_a_task_for_another_host_or_in_the_background_goes_there(case: Case, tas
         {"mode": "0600"},
         {"mode": "2644"},
         {"plain": False},
-        {"plain": None},  # the text of a block, or a look of an older release
-        {"sha256": "0" * 64},  # bytes that are no text, which the look replaces
+        {"plain": None},  # the text of a block, or facts of an older release
+        {"sha256": "0" * 64},  # bytes that are no text, which the facts replace
     ],
     ids=str,
 )

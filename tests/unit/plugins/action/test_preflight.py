@@ -141,7 +141,7 @@ def problems(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def complaints(result: dict[str, Any]) -> dict[str, str]:
-    """Return by variable what speaks against its value, which comes from Ansible."""
+    """Return by variable the problem of its value, which comes from Ansible."""
     return {problem["subject"]: problem["text"] for problem in result["problems"] if problem["check"] == VALUES}
 
 
@@ -214,7 +214,7 @@ def test_all_problems_are_told_at_once() -> None:
 def test_templates_that_cannot_be_evaluated() -> None:
     hostvars = {
         "lab1": Lazy(
-            swarm_data_path_port=Raises(AnsibleUndefinedVariable("'nobody' is undefined")),
+            swarm_data_path_port=Raises(AnsibleUndefinedVariable("'absent' is undefined")),
             swarm_pools=Raises(AnsibleValueOmittedError()),
             swarm_kind=Raises(AnsibleTemplateError("no filter\nnamed 'x'.")),
         )

@@ -275,7 +275,7 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
         ["set b (b) to active"],
         "manager",
     ),
-    "a ghost manager, waited for": (
+    "a stale manager, waited for": (
         {"state": "manager", "hostnames": {"h": "b"}},
         [
             ("GET /info", MANAGER),
@@ -317,7 +317,7 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
         ["remove node w (w)", "demote to worker", "leave swarm"],
         "absent",
     ),
-    "the last manager leaves by force, and waits for nobody": (
+    "the last manager leaves by force, without waiting": (
         {"state": "absent", "removed_nodes": ["w"], "force": True},
         [
             ("GET /info", MANAGER),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is sent with a program of ours, and that it runs from that alone."""
+"""What is sent with a program of this collection, and that it runs from that alone."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def test_two_nodes_try_one_another_and_leave_nothing(ends: dict[str, SystemPeerI
         assert {one["to"] for one in found.values()} == {other}
         assert found["inner", "tcp"]["ok"] and found["inner", "name"]["ok"]
         assert abs(found["inner", "clock"]["value"]) < 1
-        # Nobody listens on port 1.
+        # No process listens on port 1.
         assert found["outer", "tcp"]["said"] == "127.0.0.1 port 1: Connection refused"
         if os.geteuid() == 0:
             assert ended[name]["seen"] == {other: [29999]}

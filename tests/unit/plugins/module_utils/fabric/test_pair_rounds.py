@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Each pair once, nobody twice in a round, no more rounds than it takes."""
+"""Each pair once, no node twice in a round, no more rounds than necessary."""
 
 from __future__ import annotations
 

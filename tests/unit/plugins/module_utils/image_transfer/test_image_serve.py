@@ -89,8 +89,8 @@ def test_a_sign_of_life_is_sent_while_nothing_comes(spool: Path) -> None:
 def test_a_part_that_was_begun_anew_is_told(spool: Path) -> None:
     part = spool / "blobs" / f"{NAME}.part"
     part.write_bytes(b"wrong")
-    anew = served(spool, 0, lambda: part.rename(spool / "gone"))
-    assert anew == [(b"D", b"wrong"), (b"X", b"it has begun anew with this part")]
+    again = served(spool, 0, lambda: part.rename(spool / "gone"))
+    assert again == [(b"D", b"wrong"), (b"X", b"it has begun anew with this part")]
     (spool / "blobs" / NAME).write_bytes(b"01")
     assert served(spool, 5) == [(b"X", b"what it has is shorter")]
 

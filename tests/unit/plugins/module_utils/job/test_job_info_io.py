@@ -147,12 +147,12 @@ def test_one_that_can_not_be_read_does_not_hide_the_others(tmp_path: Path, text:
 
 
 @pytest.mark.parametrize(
-    ("told", "node", "leads"),
+    ("reported", "node", "leads"),
     [(True, "gpu2", True), (False, "gpu1", False), (None, "gpu1", True), (None, "gpu2", False), (None, None, True)],
 )
-def test_who_leads(tmp_path: Path, told: bool | None, node: str | None, leads: bool) -> None:
+def test_who_leads(tmp_path: Path, reported: bool | None, node: str | None, leads: bool) -> None:
     spec = {"spec": {**SPEC, "members": [{"name": "gpu1"}, {"name": "gpu2"}]}, **({"node": node} if node else {})}
-    write(tmp_path, spec=spec, leader=told)
+    write(tmp_path, spec=spec, leader=reported)
     assert reader(tmp_path)[0].look("digits", tail=0)["leader"] is leads
 
 

@@ -198,4 +198,4 @@ def test_one_node_that_could_be_left_out_is_enough() -> None:
     assert refusal(config, [2, 2], "") == ""
     assert refusal(config, [2, 1, 2, 1], "") == ""
     assert refusal(config, [3, 1], "") == "pipeline.stages 2 does not divide the 3 ranks of world_size 3."
-    assert refusal(config, [4], "") == ""  # nobody could be left out: nothing to refuse
+    assert refusal(config, [4], "") == ""  # no node could be left out: nothing to refuse

@@ -283,7 +283,7 @@ SWARM = {
 
 
 class FakeEngine:
-    """Answers what it is told to; notes every call; refuses to change anything."""
+    """Returns what it is given; records every call; refuses to change anything."""
 
     def __init__(self, **answers: Any) -> None:
         self.calls: list[str] = []

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Who is blamed for what: the reasons of pairs that fail, and that consequences are not told again."""
+"""Who is blamed for what: the reasons of pairs that fail, and that consequences are not reported again."""
 
 from __future__ import annotations
 
@@ -264,6 +264,6 @@ def test_whatever_fails_something_is_said_of_it_and_of_nothing_else(broken: list
     failed = [finding for finding in verdict.findings if not finding.ok]
     assert bool(failed) == bool(broken) == bool(verdict.problems)
     assert all(finding.reason and finding.remedy for finding in failed)
-    # Each consequence has a cause between the same two nodes, which is told.
-    told = {frozenset((finding.source, finding.target)) for finding in failed if not finding.follows}
-    assert {frozenset((finding.source, finding.target)) for finding in failed} == told
+    # Each consequence has a cause between the same two nodes, which is reported.
+    reported = {frozenset((finding.source, finding.target)) for finding in failed if not finding.follows}
+    assert {frozenset((finding.source, finding.target)) for finding in failed} == reported

@@ -3,7 +3,7 @@
 
 """What a collective over all nodes tells.
 
-NCCL's lines are made up after its sources, net_socket.cc and net_ib; no GPU of ours has said them.
+NCCL's lines are made up after its sources, net_socket.cc and net_ib; they are not recorded from a GPU.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def test_the_later_of_two_leaders_counts() -> None:
     (known,) = merge(results)
     assert (known.node, known.job["run"], list(known.others)) == ("gpu2", 2, ["gpu1", "gpu3"])
     assert "its part on gpu1 is running, while the job is succeeded" in table(results)[-1]
-    # Its supervisor hears nobody: it is stopped where it is, in check mode too.
+    # Its supervisor has no connection: it is stopped where it is, in check mode too.
     assert to_stop(results, "digits")["followers"] == [{"node": "gpu1", "name": "digits", "orphan": True}]
 
 

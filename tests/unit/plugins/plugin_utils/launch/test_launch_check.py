@@ -474,14 +474,14 @@ def test_groups_cover_every_failure_once_and_nothing_else() -> None:
             (one, two) for one in names for two in names if one != two and dice.random() < dice.choice([0.1, 0.5, 1])
         ]
         failures = {pair: dice.choice(["refused", f"{pair[1]}: timed out"]) for pair in pairs}
-        told = [
+        reported = [
             (source, target, words.split()[-1])
             for sources, targets, words in group(failures)
             for source in sources
             for target in targets
             if source != target
         ]
-        assert sorted(told) == sorted((*pair, words.split()[-1]) for pair, words in failures.items())
+        assert sorted(reported) == sorted((*pair, words.split()[-1]) for pair, words in failures.items())
 
 
 def test_the_verdict_grows_with_the_pairs_and_not_faster() -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What NCCL is told, on machines that are constructed (``fabric_machines``). NCCL itself is not run here."""
+"""How NCCL is configured, on machines that are constructed (``fabric_machines``). NCCL itself is not run here."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_roce_port_without_an_ipv4_address_is_not_used() -> None:
     machine = roce_bond()
     del machine.devices[0]["ports"][0]["gids"][2:]
     assert ports_of(fabric(machine), "ethernet") == []
-    machine.devices[0]["ports"][0]["gids"] = []  # a table that cannot be read speaks against nothing
+    machine.devices[0]["ports"][0]["gids"] = []  # a table that cannot be read rules nothing out
     assert len(ports_of(fabric(machine), "ethernet")) == 1
 
 

@@ -62,10 +62,10 @@ def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
 
 
 def test_whatever_is_compared_is_gathered() -> None:
-    looked = {entry["path"]: entry for entry in GATHERED.files}
+    entries = {entry["path"]: entry for entry in GATHERED.files}
     every = {entry["path"] for entry in act(planned(node()))["files"]} | set(STALE_SOURCES)
-    assert every | {RECORD_PATH, STAMP_PATH, SPEC_PATH, SOURCES_PATH} == set(looked)
-    assert looked[RECORD_PATH]["content"] is looked[STAMP_PATH]["content"] is True  # they are read
+    assert every | {RECORD_PATH, STAMP_PATH, SPEC_PATH, SOURCES_PATH} == set(entries)
+    assert entries[RECORD_PATH]["content"] is entries[STAMP_PATH]["content"] is True  # they are read
     assert set(PACKAGES) <= set(GATHERED.packages)
 
 

@@ -188,7 +188,7 @@ def network(mtu: str | None) -> dict[str, Any]:
         (0, False, {}, 9000, 9000),  # all hosts have jumbo frames
         (0, False, {}, 1400, 1400),
         (1450, False, {}, 9000, 1450),
-        (0, False, network("1500"), 9000, 1500),  # works, and stays until it may be made anew
+        (0, False, network("1500"), 9000, 1500),  # works, and stays until it may be re-created
         (0, True, network("1500"), 9000, 9000),
         (0, False, network(None), 9000, 1500),
         (0, False, network("9000"), 1500, 1500),  # does not work

@@ -93,11 +93,11 @@ def test_without_a_swarm_managers_need_no_majority() -> None:
     ("runtime", "why"), [("host", "rank 0 runs on the first manager"), ("container", "a swarm needs a manager")]
 )
 def test_somebody_must_be_first(runtime: str, why: str) -> None:
-    nobody = Inventory(
+    empty = Inventory(
         groups={"cluster": ["gpu1"], "managers": [], "workers": ["gpu1"]},
         defaults={"deepspeed_launch_runtime": runtime},
     )
-    (problem,) = check_managers(nobody)
+    (problem,) = check_managers(empty)
     assert problem.subject == "group managers" and problem.text.endswith(f", and {why}")
 
 
@@ -148,8 +148,8 @@ def test_nothing_is_asked_of_docker_on_servers_without_it() -> None:
 def test_what_is_refused_of_engine_and_toolkit_is_not_judged(check: str, name: str) -> None:
     refused = {"gpu1": ["it cannot be. Remedy: ask for another"]}
     for runtime, found in (("host", []), ("container", [(check, "gpu1", "it cannot be", "ask for another")])):
-        told = problems(BARE, runtime=runtime, **{name: refused})
-        assert [(one.check, one.subject, one.text, one.remedy) for one in told if one.check == check] == found
+        reported = problems(BARE, runtime=runtime, **{name: refused})
+        assert [(one.check, one.subject, one.text, one.remedy) for one in reported if one.check == check] == found
 
 
 @pytest.mark.parametrize(

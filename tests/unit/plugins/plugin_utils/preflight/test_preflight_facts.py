@@ -370,7 +370,7 @@ def test_any_facts_pass_or_get_words(
     )
     report = collect(FACT_CHECKS, Facts(hosts, wanted, unreachable))
     assert all(problem.text and problem.remedy and problem.check in FACT_CHECKS for problem in report.problems)
-    # None of these hosts has a Python that could be told, so no host passes unseen.
+    # The Python of none of these hosts is known, so no host passes unchecked.
     named = {name for problem in report.problems for name in problem.subject.split(", ")}
     assert set(hosts) <= named
 

@@ -120,7 +120,7 @@ def test_other_settings_are_explained() -> None:
         [],
     )
     assert said(hosts, overlay={"recreate": True}) == said(hosts, network_mode="host") == ([], [])
-    assert said(hosts, overlay={"planned": {}}) == ([], [])  # hosts gave no facts, which is told
+    assert said(hosts, overlay={"planned": {}}) == ([], [])  # hosts gave no facts, which is reported
 
 
 def test_what_no_network_could_be_is_told_once() -> None:

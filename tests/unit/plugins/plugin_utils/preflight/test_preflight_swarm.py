@@ -70,7 +70,7 @@ def other(host: str, role: str) -> str:
         ({"a": manager("1")}, "a"),
         ({"a": manager("1", "2"), "b": worker("2"), "c": NONE}, "a"),
         ({"a": manager("1", "2"), "b": manager("2", "1", "3"), "c": worker("3")}, "abc"),
-        ({"b": worker("2")}, "a"),  # without the first manager's facts nobody can tell
+        ({"b": worker("2")}, "a"),  # unknown without the first manager's facts
         ({"b": worker("2")}, ""),
     ],
 )
@@ -208,5 +208,5 @@ def test_a_leave_that_hung_is_told_from_another_swarm() -> None:
         "Remedy: run `systemctl restart docker` there, as a `docker swarm leave` has hung."
     )
     assert lines({"a": manager("1", "2"), "b": half}) == [expected]
-    # Leaving is what hung: consent to leave does not mend it.
+    # Leaving is what hung: consent to leave does not fix it.
     assert lines({"a": manager("1", "2"), "b": half}, leave=True) == [expected]

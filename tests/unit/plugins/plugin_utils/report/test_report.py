@@ -268,7 +268,7 @@ def test_without_containers_nothing_is_said_of_them() -> None:
 def test_a_swarm_with_a_stranger_and_a_container_off_its_network() -> None:
     inputs = report_clusters.three()
     facts = json.loads(json.dumps(inputs.facts))
-    facts["lab1"]["docker"]["swarm"]["nodes"].append({"id": "other", "hostname": "ghost", "state": "down"})
+    facts["lab1"]["docker"]["swarm"]["nodes"].append({"id": "other", "hostname": "gone", "state": "down"})
     facts["lab2"]["docker"]["containers"]["swarmspeed-lab2"]["addresses"] = {"swarmspeed": None}
     facts["lab3"]["docker"]["swarm"]["node_id"] = "of-another-swarm"
     facts["lab1"]["fabric"]["problems"] = ["The command ip is not installed."]
@@ -276,7 +276,7 @@ def test_a_swarm_with_a_stranger_and_a_container_off_its_network() -> None:
     assert found == {
         "lab3": "In a swarm that the managers do not know of.",
         "lab2": "Its training container is not attached to the overlay swarmspeed.",
-        "cluster": "The swarm has 2 members that the inventory does not: ghost, lab3.",
+        "cluster": "The swarm has 2 members that the inventory does not: gone, lab3.",
         "lab1": "The command ip is not installed.",
     }
 
@@ -387,7 +387,7 @@ def test_any_value_within_the_files_makes_a_page(part: str, data: st.DataObject)
 
 
 def test_what_follows_from_the_hosts_network_is_not_said_again() -> None:
-    """The containers of two hosts that can not reach one another fail, too: one finding, two kinds of failed checks."""
+    """The containers of two hosts that cannot reach each other fail, too: one finding, two kinds of failed checks."""
     inputs = report_clusters.broken()
     assert {check.check for check in inputs.verify.checks if not check.ok} == {"tcp", "udp 4789"}
     found = [item["what"] for item in document(inputs)["findings"] if " fails for " in item["what"]]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The choice of versions, and each sentence of what speaks against one."""
+"""The choice of versions, and each sentence on what forbids one."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
     assert (own.torch, own.torch_index) == ("torch==2.9.1", "https://mirror.example")
 
 
-# What speaks against it
+# What forbids it
 
 
 @pytest.mark.parametrize(

@@ -476,10 +476,10 @@ def test_a_job_goes_on_without_a_node_that_stays_away(cluster: Callable[..., Clu
     assert f"gpu1: {files}" in job.log()
     assert f"\n{files}" in job.log("gpu2")
     assert json.loads(config.read_text()) == {"train_batch_size": 24, "train_micro_batch_size_per_gpu": 2}
-    told = json.loads((job.folder("gpu1") / "summary.json").read_text())
-    assert told["shrunk_from"] == state["shrunk_from"]
-    assert told["world_size"] == {"expected": 2, "seen": 2}
-    assert told["spec"]["world_size"] == 3, "what was asked for stays in it"
+    reported = json.loads((job.folder("gpu1") / "summary.json").read_text())
+    assert reported["shrunk_from"] == state["shrunk_from"]
+    assert reported["world_size"] == {"expected": 2, "seen": 2}
+    assert reported["spec"]["world_size"] == 3, "what was asked for stays in it"
 
 
 @pytest.mark.slow

@@ -336,7 +336,7 @@ def test_a_warning_of_pythons_takes_its_source_line_with_it() -> None:
     recorded = text_lines("deepspeed_0.19.8.txt")
     assert any("FutureWarning" in line for line in recorded)
     assert loud.feed("\n".join(recorded)) == []
-    assert loud.before() == recorded  # they are told when the rank fails
+    assert loud.before() == recorded  # they are reported when the rank fails
 
 
 def test_lines_before_a_failure_are_given_out_once() -> None:

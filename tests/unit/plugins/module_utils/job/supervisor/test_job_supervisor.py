@@ -137,12 +137,12 @@ def test_a_failed_rank_ends_ranks_that_wait_for_it(job: Job) -> None:
 
 
 def test_stop_file(job: Job) -> None:
-    job.shell(START + WORLD + "trap 'echo told; exit 1' TERM; echo ready; " + WAIT).until("ready")
+    job.shell(START + WORLD + "trap 'echo signalled; exit 1' TERM; echo ready; " + WAIT).until("ready")
     assert job.state()["state"] == "running"
     (job.folder / "stop").touch()
     state = job.end()
     assert (state["state"], state["reason"]) == ("stopped", "on request")
-    assert "told" in (job.folder / "launcher.log").read_text()
+    assert "signalled" in (job.folder / "launcher.log").read_text()
 
 
 @pytest.mark.slow
