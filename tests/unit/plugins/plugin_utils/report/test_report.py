@@ -387,7 +387,7 @@ def test_any_value_within_the_files_makes_a_page(part: str, data: st.DataObject)
 
 
 def test_what_follows_from_the_hosts_network_is_not_said_again() -> None:
-    """The containers of two hosts that cannot reach each other fail, too: one finding, two kinds of failed checks."""
+    """The containers of two hosts that cannot reach one another fail, too: one finding, two kinds of failed checks."""
     inputs = report_clusters.broken()
     assert {check.check for check in inputs.verify.checks if not check.ok} == {"tcp", "udp 4789"}
     found = [item["what"] for item in document(inputs)["findings"] if " fails for " in item["what"]]
