@@ -175,7 +175,7 @@ def test_a_line_with_any_text_is_a_line(led: Led, line: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["direct", "pdsh"])
-def test_nobody_speaks_for_another_node(tmp_path: Path, transport: str) -> None:
+def test_no_node_speaks_for_another_node(tmp_path: Path, transport: str) -> None:
     led = Led(tmp_path, transport)
     try:
         led.together()

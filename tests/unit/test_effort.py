@@ -36,7 +36,7 @@ def test_what_is_marked_runs_with_the_option_alone(request: pytest.FixtureReques
     assert request.config.getoption("--slow")
 
 
-def test_work_that_grows_with_the_square_is_told() -> None:
+def test_work_that_grows_with_the_square_is_reported() -> None:
     def square(count: int) -> int:
         return sum(1 for dummy in range(count * count))
 

@@ -128,7 +128,7 @@ def test_dead_before_a_look(begin: Start, name: str) -> None:
     assert DEAD in output and process.returncode == 0, output[-4000:]
 
 
-def test_dies_while_it_is_looked_at(begin: Start) -> None:
+def test_dies_while_its_facts_are_gathered(begin: Start) -> None:
     with hanging_engine(DEAD):
         run, took = dies(begin("site", *NO_JOB), ": Gather facts of every node]", after=3)
     named(run, took)

@@ -194,7 +194,7 @@ def test_a_second_transfer_is_refused_and_names_the_first() -> None:
 
 
 @pytest.mark.usefixtures("slow")
-def test_when_the_first_manager_is_cut_off_every_node_says_so_and_a_next_run_goes_on() -> None:
+def test_when_the_first_manager_is_cut_off_every_node_reports_it_and_a_next_run_goes_on() -> None:
     image = build("7", huge=40)
     others = ",".join(lab_inventory()["_meta"]["hostvars"][name]["ansible_host"] for name in ("lab2", "lab3"))
     process = start("site", *given(image))

@@ -66,7 +66,7 @@ def done(inventory: Path, kernel: str) -> Run:
     return site(inventory, kernel)
 
 
-def test_the_module_cannot_be_loaded_here_and_that_is_said(done: Run, kernel: str) -> None:
+def test_the_module_cannot_be_loaded_here_and_that_is_reported(done: Run, kernel: str) -> None:
     running = on(HOST, "uname -r")
     done.refused(
         "lab2: driver 550.",

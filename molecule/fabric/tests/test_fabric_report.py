@@ -198,7 +198,7 @@ def test_a_broken_cluster_has_a_report_too(browser: Browser, tmp_path: Path) -> 
     ]
 
 
-def test_files_that_can_not_be_read_are_said_to_be(browser: Browser, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_reported_so(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "verify.json").write_text('{"version": 1, "pairs": [', encoding="utf-8")
     (tmp_path / "bench_network.json").write_text(json.dumps({"version": 2}), encoding="utf-8")
     report(tmp_path).done(change=False)

@@ -161,7 +161,7 @@ def test_the_toolkit_is_the_tested_version_although_others_are_there(host: str, 
     )
 
 
-def test_the_engines_are_told_in_the_way_they_know(done: Run) -> None:
+def test_the_engines_are_configured_in_the_way_they_know(done: Run) -> None:
     old, new = (json.loads(on(host, "cat /etc/docker/daemon.json")) for host in PAIR)
     assert old["runtimes"] == {"nvidia": {"path": "nvidia-container-runtime"}}
     assert (new["features"], "runtimes" in new) == ({"cdi": True}, False)

@@ -103,14 +103,14 @@ def test_verify_names_a_module_that_does_not_match_its_libraries() -> None:
     )
 
 
-def test_it_is_mended_by_loading_the_module_anew() -> None:
+def test_it_is_repaired_by_loading_the_module_again() -> None:
     driver("lab2").done(change=True, nodes=("lab2",))
     assert f"  {SECOND}  " in on("lab2", f"cat {LOADED}")
     assert on("lab2", "systemctl is-active nvidia-persistenced") == "active"
     driver("lab2").done(change=False, nodes=("lab2",))
 
 
-def test_a_module_in_use_waits_for_a_reboot_that_nobody_allowed() -> None:
+def test_a_module_in_use_waits_for_a_reboot_that_no_one_allowed() -> None:
     old_module("lab2")
     with condition("lab2", f"touch {STAND_IN}/in-use", f"rm {STAND_IN}/in-use"):
         driver("lab2").refused(

@@ -51,7 +51,7 @@ def test_a_first_installation_that_fails_leaves_nothing() -> None:
     driver("lab2").done(change=True, nodes=("lab2",))
 
 
-def test_a_way_back_that_fails_too_is_said() -> None:
+def test_a_way_back_that_fails_too_is_reported() -> None:
     """The package of the former version builds its module again when it comes back, and fails here as the new one."""
     begin_with_the_first()
     publish("second")

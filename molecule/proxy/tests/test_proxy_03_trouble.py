@@ -100,7 +100,7 @@ def test_pip_that_is_refused_in_the_build() -> None:
         assert "QQ71" not in found.output
 
 
-def test_pip_that_meets_an_authority_that_nobody_knows() -> None:
+def test_pip_that_meets_an_authority_that_no_one_knows() -> None:
     index = {"training_image_torch_index": f"https://{OUTSIDE}:8445/index/"}
     with nothing_changed():
         run("--tags", "training_image", **SMALL, **index).refused(
@@ -129,7 +129,7 @@ def test_an_image_of_the_companys_own_registry_is_pulled_through_the_proxy() -> 
         on(name, f"docker rmi {image}")
 
 
-def test_a_registry_of_an_authority_that_nobody_knows() -> None:
+def test_a_registry_of_an_authority_that_no_one_knows() -> None:
     with nothing_changed():
         pulled(f"{OUTSIDE}:8445/lab/tiny:1").refused(
             f"lab1: the image {OUTSIDE}:8445/lab/tiny:1 was not pulled: {UNKNOWN}"

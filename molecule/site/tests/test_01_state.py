@@ -126,7 +126,7 @@ def test_keys_are_private(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_another_user_of_the_host_reads_nothing_of_ours(name: str) -> None:
+def test_another_user_of_the_host_reads_nothing_of_this_collection(name: str) -> None:
     assert (
         on(
             name,

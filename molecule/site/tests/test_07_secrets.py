@@ -73,7 +73,7 @@ def seen(text: str, secrets: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def test_the_busy_run_really_made_them_anew(busy: Run, secrets: dict[str, list[str]]) -> None:
+def test_the_busy_run_really_made_them_again(busy: Run, secrets: dict[str, list[str]]) -> None:
     busy.done(change=True)
     assert len(secrets["keys"]) >= 12 and all(token.startswith("SWMTKN-") for token in secrets["tokens"])
     assert f"HF_TOKEN={TOKEN}" in on("lab2", f"docker exec {container('lab2')} ssh lab3 env").splitlines()

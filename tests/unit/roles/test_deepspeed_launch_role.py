@@ -73,7 +73,7 @@ def test_what_is_planned_has_its_task() -> None:
     assert runs(planned(True, share_key=True, launch_json="{}"), ansible_check_mode=True) == [ASSERT, REPORT, FILES]
 
 
-def test_a_job_is_looked_after_whatever_is_planned() -> None:
+def test_a_job_is_followed_whatever_is_planned() -> None:
     assert runs(planned(False), **JOB) == [ASSERT, REPORT, FILES, "block"]
 
 

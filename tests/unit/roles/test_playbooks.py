@@ -187,7 +187,7 @@ def test_of_a_role_that_only_lends_its_variables_no_tag_runs_a_task(name: str) -
             assert task["when"] is False, role
 
 
-def test_the_cluster_is_looked_for_on_no_host_and_with_any_tag() -> None:
+def test_the_cluster_is_searched_for_on_no_host_and_with_any_tag() -> None:
     play, watched = load(PLAYBOOKS / f"{FIRST}.yml")
     assert play["hosts"] == "localhost" and play["gather_facts"] is False
     (check,) = play["tasks"]
@@ -248,7 +248,7 @@ def test_a_file_that_is_not_there_is_noticed() -> None:
         check_named_files(PLAYBOOKS / "site.yml", [{"name": "refresh it", **wrong}])
 
 
-def test_a_file_is_compared_with_the_look_only_by_the_first_use_of_a_task() -> None:
+def test_a_file_is_compared_with_the_facts_only_by_the_first_use_of_a_task() -> None:
     """A role applied twice in a play, with other values, would get the file from before the first."""
     looked = [
         (task["register"], arguments["looked"])

@@ -138,7 +138,7 @@ def test_every_task_of_a_build_has_what_it_reads(tmp_path: Path, own: bool) -> N
     assert "Load the base image from its archive" in ran
 
 
-def test_an_image_of_ours_is_known_by_its_label_and_built_with_the_secret() -> None:
+def test_an_image_of_this_collection_is_known_by_its_label_and_built_with_the_secret() -> None:
     made = act(plan(), NODES[0])["build"]
     given = variables("training_image", swarmspeed_plan=planned(True, build=made))
     (build,) = [task for task in every("build") if "swarmspeed.cluster.image_build" in task]

@@ -75,7 +75,7 @@ def test_it_runs_without_a_connection() -> None:
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_what_speaks_against_it_is_one_message_and_nothing_is_compared(check_mode: bool) -> None:
+def test_what_forbids_it_is_one_message_and_nothing_is_compared(check_mode: bool) -> None:
     problems = ["the engine is too old. Remedy: update it", "port 7 is taken. Remedy: free it."]
     with pytest.raises(AnsibleActionFail) as refused:
         run({"found": {"a": 1}, "wanted": {"a": 2}, "problems": problems}, check_mode)

@@ -151,7 +151,7 @@ def test_all_ranks_meet_at_the_first_node() -> None:
     )
 
 
-def test_the_end_is_asked_for_what_came_in_and_told_to_go() -> None:
+def test_the_process_is_asked_for_what_came_in_and_ended() -> None:
     ends = FakeEnds(pairs={"results": []}, collective={"ok": True}, ended={"seen": {"gpu2": [4789]}})
     answer = step(params(step="end", peers={"gpu1": {"inner": READY}}), ends, "python3")
     assert answer["seen"] == {"gpu2": [4789]} and answer["collective"]["ok"]

@@ -138,7 +138,7 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
 
 
 @needs_keygen
-def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_told(home: Path) -> None:
+def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_reported(home: Path) -> None:
     one = transfer(home)
     step(params("start"), one)
     spool = home / "spool"

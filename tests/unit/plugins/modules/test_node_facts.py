@@ -132,7 +132,7 @@ def test_a_proxys_password_is_nowhere_in_the_result(
     assert result["invocation"]["module_args"]["proxies"]["host_pip_proxy"] == plain
 
 
-def test_a_bare_host_is_no_failure(bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_without_docker_is_no_failure(bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     bare.setattr(node_facts, "SocketEngine", NoEngine)
     result = run(capsys)
     facts = result["ansible_facts"]["swarmspeed"]

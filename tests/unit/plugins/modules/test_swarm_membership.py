@@ -390,7 +390,7 @@ def test_the_answer_of_a_manager(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     ]
 
 
-def test_a_worker_returns_the_id_it_was_told_and_no_tokens(
+def test_a_worker_returns_the_id_it_was_given_and_no_tokens(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = ScriptedEngine(("GET /info", WORKER))

@@ -328,7 +328,7 @@ def test_what_auto_misses() -> None:
         ("9.0", {"preset": None}, None),
     ],
 )
-def test_precision_follows_the_gpus_unless_it_is_said(
+def test_precision_follows_the_gpus_unless_it_is_configured(
     capability: str, asked: dict[str, Any], block: str | None
 ) -> None:
     plan = build(Request(**{"preset": "zero1", "config": BATCH, "gpus": {"compute_capability": capability}, **asked}))

@@ -104,7 +104,7 @@ def test_the_wishes_are_those_variables_of_the_argument_spec_that_the_plan_reads
     assert list(DeepspeedLaunchPlanner().files(WISHES)) == []
 
 
-def test_what_a_job_is_told_of_may_be_known_later() -> None:
+def test_what_a_job_is_passed_may_be_known_later() -> None:
     """``swarmspeed_cluster`` is worked out once the hosts' facts are gathered, and the plan made again after."""
     known = {name: value for name, value in {**WISHES, **JOB}.items() if name != "deepspeed_launch_args"}
     facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}

@@ -332,7 +332,7 @@ def test_another_version_is_asked_of_apt_and_needs_consent() -> None:
     assert "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n" in found["sources"]
 
 
-def test_our_source_stays_and_nobody_elses_is_touched() -> None:
+def test_our_source_stays_and_no_other_is_touched() -> None:
     ours = {SOURCES_PATH: {"exists": True, "sha256": "x"}}
     assert plan(host(packages=CE, files=ours), source="docker")["sources"] != ""
     found = plan(host(packages=CE), source="docker")
@@ -415,7 +415,7 @@ def test_our_source_stays_and_nobody_elses_is_touched() -> None:
         ),
     ],
 )
-def test_what_speaks_against_an_engine(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
+def test_what_forbids_an_engine(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
     assert plan(facts, **request_)["problems"] == [problem]
     reported = list(
         check_docker({"lab1": facts, "lab2": {}}, {"lab1": plan(facts, **request_)["problems"], "lab3": ["x"]})
@@ -424,7 +424,7 @@ def test_what_speaks_against_an_engine(facts: dict[str, Any], request_: dict[str
     assert "hunter2" not in problem
 
 
-def test_without_a_swarm_live_restore_is_nobodys_business() -> None:
+def test_without_a_swarm_live_restore_is_irrelevant() -> None:
     facts = host(packages=DEBIAN, config={"live-restore": True})
     assert plan(facts, swarm=False)["problems"] == []
 

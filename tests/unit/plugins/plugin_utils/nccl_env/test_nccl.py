@@ -75,7 +75,7 @@ def plan(machine: Machine, *others: Machine, **changes: Any) -> dict[str, Any]:
     return result
 
 
-def test_a_cloud_machine_is_told_its_interface_and_no_more() -> None:
+def test_a_cloud_machine_gets_its_interface_and_no_more() -> None:
     found = plan(cloud_vm(), cloud_vm(2))
     assert found["settings"] == {"NCCL_SOCKET_IFNAME": "=@IFNAME@"}
     assert found["lines"][0] == (
@@ -298,7 +298,7 @@ def test_unknown_interfaces(value: str, exact: bool, missing: list[str]) -> None
     assert unknown_interfaces(value, ["lo", "bond0"], exact=exact) == missing
 
 
-def test_the_page_says_what_is_said() -> None:
+def test_the_page_says_what_is_reported() -> None:
     page = (Path(__file__).parents[5] / "docs/fabric.md").read_text(encoding="utf-8")
     fast = fabric(roce_bond()), fabric(roce_bond(2))
     assert common_underlay(dict(zip("ab", fast))).reason in page

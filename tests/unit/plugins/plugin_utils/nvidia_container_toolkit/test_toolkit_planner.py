@@ -195,7 +195,7 @@ def test_it_plans_with_the_engine_as_the_role_docker_leaves_it() -> None:
     assert not fold(planners, made.facts, wishes, inputs).changes
 
 
-def test_from_a_bare_host_to_containers_that_get_gpus() -> None:
+def test_from_a_host_with_nothing_installed_to_containers_that_get_gpus() -> None:
     """All three roles on the facts as those before leave them, and then again: nothing is left to do."""
     gpu = driver_facts("debian13")
     bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})

@@ -94,7 +94,7 @@ def test_what_is_in_the_way(subnet: str, words: list[str]) -> None:
     assert [item.words for item in in_the_way(subnet, obstacles(FULL, "lab", ["10.42.0.0/16"]))] == words
 
 
-def test_an_engine_that_was_told_no_pools_has_dockers() -> None:
+def test_an_engine_without_configured_pools_has_dockers() -> None:
     known = obstacles(node(), "lab")
     assert [item.words for item in in_the_way("192.168.9.0/24", known)] == [
         "address pool 192.168.0.0/16 of the engine (Docker's own default)"

@@ -265,7 +265,7 @@ def test_a_subnet_that_is_none(subnet: str, words: str) -> None:
     assert lines({"a": GOOD}, overlay_subnet=subnet) == [f"overlay_network_subnet: {words}. {OTHER}"]
 
 
-def test_missing_routes_are_said() -> None:
+def test_missing_routes_are_reported() -> None:
     assert lines({"a": host(fabric=None)}, overlay_subnet="10.20.0.0/24") == [
         f"a: what was found there does not say which routes and interfaces it has. {MISSING}"
     ]
@@ -293,7 +293,7 @@ def test_port() -> None:
     ]
 
 
-def test_missing_docker_facts_are_said() -> None:
+def test_missing_docker_facts_are_reported() -> None:
     assert lines({"a": host(docker=None)}) == [f"a: what was found there does not say whether it has Docker. {MISSING}"]
 
 

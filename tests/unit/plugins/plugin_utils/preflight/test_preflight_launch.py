@@ -75,7 +75,7 @@ def test_a_plan_waits_for_gpus_whose_driver_is_still_to_come() -> None:
     assert len(lines(hosts=HOSTS, gpus_known=False, ds_config=typo)) == 1
 
 
-def test_a_wrong_filter_is_told_once() -> None:
+def test_a_wrong_filter_is_reported_once() -> None:
     assert len(lines(hosts=HOSTS, include="gpu9", ds_config={"config": {"train_batch_size": 24}})) == 1
 
 
@@ -123,7 +123,7 @@ def test_a_job_that_is_not_resumed_does_not_shrink() -> None:
     ]
 
 
-def test_what_else_is_wrong_is_told_once() -> None:
+def test_what_else_is_wrong_is_reported_once() -> None:
     assert len(lines(hosts=HOSTS, shrink=SHRINK, ds_config={"preset": "zero9", "config": CONFIG})) == 1
     assert len(lines(hosts=HOSTS, include="gpu9", shrink=SHRINK, ds_config={"config": CONFIG})) == 1
 

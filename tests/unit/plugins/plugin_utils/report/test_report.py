@@ -255,7 +255,7 @@ def test_not_verified_is_not_called_right() -> None:
     assert content["verdict"]["text"] == "All 3 nodes answer, and what was seen of them is right. Not verified yet."
 
 
-def test_without_containers_nothing_is_said_of_them() -> None:
+def test_without_containers_nothing_is_reported_of_them() -> None:
     facts = {
         name: {**one, "docker": {"running": False, "networks": {}}}
         for name, one in report_clusters.three().facts.items()
@@ -333,7 +333,7 @@ def test_verify_stands_in_where_nothing_was_benchmarked() -> None:
 
 
 @pytest.mark.parametrize("read", [parse_verify, parse_bench])
-def test_files_that_can_not_be_read(read: Callable[[str | None, str], Verify | Bench]) -> None:
+def test_files_that_cannot_be_read(read: Callable[[str | None, str], Verify | Bench]) -> None:
     assert read(None, "x.json").problem == "There is no x.json yet."
     assert read('{"version": 1, "pai', "x.json").problem == "x.json is not JSON, perhaps cut short. Write it again."
     assert read("[" * 100_000, "x.json").problem == "x.json is not JSON, perhaps cut short. Write it again."

@@ -319,7 +319,7 @@ def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: An
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(clusters())
-def test_a_key_that_exists_is_never_generated_anew(facts: Any) -> None:
+def test_a_key_that_exists_is_never_generated_again(facts: Any) -> None:
     made = plan(facts)
     for host in NODES:
         files = facts[host]["files"]

@@ -127,7 +127,7 @@ def test_the_entry_of_its_former_life_goes_before_the_managers_call_it_down() ->
     assert shown(plan(found, swarm_prune_stale_nodes=False)) == []
 
 
-def test_who_is_named_has_departed_and_nobody_else() -> None:
+def test_who_is_named_has_departed_and_no_one_else() -> None:
     nodes = [listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), listed("old", state="down"), listed("other")]
     made = plan(whole(*nodes), swarm_removed_nodes=["old", "gpu2"])
     assert shown(made) == [("gpu1", "-", "node old (id-old) of swarm lab", "down", None)]

@@ -105,7 +105,7 @@ def test_one_line_names_host_role_difference_and_remedy() -> None:
     )
 
 
-def test_a_file_that_nobody_asked_about_is_an_error() -> None:
+def test_a_file_that_no_one_asked_about_is_an_error() -> None:
     with pytest.raises(OwnedFileError, match="/etc/env: node_facts was not asked about this file"):
         drift([RoleState("host", {}, {}, [ENV])], {})
 

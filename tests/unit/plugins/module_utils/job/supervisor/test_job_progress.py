@@ -150,7 +150,7 @@ def test_time_left_is_computed_from_recent_steps() -> None:
     assert fed("step 5/10 loss 1", "step 10/10 loss 1")["seconds_left"] == 0
 
 
-def test_a_loss_that_is_no_number_is_told_and_stays_json() -> None:
+def test_a_loss_that_is_no_number_is_reported_and_stays_json() -> None:
     figures = fed("step 5/10 loss nan")
     assert (figures["loss"], figures["bad_loss"]) == (None, "nan")
     assert "NaN" not in json.dumps(figures)
