@@ -331,7 +331,7 @@ def bench(cluster: str, nodes: list[str], seed: random.Random, gpus: int, slow: 
                 "node": name,
                 "network": "host",
                 "text": f"{name} sends at most 25.4 Gbit/s in host, whatever the other node, where the best quarter "
-                "of the pairs has 97: look at its link, cable and switch port (ethtool).",
+                "of the pairs has 97: check its link, cable and switch port (ethtool).",
             }
             for name in slow
         ],

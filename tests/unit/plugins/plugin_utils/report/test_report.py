@@ -191,7 +191,7 @@ def test_sixty_four_nodes() -> None:
         (
             "gpu23",
             "Sends at most 25.4 Gbit/s in host, whatever the other node, where the best quarter of the pairs has "
-            "97: look at its link, cable and switch port (ethtool).",
+            "97: check its link, cable and switch port (ethtool).",
         ),
         ("nodes", "NVIDIA driver differs: 580.105.08 on most; 570.195.03 on gpu40."),
     ]
