@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.journey import CLUSTER_ROOT, ETC, container, inside, on
+from tests.playbook_run import CLUSTER_ROOT, ETC, container, inside, on
 
 SSH = f"{ETC}/ssh"
 

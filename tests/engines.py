@@ -23,7 +23,7 @@ from typing import Any
 import docker
 from docker.errors import DockerException, NotFound
 
-from tests.journey import login
+from tests.playbook_run import login
 
 SOCKET = "/run/docker.sock"
 TIMEOUT = 60

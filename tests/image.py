@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 from tests.engines import has_image, inspect
-from tests.journey import LAB, container, image_archive, kept_image, site, ssh
+from tests.playbook_run import LAB, container, image_archive, kept_image, site, ssh
 
 
 def load() -> str:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.journey import INVENTORY, ROOT, Run
+from tests.playbook_run import INVENTORY, ROOT, Run
 
 _BIN = Path(sys.executable).parent
 

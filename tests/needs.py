@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import yaml
 
-from tests.journey import LAB, ROOT, lab_inventory, ssh
+from tests.playbook_run import LAB, ROOT, lab_inventory, ssh
 
 # Runs on a node. dpkg's locks are those of fcntl. A fresh Debian may be at its own daily apt: that ends by itself.
 _LOOK = r"""
@@ -67,7 +67,7 @@ class Needs:
     more_nodes: bool = False
     """Whether there may be more nodes, which it leaves alone."""
     state: Literal["any", "bare", "replaced"] = "any"
-    """``bare``: no Docker and nothing of ours; ``replaced``: it makes the nodes anew itself."""
+    """``bare``: no Docker and nothing of this collection; ``replaced``: it re-creates the nodes itself."""
     disk_gib: int = 5
     memory_gib: int = 2
     root: bool = False
@@ -140,7 +140,7 @@ def refusal(
     if not found:
         return ""
     return (
-        f"Scenario {scenario} can not run here: {'; '.join(found)}. Nothing was changed. Remedy: {'; '.join(remedies)}."
+        f"Scenario {scenario} cannot run here: {'; '.join(found)}. Nothing was changed. Remedy: {'; '.join(remedies)}."
     )
 
 

@@ -29,7 +29,7 @@ def _templar() -> Templar:
 
 
 def payload(name: str = "") -> int:
-    """Return the bytes that are sent to run a module of ours without arguments, or one that imports nothing of ours."""
+    """Return the bytes sent to run a module without arguments, or one that imports nothing of this collection."""
     templar = _templar()
     built = modify_module(
         module_name=f"swarmspeed.cluster.{name}" if name else "ansible.builtin.ping",

@@ -3,7 +3,7 @@
 
 """Clusters to make reports of: three nodes, 64 nodes with 8 GPUs each, and a broken one. By seed.
 
-They are CONSTRUCTED, NOT RECORDINGS: nobody lent us 64 servers. Every measurement in them is made up, with a slow
+They are CONSTRUCTED, NOT RECORDINGS. Every measurement in them is made up, with a slow
 switch, a slow node and noise as such clusters have them. The forms are real: swarm, networks and containers go through
 the parsers of node_facts, and the measurements have the format of verify.json and bench_network.json.
 
@@ -331,7 +331,7 @@ def bench(cluster: str, nodes: list[str], seed: random.Random, gpus: int, slow: 
                 "node": name,
                 "network": "host",
                 "text": f"{name} sends at most 25.4 Gbit/s in host, whatever the other node, where the best quarter "
-                "of the pairs has 97: look at its link, cable and switch port (ethtool).",
+                "of the pairs has 97: check its link, cable and switch port (ethtool).",
             }
             for name in slow
         ],

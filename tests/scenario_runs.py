@@ -3,7 +3,7 @@
 
 """The command lines that a scenario runs: those of its sequence, and of the calls in its tests.
 
-Files are parsed, so that a name in a comment, or a function that nobody calls, is no run. What a call becomes is asked
+Files are parsed, so that a name in a comment, or an uncalled function, is no run. What a call becomes is asked
 of the very helper that the tests call, whose process is not started. Inventories and paths are left out of the lines.
 """
 
@@ -20,19 +20,19 @@ from unittest import mock
 
 import yaml
 
-from tests import journey
+from tests import playbook_run
 from tests.installed import Installed
 
 UNKNOWN = "…"
 """Stands for arguments that are not written out where a helper is called."""
 TARBALL = "swarmspeed-cluster-0.1.0.tar.gz"
 _PLACES = {"-i", "--inventory", "--output-path", "--collections-path"}
-_CONFIG = journey.ROOT / ".config/molecule/config.yml"
+_CONFIG = playbook_run.ROOT / ".config/molecule/config.yml"
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
-    "playbook": journey.playbook,
-    "site": journey.site,
-    "start": journey.start,
+    "playbook": playbook_run.playbook,
+    "site": playbook_run.site,
+    "start": playbook_run.start,
 }
 METHODS: dict[str, Callable[..., object]] = {"play": Installed.play, "install": Installed.install}
 

@@ -1,10 +1,10 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Stand-ins for the hosts of a cluster, for plays by ansible-playbook itself in which nothing is changed anywhere.
+"""Stand-ins for hosts, for plays by ansible-playbook itself that apply one role and change nothing anywhere.
 
-The Python of a stand-in is a script that names the module that it was sent and replies to node_facts with invented
-facts, which become others once it was sent the module that ends what the role does.
+The Python of a stand-in is a script that records the name of the module that it was sent and replies to node_facts with
+invented facts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from tests.role_values import ROLES
 
-PYTHON = """#!{executable} -I
+_PYTHON = """#!{executable} -I
 import json, re, sys
 from pathlib import Path
 
@@ -30,65 +30,79 @@ source = sys.stdin.read()  # pipelining
 module = re.search(r"module_fqn=['\\"](?:[a-z_]+[.])*([a-z_]+)['\\"]", source)[1]
 with (folder / "modules").open("a") as log:
     log.write(module + "\\n")
-after = folder / "after.json"
-if module in {ending} and after.exists():
-    after.replace(folder / "facts.json")
+states = json.loads((folder / "states.json").read_text())
 if module == "node_facts":
-    found = json.loads((folder / "facts.json").read_text())
-    print(json.dumps({{"changed": False, "ansible_facts": {{"swarmspeed": found}}}}))
+    print(json.dumps({{"changed": False, "ansible_facts": {{"swarmspeed": states[0]}}}}))
 else:
-    print(json.dumps({{"changed": True, **{replies}}}))
+    replies = json.loads((folder / "replies.json").read_text())
+    print(json.dumps({{"changed": True, **replies["*"], **replies.get(module, {{}})}}))
+if module in {advancing} and states[1:]:
+    (folder / "states.json").write_text(json.dumps(states[1:]))
 """
 
 
 @dataclass
 class StandIns:
-    """``play`` runs a playbook that applies ``role`` on hosts in groups, of which ``managers`` are some."""
+    """``play`` applies ``role`` to all hosts that were added.
+
+    A host has its next facts once it was sent one of the modules ``advancing``: by default each time they are gathered.
+    ``grouped``: the first host by name is in the group managers, the others are in workers.
+    """
 
     folder: Path
     role: str
-    ending: Sequence[str]
-    replies: Mapping[str, Any] = field(default_factory=dict)
-    managers: Sequence[str] = ("gpu1",)
-    workers: Sequence[str] = ("gpu2", "gpu3")
+    advancing: Sequence[str] = ("node_facts",)
+    replies: Mapping[str, Any] = field(default_factory=lambda: {"stat": {"exists": False}})
+    """Of every module but node_facts."""
+    grouped: bool = True
+    tags: Sequence[str] = ()
 
-    def add(self, name: str, found: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    def add(self, name: str, *states: Mapping[str, Any], replies: Mapping[str, Any] | None = None) -> None:
+        """Add a host with its facts, one after another; ``replies`` are by module."""
         place = self.folder / name
         place.mkdir(exist_ok=True)
-        (place / "facts.json").write_text(json.dumps(found), encoding="utf-8")
-        (place / "after.json").write_text(json.dumps(after), encoding="utf-8")
-        text = PYTHON.format(executable=sys.executable, ending=list(self.ending), replies=dict(self.replies))
+        (place / "states.json").write_text(json.dumps(states), encoding="utf-8")
+        (place / "replies.json").write_text(json.dumps({"*": dict(self.replies), **(replies or {})}), encoding="utf-8")
+        text = _PYTHON.format(executable=sys.executable, advancing=list(self.advancing))
         (place / "python").write_text(text, encoding="utf-8")
         (place / "python").chmod(0o755)
 
+    def facts(self, name: str) -> Any:
+        """Return the facts that a host has now."""
+        return json.loads((self.folder / name / "states.json").read_text(encoding="utf-8"))[0]
+
     def modules(self, name: str) -> list[str]:
-        """Return what a host was sent since it was last asked."""
+        """Return the modules that a host was sent since the last call."""
         path = self.folder / name / "modules"
         sent = path.read_text(encoding="utf-8").split() if path.exists() else []
         path.unlink(missing_ok=True)
         return sent
 
-    def play(self, *arguments: str, entry: str = "", play: Mapping[str, Any] | None = None, **given: Any) -> str:
-        """Return what ansible-playbook printed; ``entry`` are other tasks of the role, ``play`` changes the play."""
-        groups = {
-            group: {"hosts": {name: self._host(name) for name in names}}
-            for group, names in (("managers", self.managers), ("workers", self.workers))
-        }
-        (self.folder / "hosts.json").write_text(json.dumps(groups), encoding="utf-8")
+    def play(
+        self,
+        *arguments: str,
+        entry: str = "",
+        of_play: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        **given: Any,
+    ) -> str:
+        """Return what ansible-playbook printed; ``entry`` are other tasks of the role, ``of_play`` changes the play."""
+        (self.folder / "hosts.json").write_text(json.dumps(self._inventory()), encoding="utf-8")
         role = f"swarmspeed.cluster.{self.role}"
-        tasks = [{"name": "Afterwards", "debug": {"msg": "{{ inventory_hostname }} goes on"}}]
+        last = {"name": "Afterwards", "debug": {"msg": "{{ inventory_hostname }} goes on"}, "tags": list(self.tags)}
         does: dict[str, Any] = (
             {"tasks": [{"include_role": {"name": role, "tasks_from": entry}}]}
             if entry
-            else {"roles": [{"role": role}], "tasks": tasks}
+            else {"roles": [{"role": role, "tags": list(self.tags)}], "tasks": [last]}
         )
-        whole = {"hosts": "managers:workers", "gather_facts": False, "vars": given, **does, **(play or {})}
-        (self.folder / "play.yml").write_text(json.dumps([whole]), encoding="utf-8")
+        where = "managers:workers" if self.grouped else "all"
+        play = {"hosts": where, "gather_facts": False, "vars": given, **does, **(of_play or {})}
+        (self.folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
         program = Path(sys.executable).with_name("ansible-playbook")
         answer = subprocess.run(
             [program, "-i", self.folder / "hosts.json", self.folder / "play.yml", *arguments],
             cwd=ROLES.parent,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_RETRY_FILES_ENABLED": "0"},
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_RETRY_FILES_ENABLED": "0", **(environment or {})},
             capture_output=True,
             text=True,
             timeout=180,
@@ -96,11 +110,26 @@ class StandIns:
         )
         return answer.stdout + answer.stderr
 
-    def _host(self, name: str) -> dict[str, str]:
-        return {"ansible_connection": "local", "ansible_python_interpreter": str(self.folder / name / "python")}
+    def _inventory(self) -> dict[str, Any]:
+        hosts = {
+            path.parent.name: {"ansible_connection": "local", "ansible_python_interpreter": str(path)}
+            for path in sorted(self.folder.glob("*/python"))
+        }
+        if not self.grouped:
+            return {"all": {"hosts": hosts}}
+        first, *others = hosts
+        return {
+            "managers": {"hosts": {first: hosts[first]}},
+            "workers": {"hosts": {name: hosts[name] for name in others}},
+        }
 
 
 def changed(output: str) -> dict[str, int]:
     """Return changed tasks by host; none where the play did not end well."""
     recap = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+) +unreachable=0 +failed=0", output, re.M)
     return {host: int(count) for host, count in recap}
+
+
+def tasks(output: str) -> list[str]:
+    """Return the names of the tasks that ran."""
+    return re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)

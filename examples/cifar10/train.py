@@ -40,7 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--moe", action="store_true", help="replace one layer by a mixture of experts")
     parser.add_argument("--experts", type=int, default=0, help="number of experts; 0: one a rank")
     parser.add_argument("--ep-size", type=int, default=0, help="ranks that share one set of experts; 0: all")
-    parser.add_argument("--top-k", type=int, choices=(1, 2), default=1, help="experts that look at each picture")
+    parser.add_argument("--top-k", type=int, choices=(1, 2), default=1, help="experts that process each picture")
     parser.add_argument("--min-capacity", type=int, default=4, help="smallest number of pictures an expert takes")
     parser.add_argument("--noisy-gate", choices=("Jitter", "RSample"), help="noise of the gate")
     parser.add_argument("--residual", action="store_true", help="residual MoE: a dense layer beside the experts")

@@ -2,7 +2,7 @@
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Train a tiny voice model with Lightning's DDP: one command on each node, which starts the ranks of that node itself.
 
-The model hears which vowel a voice says. The voices are made on the spot: a pulse train of random pitch through three
+The model recognizes which vowel a voice says. The voices are synthetic: a pulse train of random pitch through three
 resonances, with noise. The job ends with a failure when the accuracy on held-out voices is below --target.
 
 Of the environment it needs MASTER_ADDR, MASTER_PORT, WORLD_SIZE (ranks of all nodes) and NODE_RANK. NPROC_PER_NODE
@@ -41,7 +41,7 @@ FORMANTS = {
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--batch", type=int, default=16, help="voices a rank hears in one step")
+    parser.add_argument("--batch", type=int, default=16, help="voices a rank processes in one step")
     parser.add_argument("--voices", type=int, default=1200, help="how many voices to make; a fifth is held out")
     parser.add_argument("--target", type=float, default=0.9, help="accuracy below which the job fails")
     parser.add_argument("--checkpoints", default="/workspace/checkpoints/lightning_ddp", help="empty: save none")
@@ -71,7 +71,7 @@ def layout() -> tuple[int, int]:
 
 
 def voices(number: int, seed: int) -> TensorDataset:
-    """Return waveforms of vowels that nobody has said, the same on every rank."""
+    """Return waveforms of vowels that no one has spoken, the same on every rank."""
     source = torch.Generator().manual_seed(seed)
     vowels = torch.randint(len(FORMANTS), (number,), generator=source)
     pitch = 90.0 + 130.0 * torch.rand(number, 1, generator=source)

@@ -112,7 +112,7 @@ def main() -> int:
             print(f"torchrun_single: step {step}/{total} loss={loss.item():.4f} {rate:.0f} samples/s", flush=True)
             if checkpoint:
                 save(checkpoint, model, optimizer, epoch)
-        dist.barrier()  # nobody runs ahead of the checkpoint
+        dist.barrier()  # no rank runs ahead of the checkpoint
 
     seen = accuracy(model.module, held_out, device)
     if rank == 0:

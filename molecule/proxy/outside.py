@@ -4,7 +4,7 @@ Usage: outside.py ADDRESS        (in a container; writes /srv/ca.crt)
 
 8443  an index of the wheels in /wheelhouse, which stands in for PyTorch's, and a registry with one image, lab/tiny:1
 8444  a page of HTML for whatever is asked, as a proxy that wants a login in the browser answers
-8445  the same as 8443, with a certificate of an authority that nobody was given
+8445  the same as 8443, with a certificate of an authority that no node knows
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
         self._sentences: dict[str, str] = {}
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        # With ignore_unreachable the playbook goes on, and tells of the host itself.
+        # With ignore_unreachable the playbook continues, and reports the host itself.
         if not result.task.ignore_unreachable:
             self._note(result, unreachable=True)
 

@@ -79,7 +79,7 @@ class Proxy:
         return True
 
     def inject(self, to_leader: bytes = b"", to_follower: bytes = b"") -> None:
-        """Say something on the newest connection that nobody sent."""
+        """Send forged data on the newest connection."""
         near, far = self.pairs[-1]
         for end, data in ((far, to_leader), (near, to_follower)):
             if data:
@@ -117,10 +117,10 @@ class Job:
         self.to_leader: list[tuple[str, dict[str, Any]]] = []
         self.to_follower: list[dict[str, Any]] = []
         self.sockets: list[socket.socket] = []
-        self.hear: Callable[[], None] = self._hear
+        self.handle: Callable[[], None] = self._handle
         """How the leader listens; a test may put a whole supervisor there."""
 
-    def _hear(self) -> None:
+    def _handle(self) -> None:
         self.to_leader += self.hub.poll()
 
     def stranger(self, source: str = "127.0.0.1") -> socket.socket:
@@ -134,7 +134,7 @@ class Job:
         self.to_follower += self.link.poll()
         self.beside.poll()
         self.proxy.turn()
-        self.hear()
+        self.handle()
 
     def turns(self, count: int = 12) -> None:
         for _turn in range(count):

@@ -221,7 +221,7 @@ def test_a_file_that_is_changed_after_it_was_verified_is_not_sent(tmp_path: Path
         built.run(task_vars={})
 
 
-def test_a_link_in_a_bundle_that_is_made_anew_is_not_written_through(tmp_path: Path) -> None:
+def test_a_link_in_a_bundle_that_is_re_created_is_not_written_through(tmp_path: Path) -> None:
     """A bundle that somebody supplied is brought up to date with bundle.yml, by the controller's user."""
     bundle, node = made(tmp_path / "b"), tmp_path / "node"
     node.mkdir()

@@ -174,14 +174,14 @@ def test_strangers_are_logged_once_and_then_seldom(tmp_path: Path) -> None:
                 hub.poll()
                 clock.now += 0.1
                 hub.poll()
-        told = (tmp_path / "supervisor.log").read_text().splitlines()
+        reported = (tmp_path / "supervisor.log").read_text().splitlines()
     finally:
         hub.close()
-    assert 2 <= len(told) <= 3  # within two minutes
-    assert "A connection from 127.0.0.1 to port" in told[0]
-    assert "Remedy: " in told[0]
-    assert "more since the line before." in told[1]
-    assert sum(map(len, told)) < 2000
+    assert 2 <= len(reported) <= 3  # within two minutes
+    assert "A connection from 127.0.0.1 to port" in reported[0]
+    assert "Remedy: " in reported[0]
+    assert "more since the line before." in reported[1]
+    assert sum(map(len, reported)) < 2000
 
 
 def test_a_false_leader_gets_nothing_from_a_follower_but_its_proof() -> None:

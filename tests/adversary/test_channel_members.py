@@ -22,7 +22,7 @@ LAUNCH = "[2026-11-20 10:00:00,000] [INFO] [launch.py:1:main] "
 
 
 class Led(Job):
-    """The leader's whole supervisor hears the followers, without a launcher of its own."""
+    """The leader's whole supervisor serves the followers, without a launcher of its own."""
 
     def __init__(self, folder: Path, transport: str = "direct") -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Led(Job):
         self.nodes.open()
         self.nodes.hub = self.hub
         self.hub._log = self.nodes.channel_closed
-        self.hear = self._supervise
+        self.handle = self._supervise
 
     def _supervise(self) -> None:
         """One turn of the leader, and all that it asks of what was heard."""
@@ -115,10 +115,10 @@ LIES: dict[str, Any] = {
 def loses_its_channel(led: Led) -> None:
     led.until(lambda: led.hub.connected() == ["lab3"])
     led.turns(3)
-    (told,) = [line for line in led.log("supervisor.log").splitlines() if "lab2" in line]
-    assert "The connection of lab2 was closed: " in told
-    assert " Remedy: " in told
-    assert len(told) < 500
+    (reported,) = [line for line in led.log("supervisor.log").splitlines() if "lab2" in line]
+    assert "The connection of lab2 was closed: " in reported
+    assert " Remedy: " in reported
+    assert len(reported) < 500
     assert not [line for line in led.log().splitlines() if line.startswith(("lab3:", "swarmspeed:"))]
     led.still_led()
 
@@ -175,7 +175,7 @@ def test_a_line_with_any_text_is_a_line(led: Led, line: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["direct", "pdsh"])
-def test_nobody_speaks_for_another_node(tmp_path: Path, transport: str) -> None:
+def test_no_node_speaks_for_another_node(tmp_path: Path, transport: str) -> None:
     led = Led(tmp_path, transport)
     try:
         led.together()

@@ -39,7 +39,7 @@ def heard(job: Job) -> list[str]:
     return [message["lines"][0][1] if message["t"] == "lines" else message["t"] for _node, message in job.to_leader]
 
 
-def test_untouched_all_is_heard(job: Job) -> None:
+def test_untouched_all_is_received(job: Job) -> None:
     say(job, "one", "two", "three")
     job.hub.send("lab2", END)
     job.until(lambda: job.to_follower == [END])
@@ -80,8 +80,8 @@ def test_to_the_leader(job: Job, how: str) -> None:
     job.turns(4)
     job.proxy.to_leader = job.proxy.pass_on
     job.goes_on()
-    assert job.link.greeted == 2, "it had to prove itself anew"
-    assert job.beside.greeted == 1, "nobody else lost a connection"
+    assert job.link.greeted == 2, "it had to authenticate again"
+    assert job.beside.greeted == 1, "no other member lost a connection"
     assert [subject for subject, _text in job.noted if subject != "strangers"] == ["lab2"]
 
 
@@ -144,7 +144,7 @@ def test_nothing_can_be_put_in_for_the_follower(job: Job, data: bytes) -> None:
     job.goes_on()
 
 
-def test_a_channel_can_not_be_taken_over(job: Job) -> None:
+def test_a_channel_cannot_be_taken_over(job: Job) -> None:
     # The follower is cut off, its connection to the leader kept and spoken on.
     job.proxy.to_leader = lambda _chunk: []
     job.proxy.inject(to_leader=FORGED + b"\n")
@@ -202,7 +202,7 @@ class Flip:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whichever_bit_is_changed_nothing_false_is_heard(seed: int) -> None:
+def test_whichever_bit_is_changed_nothing_false_is_received(seed: int) -> None:
     rand = random.Random(seed)
     job = Job()
     try:

@@ -146,7 +146,7 @@ def test_removing_a_job_goes_through_no_link_and_any_depth(jobs: Path, victim: P
         subprocess.run(["rm", "-rf", str(inner)], check=True)
 
 
-def test_a_lock_that_the_container_holds_keeps_nobody_waiting(jobs: Path) -> None:
+def test_a_lock_that_the_container_holds_keeps_no_one_waiting(jobs: Path) -> None:
     handle = os.open(jobs, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
     with RunStore(str(jobs), "digits").lock():

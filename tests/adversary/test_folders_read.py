@@ -46,7 +46,7 @@ READ = (
 
 
 @pytest.mark.parametrize("field", READ)
-def test_a_field_of_another_kind_is_told_or_harmless(jobs: Path, field: str) -> None:
+def test_a_field_of_another_kind_is_reported_or_harmless(jobs: Path, field: str) -> None:
     engine = Engine(Container("id1", "t0", True, {"/jobs": str(jobs)}))
     for value in HOSTILE:
         forge(jobs, **{field: value})
@@ -75,12 +75,12 @@ def test_missing_fields_are_one_error(jobs: Path, text: str) -> None:
     assert stops["unreadable"][0].startswith("gpu1: job digits: ")
 
 
-def test_a_stop_that_failed_is_not_told_as_stopped() -> None:
+def test_a_stop_that_failed_is_not_reported_as_stopped() -> None:
     running = {"name": "digits", "state": "running", "leader": True, "run": 1, "log_path": "/l"}
     stops = job_table.to_stop({"gpu1": {"jobs": [running]}}, "digits")
     failed = [{"item": {"name": "digits", "node": "gpu1"}, "failed": True, "msg": "state.json is damaged"}]
-    told = job_table.stopped(stops, {"gpu1": failed}, previewed=False)
-    assert told["lines"] == [] and "state.json is damaged" in told["problems"][0]
+    reported = job_table.stopped(stops, {"gpu1": failed}, previewed=False)
+    assert reported["lines"] == [] and "state.json is damaged" in reported["problems"][0]
     assert job_table.stopped(stops, {}, previewed=False)["lines"] == []  # it did not answer at all
 
 
@@ -153,7 +153,7 @@ def test_no_reader_follows_waits_or_fills_the_memory(jobs: Path, victim: Path, n
     assert time.monotonic() - begun < 2
 
 
-def test_names_that_no_job_can_have_are_not_told(jobs: Path) -> None:
+def test_names_that_no_job_can_have_are_not_reported(jobs: Path) -> None:
     for name in ("\x1b[2J", "a\nb", "{{ 7*7 }}", "-x", "x" * 200):
         (jobs / name).mkdir()
         (jobs / name / "state.json").write_text(json.dumps(STATE))

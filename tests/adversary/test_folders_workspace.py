@@ -263,7 +263,7 @@ def test_a_folder_that_becomes_a_link_between_listing_and_removing(
     assert untouched(victim)
 
 
-def test_a_temporary_name_can_not_be_foreseen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_name_cannot_be_foreseen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names: list[str] = []
     rename = os.rename
 

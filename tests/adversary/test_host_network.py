@@ -132,9 +132,9 @@ def test_no_command_has_what_a_node_says_of_its_container(field: str, kind: str)
     hostile = HOSTILE[kind]
     alone: dict[str, Any] = {"training_image_source": None, "training_container_shm_size": "8g"}
     container = training_nodes.running()
-    told = json.dumps({"image": hostile, "image_id": hostile})
+    reported = json.dumps({"image": hostile, "image_id": hostile})
     mappings = {
-        "labels": {**container["labels"], "swarmspeed.settings": told, str(hostile): hostile},
+        "labels": {**container["labels"], "swarmspeed.settings": reported, str(hostile): hostile},
         "addresses": {hostile: hostile, "lab": hostile},
     }
     facts = training_nodes.facts({**container, field: mappings.get(field, hostile)})

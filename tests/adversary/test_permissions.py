@@ -92,6 +92,6 @@ def test_the_figures_of_a_benchmark() -> None:
     """These are written by Ansible's own modules."""
     tasks = {task["name"]: task for task in load(BENCH)}
     assert tasks["Write the report"]["ansible.builtin.copy"]["mode"] == "0600"
-    folder = tasks["Make the folder of the reports"]
+    folder = tasks["Create the folder of the reports"]
     assert folder["ansible.builtin.file"]["mode"] == "0700"
     assert "not _overlay_network_bench_reports.stat.exists" in folder["when"], "a folder of the user's own stays"

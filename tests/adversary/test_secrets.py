@@ -61,8 +61,8 @@ def console(jobs: Path) -> str:
     """What the playbook prints while it follows the job."""
     given = {"name": "digits", "runtime": "container", "jobs_dir": str(jobs), "container_jobs_dir": "/jobs"}
     asked = {"state": "started", "observe": True, "log_offset": 0, "log_limit": 65536}
-    nobody: Any = {"container": None}  # a job that has ended needs no engine
-    return json.dumps(Call(defaultdict(lambda: None, {**given, **asked}), False, nobody).run())
+    no_engine: Any = {"container": None}  # a job that has ended needs no engine
+    return json.dumps(Call(defaultdict(lambda: None, {**given, **asked}), False, no_engine).run())
 
 
 def status(jobs: Path) -> str:
@@ -171,8 +171,8 @@ def test_docker_inspect_shows_the_environment_of_a_container(name: str, value: s
         groups=groups, hosts=hosts, names={"gpu1": list(hosts["gpu1"])}, defaults={"cluster_name": "a"}
     )
     found = collect(INVENTORY_CHECKS, inventory)
-    told = [problem.line() for problem in found.problems if "training_container_environment." in problem.subject]
-    assert told == [
+    reported = [problem.line() for problem in found.problems if "training_container_environment." in problem.subject]
+    assert reported == [
         f"training_container_environment.{name}: holds a secret, by its name or by a password in an address, and "
         "docker inspect shows it. Remedy: put it into nccl_env_environment, which reaches every rank by a file that "
         "root alone can read."
@@ -183,8 +183,8 @@ def test_docker_inspect_shows_the_environment_of_a_container(name: str, value: s
     ("name", "value"), [("HF_TOKEN", SECRET), ("INDEX", f"https://me:{SECRET}@pypi.example/simple")]
 )
 def test_the_history_of_an_image_shows_its_build_arguments(name: str, value: str) -> None:
-    (told,) = map(str, argument_troubles({name: value, "RELEASE": "2026.11"}))
-    assert told.startswith(f"training_image_build_args: {name} holds a secret") and SECRET not in told
+    (reported,) = map(str, argument_troubles({name: value, "RELEASE": "2026.11"}))
+    assert reported.startswith(f"training_image_build_args: {name} holds a secret") and SECRET not in reported
 
 
 def test_a_wrong_type_is_reported_without_the_value() -> None:

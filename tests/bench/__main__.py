@@ -17,7 +17,7 @@ import time
 import yaml
 
 from tests.bench.registry import REGISTRY, Row, keep, table
-from tests.journey import ROOT, lab_inventory, site
+from tests.playbook_run import ROOT, lab_inventory, site
 
 # Importing them registers what they measure.
 for module in ("playbooks", "launch", "verify", "network", "distribution"):

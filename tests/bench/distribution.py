@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import lab_inventory, on, playbook, ssh, variables
+from tests.playbook_run import lab_inventory, on, playbook, ssh, variables
 
 MEBIBYTES, LAYERS = 64, 4
 MEGABITS = 16
@@ -58,9 +58,9 @@ def chain(image: str, lacking: int) -> float:
     asked = variables(training_image_source="archive", training_image_name=image, training_image_archive=__file__)
     with limited(nodes()):
         run = playbook("site", "--tags", "training_image", *asked).done(nodes=())
-    told = [float(seconds) for seconds in re.findall(r"lab\d+: \d+ MiB in ([\d.]+) s", run.text)]
-    assert len(told) == lacking, run.output[-3000:]
-    return max(told)
+    reported = [float(seconds) for seconds in re.findall(r"lab\d+: \d+ MiB in ([\d.]+) s", run.text)]
+    assert len(reported) == lacking, run.output[-3000:]
+    return max(reported)
 
 
 def star(image: str, names: list[str]) -> float:

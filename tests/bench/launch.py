@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import JOBS, NODES, ROOT, command, container, environment, on, playbook, ssh, variables
+from tests.playbook_run import JOBS, NODES, ROOT, command, container, environment, on, playbook, ssh, variables
 
 JOB: dict[str, Any] = {
     "workspace_source": str(ROOT / "tests" / "bench" / "job"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import playbook, variables
+from tests.playbook_run import playbook, variables
 
 KINDS = ("host", "overlay")
 MOST_ROUNDS = 3

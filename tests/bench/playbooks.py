@@ -13,19 +13,19 @@ import time
 from pathlib import Path
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import INVENTORY, ROOT, command, environment, site
+from tests.playbook_run import INVENTORY, ROOT, command, environment, site
 
 SETUP = "ansible -m setup"
 MOST_ROUNDS = 3
 """Of what takes a quarter of an hour with the default number of them."""
 SHOWN = 12
-"""Tasks of a first run that are told one by one."""
+"""Tasks of a first run that are listed one by one."""
 TASK = re.compile(r"^(?:swarmspeed\.cluster\.(\w+) : )?(.+?) -+ (\d+\.\d+)s$", re.M)
 """A line of ansible.posix.profile_tasks."""
 
 
 def setup() -> float:
-    """Seconds of one look by Ansible's own means."""
+    """Seconds to gather facts by Ansible's own means."""
     words = ["ansible", "cluster", "-i", str(INVENTORY), "-m", "ansible.builtin.setup"]
     began = time.monotonic()
     subprocess.run(words, cwd=ROOT, env=environment(), check=True, capture_output=True, timeout=300)
@@ -47,7 +47,7 @@ def profile(output: str) -> list[tuple[str, str, float]]:
 
 @REGISTRY.add("first", on_request=True)
 def first_site(rounds: int) -> list[Row]:
-    """The first run, from bare nodes to the end of the job: the lab is made anew, once, whatever the rounds."""
+    """The first run, from bare nodes to the end of the job: the lab is re-created once, whatever the rounds."""
     del rounds
     subprocess.run(["make", "lab-down", "lab"], cwd=ROOT, check=True, capture_output=True, timeout=900)
     profiled = {"ANSIBLE_CALLBACKS_ENABLED": "ansible.posix.profile_tasks", "PROFILE_TASKS_TASK_OUTPUT_LIMIT": "all"}

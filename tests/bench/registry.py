@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is measured, and how it is told: a function a measurement, which returns rows."""
+"""What is measured, and how it is reported: one function per measurement, which returns rows."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.bench.registry import REGISTRY, Row
-from tests.journey import playbook, variables
+from tests.playbook_run import playbook, variables
 
 
 @REGISTRY.add("verify")

@@ -20,7 +20,7 @@ from tests.chaos.faults.catalogue import ENTRIES, FAULTS
 from tests.chaos.lab import Lab, LabError
 from tests.chaos.plan import Round, cycle_length, plan, rounds_of
 from tests.chaos.records import digest, pending, read
-from tests.journey import ROOT
+from tests.playbook_run import ROOT
 
 SEED = 17
 SUPPOSED = ("lab1", "lab2", "lab3")

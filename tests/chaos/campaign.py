@@ -26,8 +26,8 @@ from tests.chaos.plan import Round
 from tests.chaos.records import Outcome, Record, append, commit, digest, pending, read, without_paths
 from tests.chaos.recovery import Recovery, recover, timed
 from tests.chaos.runs import NO_JOB, Durations, Runs
-from tests.journey import LAB, ROOT, variables
 from tests.needs import Needs, free_memory_gib, look, refusal
+from tests.playbook_run import LAB, ROOT, variables
 
 FOLDER = ROOT / ".cache" / "chaos" / LAB
 ROUNDS = FOLDER / "rounds.jsonl"
@@ -69,7 +69,7 @@ class Campaign:
                 append(ROUNDS, record)
                 print(shown(record), flush=True)
                 if digest(ROOT) != self.of:
-                    raise Stopped("The collection's files were changed meanwhile: its rounds are counted anew.")
+                    raise Stopped("The collection's files were changed meanwhile: its rounds are counted from zero.")
                 if record.outcome in {"failed", "not made"}:
                     failed += record.outcome == "failed"
                     if not self.keep_going:
@@ -188,7 +188,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 def run(seed: int, rounds: list[Round], keep_going: bool) -> int:
     """Make the rounds; return the exit status: 1 where one failed."""
-    # So that a suite that is told to end leaves no playbook behind, which would run on beside the next.
+    # So that a suite that is stopped leaves no playbook behind, which would run beside the next.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return 1 if Campaign(Lab(), seed, keep_going).run(rounds) else 0

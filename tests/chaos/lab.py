@@ -23,7 +23,7 @@ from docker.errors import DockerException
 from tests import engines
 from tests.chaos.scripts import TIDY
 from tests.engines import EngineError, SwarmNode, outside
-from tests.journey import LAB, container, lab_inventory, ssh
+from tests.playbook_run import LAB, container, lab_inventory, ssh
 
 LABEL = "swarmspeed.lab"  # molecule/default/vars/lab.yml
 AWAY = 100
@@ -31,7 +31,7 @@ AWAY = 100
 
 
 class LabError(Exception):
-    """The lab did not do as it was told: the fault was not made, which says nothing of the collection."""
+    """The lab did not do as requested: the fault was not made, which says nothing about the collection."""
 
 
 class Lab:

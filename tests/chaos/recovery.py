@@ -19,7 +19,7 @@ from tests.chaos.lab import LabError
 from tests.chaos.remedy import Action, actions, is_command
 from tests.chaos.runs import Ended
 from tests.chaos.verdict import Refusal, changed_tasks, changes
-from tests.journey import variables
+from tests.playbook_run import variables
 
 REFUSALS = 3
 """How often site.yml may refuse in turn: a remedy may uncover what was hidden before."""

@@ -16,7 +16,7 @@ from tests.chaos.bound import bound
 from tests.chaos.faults.base import Fault
 from tests.chaos.faults.catalogue import FAULTS
 from tests.chaos.records import Record, read
-from tests.journey import ROOT
+from tests.playbook_run import ROOT
 
 KEPT = ROOT / "docs" / "chaos"
 PAGE = ROOT / "docs" / "chaos.md"
@@ -56,7 +56,7 @@ LIMITS = """\
 
 - **The lab is small and one machine.** Its nodes are containers with systemd and a Docker engine of their own. They
   share a kernel, a disk, a clock and two processors. No GPU, no InfiniBand, no driver, no real network card.
-- **Stand-ins:** a small disk in memory is the full one; a package of ours left half-configured is the interrupted
+- **Stand-ins:** a small disk in memory is the full one; a test package left half-configured is the interrupted
   dpkg; a power cut is SIGKILL of all processes of a node, so nothing that the kernel had accepted is lost.
 - **One manager.** Losing one of three, and the quorum, is not among the faults.
 - **One fault at a time.** A kill and a power cut in the same round are not tried.

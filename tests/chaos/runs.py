@@ -20,7 +20,7 @@ from typing import Any
 from tests.bench.playbooks import tree
 from tests.chaos.plan import Scope
 from tests.chaos.verdict import Event, Verdict, current_task, judge
-from tests.journey import ROOT, command, environment, variables
+from tests.playbook_run import ROOT, command, environment, variables
 
 NO_JOB = variables(deepspeed_launch_script="")
 """The cluster without its job: what most rounds are about."""

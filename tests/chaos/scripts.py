@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tests.journey import CLUSTER_ROOT
+from tests.playbook_run import CLUSTER_ROOT
 
 STAND_IN = "swarmspeed-chaos"
 """The name of everything that a fault puts onto a node: mounts, packages, marks."""

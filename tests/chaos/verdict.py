@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tests.journey import Run
+from tests.playbook_run import Run
 from tests.preflight_report import reported
 
 Event = Mapping[str, Any]

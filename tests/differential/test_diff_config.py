@@ -393,7 +393,7 @@ MODELS = {
 """Where DeepSpeed keeps what it read from a block."""
 
 NOT_IN_JSON = {"dtype", "mpu", "tp_group", "start_step", "end_step", "_load_balance_coeff_explicit"}
-"""What those objects hold besides: Python objects, and what nobody sets."""
+"""What those objects hold besides: Python objects, and what no configuration sets."""
 
 READ_ELSEWHERE = {"use_reentrant", "steps_per_epoch", "load_balance_coeff"}
 """Keys that are read by others, or only shown when set."""

@@ -27,8 +27,8 @@ STRICTER: list[tuple[str, tuple[int, int, int], str]] = [
     (
         r"^fp16\.(loss_scale_window|min_loss_scale): must be above 0",
         (0, 19, 3),
-        "Before 0.19.3 nobody asks: a window of 0 divides by zero at the first step, and a floor of 0 lets the loss"
-        " scale reach 0.",
+        "Before 0.19.3 DeepSpeed does not check: a window of 0 divides by zero at the first step, and a floor of 0 lets"
+        " the loss scale reach 0.",
     ),
 ]
 """What we refuse and an engine starts with: pattern of our text, first release that refuses it too, reason."""

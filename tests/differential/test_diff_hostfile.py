@@ -170,7 +170,7 @@ def resolved(oracle: Oracle, pool: dict[str, int], include: str, exclude: str) -
 
 
 def reads_include_right(oracle: Oracle) -> bool:
-    """Releases 0.15.2 to 0.19.6 resolve a bare host to no slots, and take slots that are not there."""
+    """Releases 0.15.2 to 0.19.6 resolve a host without slots to no slots, and take slots that are not there."""
     return tuple(map(int, oracle.release.split("."))) >= (0, 19, 7)
 
 

@@ -24,7 +24,7 @@ def main() -> int:
     commands.add_parser("wheels", help="make the folder of wheels that travels, where a package index is reached")
     run = commands.add_parser("run", help="run the proof on this machine")
     run.add_argument("--accelerator", choices=("cuda", "cpu"), default="cuda", help="cpu is a rehearsal")
-    run.add_argument("--python", help="a Python that has torch; else it is looked for")
+    run.add_argument("--python", help="a Python that has torch; else it is searched for")
     commands.add_parser("table", help="write the results into docs/gpu_hosts.md")
     asked = parser.parse_args()
     if sys.version_info < LEAST:

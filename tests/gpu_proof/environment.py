@@ -56,7 +56,7 @@ def find_python(named: str | None = None) -> tuple[str, dict[str, Any]]:
 
 
 def make(python: str, said: dict[str, Any]) -> Path:
-    """Make the environment anew; return its Python. Raises ProofError."""
+    """Re-create the environment; return its Python. Raises ProofError."""
     if not WHEELS.is_dir():
         raise ProofError(
             f"{WHEELS.relative_to(ROOT)} is missing. Remedy: make gpu-proof-wheels where a package index is reached, "

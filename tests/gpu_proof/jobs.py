@@ -121,7 +121,7 @@ def as_root() -> list[str]:
 
 
 def job_variables(name: str, script: str, arguments: Sequence[str], config: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a job's variables; without a configuration the script is told of none."""
+    """Return a job's variables; without a configuration the script gets none."""
     found: dict[str, Any] = {
         "deepspeed_launch_name": name,
         "deepspeed_launch_script": script,

@@ -35,7 +35,7 @@ _SOURCES = ("deepspeed",)
 
 
 def make() -> str:
-    """Make the folder anew; return a sentence on its size. Raises ProofError."""
+    """Re-create the folder; return a sentence on its size. Raises ProofError."""
     WHEELS.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=WHEELS.parent) as name:
         folder = Path(name) / "wheels"

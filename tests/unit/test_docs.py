@@ -24,9 +24,9 @@ from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, command
 
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
+PLAYBOOKS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
 PAGES = {"bundle": "offline"}
-"""Journeys whose page has another name, as it is about more than the journey."""
+"""Playbooks whose page has another name, because it covers more than the playbook."""
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS)
 every_role = pytest.mark.parametrize("role", ROLES)
@@ -60,7 +60,7 @@ def other_names() -> set[str]:
 
 def test_the_documents_are_all_there() -> None:
     expected = {"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/troubleshooting.md"}
-    expected |= {f"docs/{PAGES.get(name, name)}.md" for name in JOURNEYS}
+    expected |= {f"docs/{PAGES.get(name, name)}.md" for name in PLAYBOOKS}
     expected |= {f"roles/{role}/README.md" for role in ROLES}
     assert sorted(expected - set(DOCUMENTS)) == []
 
@@ -93,9 +93,9 @@ def test_playbooks_and_inventories_exist(document: str) -> None:
         # A playbook of the reader's own, which the page itself shows.
         own = f"```yaml\n# {words[1]}\n" in text(document) if len(words) > 1 else False
         if words[0] == "ansible-playbook" and not own:
-            journey = words[1].removesuffix(".yml").removeprefix("swarmspeed.cluster.")
-            assert journey in JOURNEYS, command
-            assert (ROOT / f"{journey}.yml").is_file() and (ROOT / f"playbooks/{journey}.yml").is_file(), command
+            playbook = words[1].removesuffix(".yml").removeprefix("swarmspeed.cluster.")
+            assert playbook in PLAYBOOKS, command
+            assert (ROOT / f"{playbook}.yml").is_file() and (ROOT / f"playbooks/{playbook}.yml").is_file(), command
         if "-i" in words:
             inventory = words[words.index("-i") + 1]
             assert inventory == MINE or (ROOT / inventory).is_dir(), command
@@ -155,7 +155,7 @@ def test_the_readme_names_the_tarball_of_this_version() -> None:
 
 
 @pytest.mark.parametrize("document", ["docs/verify.md", "docs/teardown.md", "docs/site.md"])
-def test_journeys_say_something_of_every_role(document: str) -> None:
+def test_pages_of_playbooks_mention_every_role(document: str) -> None:
     named = {name for line in text(document).splitlines() if line.startswith("|") for name in coded(line)}
     assert sorted(set(ROLES) - named - ({"preflight"} if document == "docs/site.md" else set())) == []
 

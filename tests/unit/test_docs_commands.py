@@ -67,7 +67,7 @@ def test_ci_runs_the_scenarios_that_the_readme_counts_on() -> None:
 
 CALLS = """
 import pytest
-from tests.journey import playbook, site, variables  # site.yml --flush-cache
+from tests.playbook_run import playbook, site, variables  # site.yml --flush-cache
 
 EXTRA = ("-v",)
 

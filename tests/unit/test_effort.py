@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""``--slow`` runs everything, without it only what is marked is left out; work that grows too fast is told."""
+"""``--slow`` runs everything, without it only what is marked is left out; work that grows too fast is reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_is_marked_runs_with_the_option_alone(request: pytest.FixtureReques
     assert request.config.getoption("--slow")
 
 
-def test_work_that_grows_with_the_square_is_told() -> None:
+def test_work_that_grows_with_the_square_is_reported() -> None:
     def square(count: int) -> int:
         return sum(1 for dummy in range(count * count))
 

@@ -92,7 +92,7 @@ def test_what_only_the_controller_needs_is_not_in_module_utils() -> None:
     assert sorted(name for name in MODULES if below(name, NODE) and name not in needed) == []
 
 
-def test_every_import_of_ours_is_there() -> None:
+def test_every_import_of_this_collection_is_there() -> None:
     """AnsiballZ leaves out in silence what an import within ``try`` or a function no longer finds."""
     known = {*EVERYTHING, *(name.rpartition(".")[0] for name in EVERYTHING)}
     for name in EVERYTHING:

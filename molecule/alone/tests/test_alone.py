@@ -17,7 +17,7 @@ sys.path.insert(0, os.environ["MOLECULE_PROJECT_DIRECTORY"])
 
 from tests.engines import container_state, image_names, info, networks, swarm_state
 from tests.installed import Installed
-from tests.journey import INVENTORY, NODES, ROOT, Run, container, from_archive, inside, on, variables
+from tests.playbook_run import INVENTORY, NODES, ROOT, Run, container, from_archive, inside, on, variables
 
 PAGE = ROOT / "docs" / "roles.md"
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from tests.engines import inspect
-from tests.gpu_journey import PAIR, STAND_IN, be, gpu, publish
-from tests.journey import INVENTORY, ROOT, Run, network, on
+from tests.gpu_runs import PAIR, STAND_IN, be, gpu, publish
+from tests.playbook_run import INVENTORY, ROOT, Run, network, on
 
 TAGS = "host,nvidia_driver,docker,training_image"
 LONG = 3600.0
@@ -109,10 +109,10 @@ def test_the_name_is_the_same_in_check_mode_and_with_a_driver(built: tuple[str, 
 
 
 def test_the_build_reports_its_steps(built: tuple[str, Run]) -> None:
-    told = re.search(r"lab1: built in (\d+) s: (.*)\.", built[1].text)
-    assert told, built[1].output[-3000:]
+    reported = re.search(r"lab1: built in (\d+) s: (.*)\.", built[1].text)
+    assert reported, built[1].output[-3000:]
     # What an earlier build has left in the engine's cache has no time.
-    assert re.search(r"Compile DeepSpeed \d+ s", told[2]), told[2]
+    assert re.search(r"Compile DeepSpeed \d+ s", reported[2]), reported[2]
 
 
 @pytest.mark.parametrize("node", PAIR)

@@ -1,4 +1,4 @@
-"""A node that dies before a run, while it is looked at, in a role, or while its job is followed, is named soon."""
+"""A node that dies before a run, during fact gathering, in a role, or while its job is followed, is soon named."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import containers, inspect, outside
-from tests.fault_journey import NO_JOB, STEPS, everybody_known, forget, mend
+from tests.fault_runs import NO_JOB, STEPS, everybody_known, forget, repair
 from tests.installed import Installed
-from tests.journey import LAB, Run, container, lab_inventory, on, playbook, start, variables
+from tests.playbook_run import LAB, Run, container, lab_inventory, on, playbook, start, variables
 
 LIMIT = 60.0
 """Seconds from a node's death to the end of the playbook."""
@@ -30,7 +30,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture(params=["checkout", "installed"])
 def begin(request: pytest.FixtureRequest) -> Start:
-    """Start a playbook from the checkout, or from the tarball without any ansible.cfg of ours."""
+    """Start a playbook from the checkout, or from the tarball without this checkout's ansible.cfg."""
     if request.param == "checkout":
         return start
     return Installed(Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "dead_hosts").start
@@ -72,7 +72,7 @@ def connect(name: str) -> None:
 
 @contextmanager
 def hanging_engine(name: str) -> Iterator[None]:
-    """An engine that does not answer, so that a look at its node takes a minute."""
+    """An engine that does not answer, so that gathering facts of its node takes a minute."""
     outer("exec", f"{LAB}-{name}", "sh", "-c", "kill -STOP $(pidof dockerd)")
     try:
         yield
@@ -128,9 +128,9 @@ def test_dead_before_a_look(begin: Start, name: str) -> None:
     assert DEAD in output and process.returncode == 0, output[-4000:]
 
 
-def test_dies_while_it_is_looked_at(begin: Start) -> None:
+def test_dies_while_its_facts_are_gathered(begin: Start) -> None:
     with hanging_engine(DEAD):
-        run, took = dies(begin("site", *NO_JOB), ": Look at every node]", after=3)
+        run, took = dies(begin("site", *NO_JOB), ": Gather facts of every node]", after=3)
     named(run, took)
 
 
@@ -142,7 +142,7 @@ def test_dies_in_the_middle_of_a_role(begin: Start) -> None:
         assert f"{DEAD}: stopped responding during " in run.output
     finally:
         connect(DEAD)
-        mend()
+        repair()
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,6 @@ def test_a_network_that_is_cut_between_nodes_is_repaired_where_nothing_runs() ->
     (network,) = inspect("lab2", "container", container("lab2"))["NetworkSettings"]["Networks"].values()
     on("lab2", f"nsenter --net=$(ls -d /run/docker/netns/1-{network['NetworkID'][:10]}) ip link set vxlan0 down")
     run = playbook("site", *NO_JOB).done(change=True)
-    assert "Restart the engine of the node that is cut off" in run.output
+    assert "Restart the engine of the unreachable node" in run.output
     playbook("site", *NO_JOB).done(change=False)
     playbook("verify", *NO_JOB).done(change=False)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.engines import image_ids, inspect
-from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, has, left, told
-from tests.journey import (
+from tests.image_runs import FOLDER, REPOSITORY, SPOOL, build, distribute, given, has, left, transfer_line
+from tests.playbook_run import (
     CLUSTER_ROOT,
     NODES,
     Run,
@@ -88,8 +88,8 @@ def test_an_image_goes_down_the_chain_and_nothing_is_left() -> None:
     image = build("1", low=24, middle=12, top=4)
     run = distribute(image).done(change=True)
     assert len(identities(image)) == 1
-    assert re.match(r"lab2: 40 MiB in [\d.]+ s from lab1; 0 of 3 layers were there\.", told(run, "lab2"))
-    assert re.match(r"lab3: 40 MiB in [\d.]+ s from lab2; 0 of 3 layers were there\.", told(run, "lab3"))
+    assert re.match(r"lab2: 40 MiB in [\d.]+ s from lab1; 0 of 3 layers were there\.", transfer_line(run, "lab2"))
+    assert re.match(r"lab3: 40 MiB in [\d.]+ s from lab2; 0 of 3 layers were there\.", transfer_line(run, "lab3"))
     assert run.changed["lab1"] == 0
     for name in NODES:
         assert left(name) == []
@@ -102,7 +102,7 @@ def test_of_a_changed_image_only_the_changed_layer_travels() -> None:
     image = build("2", low=24, middle=12, other=6)
     run = distribute(image).done(change=True)
     for name in ("lab2", "lab3"):
-        assert re.match(rf"{name}: 6 MiB in [\d.]+ s from lab\d; 2 of 3 layers were there\.", told(run, name))
+        assert re.match(rf"{name}: 6 MiB in [\d.]+ s from lab\d; 2 of 3 layers were there\.", transfer_line(run, name))
     assert len(identities(image)) == 1
 
 
@@ -118,13 +118,13 @@ def test_a_node_that_is_killed_does_not_stop_the_others_and_goes_on_later() -> N
     finally:
         process.kill()
     run = Run(process.returncode, output).refused("lab2: the process of the transfer was killed. Remedy: ")
-    assert "from lab2, lab1" in told(run, "lab3")
+    assert "from lab2, lab1" in transfer_line(run, "lab3")
     assert has("lab3", image) and not has("lab2", image)
     assert [left(name) for name in NODES] == [[], [], []]
     kept = spooled("lab2")
     assert kept > 4 << 20
     again = distribute(image).done(change=True)
-    line = told(again, "lab2")
+    line = transfer_line(again, "lab2")
     assert re.search(r"([1-9]\d*) MiB had come before", line), line
     assert len(identities(image)) == 1
     assert not node("lab2").file(SPOOL).exists
@@ -135,8 +135,8 @@ def test_a_damaged_layer_is_fetched_again() -> None:
     layer = inspect("lab1", "image", image)["RootFS"]["Layers"][0].removeprefix("sha256:")
     on("lab3", f"mkdir -p -m 700 {SPOOL}/blobs && head -c 1000000 /dev/urandom > {SPOOL}/blobs/{layer}.part")
     run = distribute(image).done(change=True)
-    assert f"layer {layer[:12]} from lab2 was damaged" in told(run, "lab3")
-    assert "from lab2, lab1;" in told(run, "lab3")
+    assert f"layer {layer[:12]} from lab2 was damaged" in transfer_line(run, "lab3")
+    assert "from lab2, lab1;" in transfer_line(run, "lab3")
     assert len(identities(image)) == 1
 
 
@@ -169,7 +169,7 @@ def test_a_disk_that_fills_while_the_engine_loads_is_named_and_nothing_half_load
         assert has("lab2", image) and not has("lab3", image)
         assert image_ids("lab3") == before
         assert [left(name) for name in NODES] == [[], [], []]
-    again = told(distribute(image).done(change=True), "lab3")
+    again = transfer_line(distribute(image).done(change=True), "lab3")
     assert re.match(r"lab3: 0 MiB in .* 24 MiB had come before", again), again
     assert len(identities(image)) == 1
 
@@ -194,7 +194,7 @@ def test_a_second_transfer_is_refused_and_names_the_first() -> None:
 
 
 @pytest.mark.usefixtures("slow")
-def test_when_the_first_manager_is_cut_off_every_node_says_so_and_a_next_run_goes_on() -> None:
+def test_when_the_first_manager_is_cut_off_every_node_reports_it_and_a_next_run_goes_on() -> None:
     image = build("7", huge=40)
     others = ",".join(lab_inventory()["_meta"]["hostvars"][name]["ansible_host"] for name in ("lab2", "lab3"))
     process = start("site", *given(image))
@@ -215,7 +215,7 @@ def test_when_the_first_manager_is_cut_off_every_node_says_so_and_a_next_run_goe
     assert [left(name) for name in NODES] == [[], [], []]
     again = distribute(image).done(change=True)
     for name in ("lab2", "lab3"):
-        assert re.search(r"([1-9]\d*) MiB had come before", told(again, name))
+        assert re.search(r"([1-9]\d*) MiB had come before", transfer_line(again, name))
     assert len(identities(image)) == 1
 
 

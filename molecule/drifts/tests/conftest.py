@@ -10,7 +10,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.journey import ROOT
+from tests.playbook_run import ROOT
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.drifts.table import Round, filled, rounds
-from tests.journey import CLUSTER_ROOT, ETC, NODES, container, on, playbook, site, variables
+from tests.playbook_run import CLUSTER_ROOT, ETC, NODES, container, on, playbook, site, variables
 
 
 def places(name: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.engines import swarm_nodes
-from tests.journey import container, inside, playbook, site
+from tests.playbook_run import container, inside, playbook, site
 
 
 def availability() -> list[str]:

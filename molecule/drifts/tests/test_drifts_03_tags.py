@@ -6,7 +6,7 @@ import pytest
 
 from tests.damages import DAMAGES, Damage
 from tests.engines import inspect
-from tests.journey import NODES, container, inside, on, playbook, site
+from tests.playbook_run import NODES, container, inside, on, playbook, site
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from tests.engines import swarm_nodes
-from tests.journey import ETC, NODES, container, inside, on, playbook, site, start
+from tests.playbook_run import ETC, NODES, container, inside, on, playbook, site, start
 
 MOMENTS = (
     "swarm : Join the swarm",

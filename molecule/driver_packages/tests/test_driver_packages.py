@@ -15,8 +15,8 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import STAND_IN, held, sound, state_of, versions
-from tests.journey import Run, on, playbook, variables, write_inventory
+from tests.gpu_runs import STAND_IN, held, sound, state_of, versions
+from tests.playbook_run import Run, on, playbook, variables, write_inventory
 
 HOST = "lab2"
 PACKAGES = (
@@ -66,7 +66,7 @@ def done(inventory: Path, kernel: str) -> Run:
     return site(inventory, kernel)
 
 
-def test_the_module_cannot_be_loaded_here_and_that_is_said(done: Run, kernel: str) -> None:
+def test_the_module_cannot_be_loaded_here_and_that_is_reported(done: Run, kernel: str) -> None:
     running = on(HOST, "uname -r")
     done.refused(
         "lab2: driver 550.",

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.example_journey import CHECKPOINTS, extra, python, succeeded, trained
-from tests.journey import CLUSTER_ROOT, NODES, Run, inside, on, playbook
+from tests.example_runs import CHECKPOINTS, extra, python, succeeded, trained
+from tests.playbook_run import CLUSTER_ROOT, NODES, Run, inside, on, playbook
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.example_journey import CHECKPOINTS, adapter, extra, log, python, rank_log, succeeded, trained
-from tests.journey import CLUSTER_ROOT, NODES, ROOT, Run, as_the_readme_says, inside, on, playbook, send
+from tests.example_runs import CHECKPOINTS, adapter, extra, log, python, rank_log, succeeded, trained
+from tests.playbook_run import CLUSTER_ROOT, NODES, ROOT, Run, as_the_readme_says, inside, on, playbook, send
 
 SFT = "deepspeed_chat_sft"
 

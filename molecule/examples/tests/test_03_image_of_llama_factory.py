@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from tests.example_journey import adapter, rank_log, succeeded, trained
-from tests.journey import Run
+from tests.example_runs import adapter, rank_log, succeeded, trained
+from tests.playbook_run import Run
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.engines import containers, swarm_state
-from tests.journey import CLUSTER_ROOT, NODES, Run, as_the_readme_says, container, job, on, playbook, variables
+from tests.playbook_run import CLUSTER_ROOT, NODES, Run, as_the_readme_says, container, job, on, playbook, variables
 
 VALUES = ("-e", "@examples/bare_hosts/vars.yml")
 TAKE_PART = ("lab1", "lab3")

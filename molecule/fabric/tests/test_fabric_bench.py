@@ -21,7 +21,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import containers, networks
-from tests.journey import CLUSTER_ROOT, NODES, Run, on, playbook, start, variables
+from tests.playbook_run import CLUSTER_ROOT, NODES, Run, on, playbook, start, variables
 
 SHORT: dict[str, Any] = {
     "overlay_network_bench_seconds": 10,

@@ -19,8 +19,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect, ready, swarm_nodes, swarm_state
-from tests.fault_journey import wait
-from tests.journey import (
+from tests.fault_runs import wait
+from tests.playbook_run import (
     NODES,
     condition,
     container,
@@ -160,7 +160,7 @@ def test_encryption_on_a_kernel_that_cannot() -> None:
 
 
 @pytest.mark.usefixtures("repaired")
-def test_a_network_is_made_anew_by_consent_and_a_strangers_container_stops_that() -> None:
+def test_a_network_is_re_created_by_consent_and_a_strangers_container_stops_that() -> None:
     kept = overlay()
     asked: dict[str, object] = {"overlay_network_subnet": "10.77.1.0/24", "overlay_network_recreate": True}
     image = inspect("lab2", "container", container("lab2"))["Config"]["Image"]
@@ -185,7 +185,7 @@ def test_a_network_is_made_anew_by_consent_and_a_strangers_container_stops_that(
 
 
 @pytest.mark.usefixtures("repaired")
-def test_a_container_elsewhere_on_the_overlay_with_the_name_of_ours() -> None:
+def test_a_container_elsewhere_on_the_overlay_with_the_name_of_this_collection() -> None:
     image = inspect("lab1", "container", container("lab1"))["Config"]["Image"]
     start = f"docker run --detach --name {container('lab2')} --network {NETWORK} --entrypoint sleep {image} infinity"
     with condition("lab1", start, f"docker rm -f {container('lab2')}"):
@@ -201,7 +201,7 @@ def test_a_container_elsewhere_on_the_overlay_with_the_name_of_ours() -> None:
 def test_addresses_that_are_given_stay_over_restarts_and_others_do_not() -> None:
     def restart() -> dict[str, str]:
         for name in NODES:
-            # Engine 20.10 at times forgets a network that none of its containers runs on before it knows it anew.
+            # Engine 20.10 at times forgets a network that none of its containers runs on before it learns of it again.
             on(name, f"docker restart -t 1 {container(name)} || {{ sleep 5; docker start {container(name)}; }}")
         return addresses()
 

@@ -1,6 +1,6 @@
 """report.yml on a cluster that is up, and its pages in headless Chromium: those of the lab and constructed ones.
 
-Chromium is installed from the distribution where it is missing. Pictures are left in .cache/report to be looked at.
+Chromium is installed from the distribution where it is missing. Pictures are left in .cache/report for inspection.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ansible_collections.swarmspeed.cluster.tests import report_clusters
 from ansible_collections.swarmspeed.cluster.tests.browser import Browser
 
 from tests.engines import join_tokens
-from tests.journey import (
+from tests.playbook_run import (
     NODES,
     Run,
     container,
@@ -176,7 +176,7 @@ def test_check_mode_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_broken_cluster_has_a_report_too(browser: Browser, tmp_path: Path) -> None:
-    """One container stopped, and one node that nobody can reach: an address of the lab's network that is not used."""
+    """One container stopped, and one unreachable node: an address of the lab's network that is not used."""
     inventory = write_inventory(tmp_path / "broken.json", ["lab1"], ["lab2", "lab3"])
     address = lab_inventory()["_meta"]["hostvars"]["lab3"]["ansible_host"]
     unused = f"{address.rpartition('.')[0]}.250"
@@ -198,7 +198,7 @@ def test_a_broken_cluster_has_a_report_too(browser: Browser, tmp_path: Path) -> 
     ]
 
 
-def test_files_that_can_not_be_read_are_said_to_be(browser: Browser, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_are_reported_so(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "verify.json").write_text('{"version": 1, "pairs": [', encoding="utf-8")
     (tmp_path / "bench_network.json").write_text(json.dumps({"version": 2}), encoding="utf-8")
     report(tmp_path).done(change=False)

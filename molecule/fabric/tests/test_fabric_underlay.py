@@ -1,4 +1,4 @@
-"""Which network carries the training, and what NCCL is told: troubles provoked on the nodes, and how they are reported.
+"""Which network carries the training, and how NCCL is configured: problems made on the nodes, and their messages.
 
 Only interfaces named trouble* are made, and taken away again; nothing of the cluster is changed.
 """
@@ -15,10 +15,10 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.journey import ETC, NODES, Run, inside, lab_inventory, on, site, variables
+from tests.playbook_run import ETC, NODES, Run, inside, lab_inventory, on, site, variables
 
 
-def looked(**given: object) -> Run:
+def preflight(**given: object) -> Run:
     """Run the checks alone, which change nothing."""
     return site("--tags", "preflight", *variables(**given))
 
@@ -49,7 +49,7 @@ def card(number: int, address: str) -> list[str]:
 def test_every_run_says_which_network_and_why() -> None:
     address = lab_inventory()["_meta"]["hostvars"]["lab1"]["ansible_host"]
     subnet = f"{address.rpartition('.')[0]}.0/24"
-    done = looked().done(change=False)
+    done = preflight().done(change=False)
     assert f"Underlay {subnet} (MTU " in done.text
     assert "the only subnet that all hosts share. RDMA none: no node has an active RDMA port." in done.text
 
@@ -57,8 +57,8 @@ def test_every_run_says_which_network_and_why() -> None:
 def test_a_second_network_that_ansible_does_not_use_is_not_taken_unless_asked_for() -> None:
     with interfaces({name: card(0, f"10.250.0.{number}/24") for number, name in enumerate(NODES, 1)}):
         said = "of 2 equally fast subnets that all hosts share, the one that Ansible reaches them by"
-        assert said in looked().done(change=False).text
-        asked = looked(cluster_underlay_subnet="10.250.0.0/24").done(change=False)
+        assert said in preflight().done(change=False).text
+        asked = preflight(cluster_underlay_subnet="10.250.0.0/24").done(change=False)
         assert "Underlay 10.250.0.0/24" in asked.text
         assert "asked for by cluster_underlay_subnet" in asked.text
 
@@ -66,7 +66,7 @@ def test_a_second_network_that_ansible_does_not_use_is_not_taken_unless_asked_fo
 def test_one_node_on_another_subnet_is_named_with_what_it_has() -> None:
     made = {name: card(0, f"10.250.{int(name == 'lab3')}.{number}/24") for number, name in enumerate(NODES, 1)}
     with interfaces(made):
-        looked(cluster_underlay_subnet="10.250.0.0/24").refused(
+        preflight(cluster_underlay_subnet="10.250.0.0/24").refused(
             "cluster_underlay_subnet is 10.250.0.0/24, but no interface that is up has an address in it on: lab3 (has",
             "trouble0 10.250.1.3/24",
         )
@@ -76,30 +76,30 @@ def test_two_interfaces_with_equal_claims_are_asked_about() -> None:
     made = {name: card(0, f"10.250.0.{number}/24") for number, name in enumerate(NODES, 1)}
     made["lab2"] += card(1, "10.250.0.102/24")
     with interfaces(made):
-        looked(cluster_underlay_subnet="10.250.0.0/24").refused(
+        preflight(cluster_underlay_subnet="10.250.0.0/24").refused(
             "Two interfaces have equal claims to 10.250.0.0/24 on lab2 (trouble0 and trouble1). "
         )
-        assert "Underlay 10.250.0.0/26" in looked(cluster_underlay_subnet="10.250.0.0/26").done(change=False).text
+        assert "Underlay 10.250.0.0/26" in preflight(cluster_underlay_subnet="10.250.0.0/26").done(change=False).text
 
 
 def test_a_bridge_with_one_address_on_every_host_is_no_underlay() -> None:
     bridge = ["link add trouble0 type bridge", "link set trouble0 up", "address add 10.251.0.1/24 dev trouble0"]
     with interfaces(dict.fromkeys(NODES, bridge)):
-        assert "the only subnet that all hosts share" in looked().done(change=False).text
-        looked(cluster_underlay_subnet="10.251.0.0/24").refused(
+        assert "the only subnet that all hosts share" in preflight().done(change=False).text
+        preflight(cluster_underlay_subnet="10.251.0.0/24").refused(
             "cluster_underlay_subnet is 10.251.0.0/24, but lab1, lab2 and lab3 all have 10.251.0.1 there."
         )
 
 
 def test_a_wrong_interface_name_is_refused() -> None:
     settings = {"NCCL_SOCKET_IFNAME": "=bond9"}
-    looked(nccl_env_settings=settings).refused_by(("nccl_env", "nccl_env_settings.NCCL_SOCKET_IFNAME"))
-    run = looked(nccl_env_settings=settings, cluster_network_mode="host")
+    preflight(nccl_env_settings=settings).refused_by(("nccl_env", "nccl_env_settings.NCCL_SOCKET_IFNAME"))
+    run = preflight(nccl_env_settings=settings, cluster_network_mode="host")
     run.refused_by(("nccl_interface", ", ".join(NODES))).refused("names bond9", "it has eth0")
 
 
 def test_what_nccl_would_misread_is_refused() -> None:
-    looked(nccl_env_settings={"NCCL_IB_DISABLE": True, "NCCL_IB_RETRY_CNT": 8}).refused_by(
+    preflight(nccl_env_settings={"NCCL_IB_DISABLE": True, "NCCL_IB_RETRY_CNT": 8}).refused_by(
         ("nccl_env", "nccl_env_settings.NCCL_IB_DISABLE"), ("nccl_env", "nccl_env_settings.NCCL_IB_RETRY_CNT")
     )
 

@@ -1,4 +1,4 @@
-"""verify.yml on the network between the nodes: what is right is measured, what is broken is told with its reason."""
+"""verify.yml on the network between the nodes: what works is measured, what is broken is reported with its reason."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect, is_running
-from tests.fault_journey import STEPS, forget, log, state, training, wait
-from tests.journey import NODES, Run, condition, container, inside, node, on, playbook, site, variables
+from tests.fault_runs import STEPS, forget, log, state, training, wait
+from tests.playbook_run import NODES, Run, condition, container, inside, node, on, playbook, site, variables
 
 # In brackets, lest the shell that looks finds itself.
 LEFT = "find /run/[s]warmspeed-fabric -type f -o -type p; pgrep -f '[s]warmspeed-fabric'; true"
@@ -95,7 +95,7 @@ def test_a_role_that_fails_is_kept_with_its_words(tmp_path: Path) -> None:
 
 
 def test_beside_a_job_that_runs(tmp_path: Path) -> None:
-    """Its steps go on meanwhile, and nobody takes its ports."""
+    """Its steps continue meanwhile, and no process takes its ports."""
     training()
     try:
         before, port = log().count("rank 0: step "), state()["master_port"]
@@ -193,7 +193,7 @@ GOSSIP = [
 
 
 def test_names_that_are_not_there_yet_are_waited_for(tmp_path: Path) -> None:
-    """One node's engine starts and hears no gossip until verify has looked for its name for a while."""
+    """One node's engine starts and receives no gossip until verify has tried to resolve its name for a while."""
     silent, heard = ("; ".join(f"iptables -t raw {do} {rule}" for rule in GOSSIP) for do in ("-I", "-D"))
     known = f"docker exec {container('lab1')} timeout 5 getent hosts {container('lab3')}"
     # The container's end has said that it is ready; next it looks for names.

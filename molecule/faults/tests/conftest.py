@@ -10,7 +10,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.fault_journey import TABLE, forget
+from tests.fault_runs import TABLE, forget
 
 
 @pytest.fixture(scope="session", autouse=True)

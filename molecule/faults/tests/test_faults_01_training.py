@@ -1,4 +1,4 @@
-"""Faults made for real while a job trains. Each ends the job everywhere, soon, told by node and cause."""
+"""Faults made for real while a job trains. Each soon ends the job everywhere, and is reported with node and cause."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.fault_journey import STALL, TRANSPORTS, cut, ended, launch, log, made, mend, pid_of, rank_on, training
-from tests.journey import container, on
+from tests.fault_runs import STALL, TRANSPORTS, cut, ended, launch, log, made, pid_of, rank_on, repair, training
+from tests.playbook_run import container, on
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -41,7 +41,7 @@ def test_a_container_that_is_killed(transport: str) -> None:
         found = ended("a container is killed", transport, since)
         assert found["failed_node"] == "lab3", found["reason"]
     finally:
-        mend()
+        repair()
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -54,7 +54,7 @@ def test_docker_that_stops_on_a_worker(transport: str) -> None:
         assert found["failed_node"] == "lab2", found["reason"]
     finally:
         on("lab2", "systemctl start docker")
-        mend("swarm,overlay_network,training_container")
+        repair("swarm,overlay_network,training_container")
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -107,5 +107,5 @@ def test_memory_that_runs_out(transport: str) -> None:
         assert (found["failed_node"], found["failed_rank"]) == ("lab2", 1), found["reason"]
         assert "out-of-memory" in found["reason"]
     finally:
-        on("lab2", f"docker rm --force {name}")  # a limit can not be taken back
-        mend()
+        on("lab2", f"docker rm --force {name}")  # a limit cannot be revoked
+        repair()

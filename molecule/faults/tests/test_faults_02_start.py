@@ -1,4 +1,4 @@
-"""Faults made for real before a job starts. Most are found by the look at all nodes, and no rank is started."""
+"""Faults made for real before a job starts. Most are found by the checks of all nodes, and no rank is started."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.engines import inspect
-from tests.fault_journey import STEPS, TRANSPORTS, clean, everybody_known, launch, log, mend, state
-from tests.journey import ETC, NODES, container, inside, on, playbook, variables
+from tests.fault_runs import STEPS, TRANSPORTS, clean, everybody_known, launch, log, repair, state
+from tests.playbook_run import ETC, NODES, container, inside, on, playbook, variables
 
 WORKSPACE = "/srv/swarmspeed/swarmspeed/workspace"
 
@@ -67,7 +67,7 @@ def test_a_hostfile_that_is_missing_on_one_node() -> None:
     run = playbook("launch", "--skip-tags", "hostfile", *variables(**STEPS))
     run.refused("lab2: hostfile /etc/swarmspeed/hostfile is not there. Remedy: ")
     not_started()
-    mend("hostfile")
+    repair("hostfile")
     assert "lab2 slots=1" in on("lab2", f"cat {ETC}/hostfile")
 
 
@@ -88,7 +88,7 @@ def another_image() -> Iterator[str]:
     name = container("lab2")
     on("lab2", f"docker exec {name} touch /opt/somebody-was-here && docker commit {name} {reference}")
     on("lab2", f"docker rm --force {name}")
-    mend()
+    repair()
     assert inspect("lab2", "container", name)["Image"] != right
     yield reference
     everybody_known()
@@ -97,6 +97,6 @@ def another_image() -> Iterator[str]:
 def test_another_image_on_one_node(another_image: str) -> None:
     launch().refused(f"image: its content differs between the nodes: {another_image}", "on lab1, lab3", "on lab2")
     not_started()
-    # What the message says mends it.
-    mend("training_image,training_container")
+    # The remedy in the message fixes it.
+    repair("training_image,training_container")
     launch(deepspeed_launch_args=["--steps", "3"]).done(change=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.fault_journey import (
+from tests.fault_runs import (
     CHECKPOINTS,
     DIGITS,
     STEPS,
@@ -27,7 +27,7 @@ from tests.fault_journey import (
     state,
     wait,
 )
-from tests.journey import NODES, ROOT, command, container, environment, inside, on, playbook, variables
+from tests.playbook_run import NODES, ROOT, command, container, environment, inside, on, playbook, variables
 
 LAST = "digits: epoch 8/8"
 
@@ -142,7 +142,7 @@ def on_a_terminal(until: str, *arguments: str) -> tuple[int, str]:
             if not pressed and until.encode() in printed:
                 os.write(ours, b"\x03")
                 pressed = True
-    except OSError:  # what Linux says when nobody has the other end any more
+    except OSError:  # what Linux reports when no process has the other end any more
         pass
     os.close(ours)
     try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fault_journey import NO_JOB
-from tests.journey import playbook, site
+from tests.fault_runs import NO_JOB
+from tests.playbook_run import playbook, site
 
 
 def test_the_cluster_is_whole_afterwards() -> None:

@@ -12,7 +12,7 @@ sys.path.insert(0, os.environ["MOLECULE_PROJECT_DIRECTORY"])
 
 from tests.engines import containers, image_ids
 from tests.installed import Installed
-from tests.journey import NODES, from_archive, on, variables
+from tests.playbook_run import NODES, from_archive, on, variables
 
 
 @pytest.fixture(scope="module")

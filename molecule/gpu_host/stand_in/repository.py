@@ -300,7 +300,7 @@ def state(root: Path, files: Iterable[Path], home: Path) -> None:
 
 
 def main() -> None:
-    """Make all anew."""
+    """Rebuild everything."""
     root = Path(sys.argv[1])
     shutil.rmtree(root, ignore_errors=True)
     built = root / "built"

@@ -16,7 +16,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     REPOSITORY,
     STAND_IN,
@@ -30,7 +30,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import on
+from tests.playbook_run import on
 
 KERNEL = "6.1.0-99-amd64"
 

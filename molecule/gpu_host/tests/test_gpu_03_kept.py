@@ -10,7 +10,7 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     STAND_IN,
     begin_with_the_first,
@@ -24,7 +24,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import on
+from tests.playbook_run import on
 
 FIRST, SECOND, OLD = "580.95.05", "580.105.08", "575.57.08"
 LOADED = f"{STAND_IN}/proc/driver/nvidia/version"
@@ -53,7 +53,7 @@ def test_a_version_that_is_not_out_is_refused() -> None:
 @pytest.mark.parametrize("host", PAIR)
 def test_a_newer_version_does_not_come_by_itself(host: str) -> None:
     on(host, "apt-get -qq update")
-    assert f"Candidate: {FIRST}-1" in on(host, "apt-cache policy libnvidia-ml1")  # by the pin; nobody holds it
+    assert f"Candidate: {FIRST}-1" in on(host, "apt-cache policy libnvidia-ml1")  # by the pin; it is not held
     listed = on(host, "apt-get -s dist-upgrade")
     assert [line for line in listed.splitlines() if line.startswith("Inst ") and "nvidia" in line] == []
     assert f"{SECOND}-1" in on(host, "apt-cache madison nvidia-driver-cuda")  # it is out
@@ -99,18 +99,18 @@ def test_verify_names_a_module_that_does_not_match_its_libraries() -> None:
     gpu("verify", tags="nvidia_driver").refused(
         f"lab2: {BECAUSE}.",
         "nvidia-smi says 'Failed to initialize NVML: Driver/library version mismatch'",
-        "Remedy: ansible-playbook site.yml --tags nvidia_driver installs a driver or says what is in its way",
+        "Remedy: ansible-playbook site.yml --tags nvidia_driver installs a driver or reports what prevents that",
     )
 
 
-def test_it_is_mended_by_loading_the_module_anew() -> None:
+def test_it_is_repaired_by_loading_the_module_again() -> None:
     driver("lab2").done(change=True, nodes=("lab2",))
     assert f"  {SECOND}  " in on("lab2", f"cat {LOADED}")
     assert on("lab2", "systemctl is-active nvidia-persistenced") == "active"
     driver("lab2").done(change=False, nodes=("lab2",))
 
 
-def test_a_module_in_use_waits_for_a_reboot_that_nobody_allowed() -> None:
+def test_a_module_in_use_waits_for_a_reboot_that_no_one_allowed() -> None:
     old_module("lab2")
     with condition("lab2", f"touch {STAND_IN}/in-use", f"rm {STAND_IN}/in-use"):
         driver("lab2").refused(
@@ -136,7 +136,7 @@ def test_the_controllers_own_machine_is_never_rebooted() -> None:
 
 def test_a_driver_that_is_in_use_is_not_replaced() -> None:
     """New libraries beside an old module that stays loaded would break every program that starts from then on."""
-    # A process that has a device of NVIDIA's open: the device is a plain file, and the look at /proc is real.
+    # A process that has a device of NVIDIA's open: the device is a plain file, and reading /proc is real.
     user = "systemd-run --quiet --unit=trainer --property=Type=exec sh -c 'exec sleep 600 </dev/nvidia0'"
     with condition("lab2", f"touch /dev/nvidia0 && {user}", "systemctl stop trainer; rm /dev/nvidia0"):
         before = state_of("lab2")

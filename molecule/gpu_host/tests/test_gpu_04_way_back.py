@@ -12,7 +12,7 @@ from pathlib import Path
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     STAND_IN,
     be,
@@ -25,7 +25,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import on
+from tests.playbook_run import on
 
 FIRST, SECOND = "580.95.05", "580.105.08"
 FAILS = (f"echo >{STAND_IN}/fail-build", f"rm -f {STAND_IN}/fail-build")
@@ -40,7 +40,7 @@ def test_a_first_installation_that_fails_leaves_nothing() -> None:
             "lab2: the driver could not be installed. Install the packages: ",
             "DKMS wrote: stand-in: error: implicit declaration of function 'follow_pfn'.",
             "What was new is removed again.",
-            "Remedy: mend what is named first, and run again.",
+            "Remedy: fix the first problem named above, and run again.",
         )
     sound("lab2")
     # What is no part of a driver may stay: dkms and the kernel's headers.
@@ -51,7 +51,7 @@ def test_a_first_installation_that_fails_leaves_nothing() -> None:
     driver("lab2").done(change=True, nodes=("lab2",))
 
 
-def test_a_way_back_that_fails_too_is_said() -> None:
+def test_a_way_back_that_fails_too_is_reported() -> None:
     """The package of the former version builds its module again when it comes back, and fails here as the new one."""
     begin_with_the_first()
     publish("second")
@@ -78,7 +78,7 @@ def test_an_upgrade_whose_module_alone_fails_goes_back_whole() -> None:
             "lab1: the driver could not be installed. Install the packages: ",
             "DKMS wrote: stand-in: error: implicit declaration of function 'follow_pfn'.",
             "The versions that were there before are back.",
-            "Remedy: mend what is named first, and run again.",
+            "Remedy: fix the first problem named above, and run again.",
         )
     # What the packages stopped runs again, so that its start and its process are others.
     differ = state_of(*PAIR) ^ before

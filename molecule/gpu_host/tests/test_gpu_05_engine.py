@@ -14,8 +14,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import container_state, info
-from tests.gpu_journey import PAIR, condition, gpu, module
-from tests.journey import on
+from tests.gpu_runs import PAIR, condition, gpu, module
+from tests.playbook_run import on
 
 FILE = "/etc/docker/daemon.json"
 STARTED = "systemctl show -p ActiveEnterTimestamp --value docker.service"
@@ -57,7 +57,7 @@ def test_keys_are_merged_and_a_reload_is_enough_where_it_is(host: str) -> None:
     assert (running["Debug"], running["Labels"]) == (True, ["stand-in=yes"])
     assert on(host, STARTED) == started
     assert docker(host, config={"debug": True})["changed"] is False
-    # A key that is gone from the file keeps its value in a running engine until that starts anew.
+    # A key that is gone from the file keeps its value in a running engine until it is restarted.
     assert docker(host, config={"debug": None, "labels": None})["restarted"] is True
     assert config(host) == before
 

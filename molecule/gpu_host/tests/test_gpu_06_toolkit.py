@@ -15,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import info
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     REPOSITORY,
     begin_with_the_first,
@@ -28,7 +28,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import Run, on
+from tests.playbook_run import Run, on
 
 NAMES = (
     "libnvidia-container-tools",

@@ -10,8 +10,8 @@ import pytest
 # pytest puts this folder into the path, and not the checkout.
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from tests.gpu_journey import PAIR, begin_with_the_first, gpu, held, sound, versions
-from tests.journey import Run, on
+from tests.gpu_runs import PAIR, begin_with_the_first, gpu, held, sound, versions
+from tests.playbook_run import Run, on
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_it_succeeds_twice(torn_down: Run) -> None:
 
 
 @pytest.mark.parametrize("host", PAIR)
-def test_no_hold_and_no_file_of_ours_is_left(host: str, torn_down: Run) -> None:
+def test_no_hold_and_no_file_of_this_collection_is_left(host: str, torn_down: Run) -> None:
     assert held(host) == set()
     left = on(
         host, "ls /etc/apt/preferences.d /etc/apt/apt.conf.d /etc/apt/sources.list.d | grep swarmspeed; true"

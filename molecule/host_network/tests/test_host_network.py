@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect
-from tests.journey import JOBS, NODES, container, inside, job, lab_inventory, on, playbook, variables
+from tests.playbook_run import JOBS, NODES, container, inside, job, lab_inventory, on, playbook, variables
 
 
 def test_verify_finds_every_promise_kept() -> None:

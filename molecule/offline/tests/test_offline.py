@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect
-from tests.journey import (
+from tests.playbook_run import (
     JOBS,
     LAB,
     ROOT,
@@ -143,6 +143,6 @@ def test_a_host_that_is_not_covered_is_refused() -> None:
         site().refused_by(("bundle_systems", "lab2")).refused("is debian-13-amd64, ")
 
 
-def test_after_all_this_nothing_is_to_be_repaired_and_nobody_tried_to_leave() -> None:
+def test_after_all_this_nothing_is_to_be_repaired_and_no_one_tried_to_leave() -> None:
     site().done(change=False, nodes=HOSTS)
     assert network("count") == "0"

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from tests.engines import image_ids
-from tests.journey import Run, node, on, playbook, site, ssh, variables
-from tests.proxy_journey import GIVEN, HOSTS, PASSWORD
+from tests.playbook_run import Run, node, on, playbook, site, ssh, variables
+from tests.proxy_runs import GIVEN, HOSTS, PASSWORD
 
 LOUD = ("-vvv", "--diff")
 CONFIGURED = "/etc/apt/apt.conf.d/80swarmspeed-proxy /etc/xdg/pip/pip.conf"
@@ -39,7 +39,7 @@ def processes() -> list[str]:
 
 @pytest.fixture(scope="module")
 def busy(processes: list[str]) -> Run:
-    """A run that writes all files with the password anew, and builds an image."""
+    """A run that rewrites all files with the password, and builds an image."""
     for name in HOSTS:
         on(name, f"rm {CONFIGURED}")
     ended = threading.Event()
@@ -88,7 +88,7 @@ def test_no_log_of_a_node_has_it(busy: Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTS)
 def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
-    """Looked for by somebody else. Root finds it where it should be, and in containerd's own records of a build."""
+    """Searched for by another account. Root finds it where it should be, and in containerd's own records of a build."""
     found = "find / /run /tmp -xdev -path /var/lib/docker -prune -o -type f -size -50M -print0 2>/dev/null"
     look = f"{found} | xargs -0 grep -lF {PASSWORD} 2>/dev/null; true"
     assert on(name, f"su nobody -s /bin/sh -c '{look}'") == ""
@@ -100,9 +100,9 @@ def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
 def test_no_image_and_no_container_has_it(busy: Run, name: str) -> None:
     assert image_ids(name)
     of_all = "docker images --all --quiet | sort -u | xargs --no-run-if-empty"
-    told = on(name, f"{of_all} docker inspect; {of_all} --max-args=1 docker history --no-trunc")
-    told += on(name, "docker ps -aq | xargs --no-run-if-empty docker inspect; docker info; systemctl show docker")
-    assert seen(told) == []
+    reported = on(name, f"{of_all} docker inspect; {of_all} --max-args=1 docker history --no-trunc")
+    reported += on(name, "docker ps -aq | xargs --no-run-if-empty docker inspect; docker info; systemctl show docker")
+    assert seen(reported) == []
 
 
 def test_no_layer_has_it(busy: Run) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests import journey
-from tests.journey import Run, network, node, on, site, snapshot
-from tests.proxy_journey import GIVEN, HOSTS, OUTSIDE, PASSWORD, PROXY, variables, with_password
+from tests import playbook_run
+from tests.playbook_run import Run, network, node, on, site, snapshot
+from tests.proxy_runs import GIVEN, HOSTS, OUTSIDE, PASSWORD, PROXY, variables, with_password
 
 ALL = ", ".join(HOSTS)
 REFUSES = f"the proxy {PROXY}:3128 does not accept this user and password (407). "
@@ -33,7 +33,7 @@ def wrong(name: str, password: str) -> Any:
 
 
 def run(*arguments: str, **values: Any) -> Run:
-    found = site(*arguments, *GIVEN, *journey.variables(**values))
+    found = site(*arguments, *GIVEN, *playbook_run.variables(**values))
     assert PASSWORD not in found.output
     return found
 
@@ -41,7 +41,7 @@ def run(*arguments: str, **values: Any) -> Run:
 def images() -> dict[str, list[str]]:
     """Return what each engine has, unnamed images and containers among it."""
     look = "docker images --all --quiet --no-trunc | sort -u; docker ps --all --quiet --no-trunc"
-    return {name: on(name, f"{look}; ls -A {journey.CLUSTER_ROOT} || true").splitlines() for name in HOSTS}
+    return {name: on(name, f"{look}; ls -A {playbook_run.CLUSTER_ROOT} || true").splitlines() for name in HOSTS}
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def test_pip_that_is_refused_in_the_build() -> None:
         assert "QQ71" not in found.output
 
 
-def test_pip_that_meets_an_authority_that_nobody_knows() -> None:
+def test_pip_that_meets_an_authority_that_no_one_knows() -> None:
     index = {"training_image_torch_index": f"https://{OUTSIDE}:8445/index/"}
     with nothing_changed():
         run("--tags", "training_image", **SMALL, **index).refused(
@@ -129,7 +129,7 @@ def test_an_image_of_the_companys_own_registry_is_pulled_through_the_proxy() -> 
         on(name, f"docker rmi {image}")
 
 
-def test_a_registry_of_an_authority_that_nobody_knows() -> None:
+def test_a_registry_of_an_authority_that_no_one_knows() -> None:
     with nothing_changed():
         pulled(f"{OUTSIDE}:8445/lab/tiny:1").refused(
             f"lab1: the image {OUTSIDE}:8445/lab/tiny:1 was not pulled: {UNKNOWN}"
@@ -162,7 +162,7 @@ def test_a_mirror_that_answers_with_a_login_page() -> None:
 def test_an_engine_that_the_proxy_refuses() -> None:
     """Its proxy is changed by hand: by variables it would be found before, and needs a restart."""
     path = "/etc/systemd/system/docker.service.d/swarmspeed-proxy.env"
-    with journey.condition(
+    with playbook_run.condition(
         "lab1",
         f"cp -p {path} /root/kept && sed -i 's/{PASSWORD}/wrong-QQ71/' {path} && systemctl restart docker",
         f"mv /root/kept {path} && systemctl restart docker",

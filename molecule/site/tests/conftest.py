@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect
-from tests.journey import node, snapshot, whole
+from tests.playbook_run import node, snapshot, whole
 
 BYSTANDER = r"""
 docker image inspect bystander:mine >/dev/null 2>&1 && exit 0

@@ -1,4 +1,4 @@
-"""What the journey leaves on each node, asked of the nodes themselves and not of the collection."""
+"""What the deployment leaves on each node, read from the nodes themselves and not from the collection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.engines import info, inspect, swarm_nodes
-from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, container, inside, job, on
+from tests.playbook_run import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, container, inside, job, on
 
 SSH = f"{ETC}/ssh"
 
@@ -126,7 +126,7 @@ def test_keys_are_private(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NODES)
-def test_another_user_of_the_host_reads_nothing_of_ours(name: str) -> None:
+def test_another_user_of_the_host_reads_nothing_of_this_collection(name: str) -> None:
     assert (
         on(
             name,

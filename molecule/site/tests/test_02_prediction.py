@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.journey import NODES
+from tests.playbook_run import NODES
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +73,8 @@ def test_the_prediction_was_made_on_virgin_hosts(record: list[dict[str, object]]
 
 
 def test_a_job_was_predicted_to_start_on_the_first_node(record: list[dict[str, object]]) -> None:
-    # In check mode the look before the start says it; elsewhere that look changes nothing.
-    tasks = ("Decide whether the job is started", "Run the job, once for a specification")
+    # In check mode the checks before the start report it; otherwise they change nothing.
+    tasks = ("Decide whether to start the job", "Run the job, once for a specification")
     started = {
         (line["check"], line["host"])
         for line in record

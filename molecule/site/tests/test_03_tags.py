@@ -8,7 +8,7 @@ import pytest
 
 from tests.damages import DAMAGES
 from tests.engines import ready
-from tests.journey import Run, container, inside, leave_swarm, on, site, whole
+from tests.playbook_run import Run, container, inside, leave_swarm, on, site, whole
 
 ROLES = (
     *("preflight", "host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network"),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.engines import inspect
-from tests.journey import ETC, NODES, container, on, playbook, site, variables, whole
+from tests.playbook_run import ETC, NODES, container, on, playbook, site, variables, whole
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.journey import ETC, JOBS, NODES, ROOT, Run, job, on, playbook, site, start, variables, whole
+from tests.playbook_run import ETC, JOBS, NODES, ROOT, Run, job, on, playbook, site, start, variables, whole
 
 # A job of its own name beside the lab's, so that the lab's stays as it is and the cluster stays whole.
 SHORT: dict[str, Any] = {

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.engines import inspect, ready, swarm_state
-from tests.journey import (
+from tests.playbook_run import (
     NODES,
     ROOT,
     Run,

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from tests.engines import join_tokens
-from tests.journey import (
+from tests.playbook_run import (
     ETC,
     NODES,
     Run,
@@ -34,7 +34,7 @@ def processes() -> list[str]:
 
 @pytest.fixture(scope="module")
 def busy(processes: list[str]) -> Run:
-    """A run that makes all keys anew, writes a token and joins a node again."""
+    """A run that regenerates all keys, writes a token and joins a node again."""
     leave_swarm("lab3")
     for name in NODES:
         on(name, f"rm -f {ETC}/ssh/id_ed25519* {ETC}/ssh/ssh_host_ed25519_key*")
@@ -73,7 +73,7 @@ def seen(text: str, secrets: dict[str, list[str]]) -> list[str]:
     ]
 
 
-def test_the_busy_run_really_made_them_anew(busy: Run, secrets: dict[str, list[str]]) -> None:
+def test_the_busy_run_really_made_them_again(busy: Run, secrets: dict[str, list[str]]) -> None:
     busy.done(change=True)
     assert len(secrets["keys"]) >= 12 and all(token.startswith("SWMTKN-") for token in secrets["tokens"])
     assert f"HF_TOKEN={TOKEN}" in on("lab2", f"docker exec {container('lab2')} ssh lab3 env").splitlines()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.installed import Installed
-from tests.journey import ROOT
+from tests.playbook_run import ROOT
 
 RELEASED = ("playbooks", "roles", "plugins", "meta", "docs", "examples", "README.md", "LICENSE")
 

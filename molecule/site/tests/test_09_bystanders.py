@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.journey import LABEL, whole
+from tests.playbook_run import LABEL, whole
 
 
 def test_the_users_container_network_and_image_are_the_same(

@@ -1,11 +1,11 @@
-"""After teardown nothing of ours is left but what its owner must consent to lose; all that is the user's stays."""
+"""After teardown only what its owner must consent to lose is left of this collection; the user's own stays."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.engines import containers, has_image, image_ids, inspect, networks, swarm_state
-from tests.journey import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, on, playbook, variables
+from tests.playbook_run import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, Run, on, playbook, variables
 
 CONSENT = {"training_image_remove": True, "workspace_remove": True, "deepspeed_launch_remove_jobs": True}
 

@@ -61,7 +61,7 @@ def test_no_two_nodes_share_an_identity(nodes: list[Host], path: str) -> None:
     assert len({tuple(identity) for identity in identities}) == len(nodes)
 
 
-def test_only_the_engine_told_the_host_keys(nodes: list[Host]) -> None:
+def test_only_the_engine_printed_the_host_keys(nodes: list[Host]) -> None:
     pinned = INVENTORY.parents[1] / ".lab" / os.environ.get("LAB_NAME", "swarmspeed") / "known_hosts"
     keys = {node.file("/etc/ssh/ssh_host_ed25519_key.pub").content_string.split()[1] for node in nodes}
     assert {line.split()[2] for line in pinned.read_text(encoding="utf-8").splitlines()} == keys

@@ -14,8 +14,8 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
 
 from tests.engines import image_ids, info, inspect
-from tests.image_journey import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, told
-from tests.journey import NODES, Run, condition, from_archive, node, on, playbook, start, variables
+from tests.image_runs import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, transfer_line
+from tests.playbook_run import NODES, Run, condition, from_archive, node, on, playbook, start, variables
 
 VARIABLES = yaml.safe_load((Path(__file__).parents[1] / "vars" / "variables.yml").read_text(encoding="utf-8"))
 SNAPSHOTS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots"
@@ -125,7 +125,7 @@ def test_a_load_that_fails_leaves_nothing_tagged(name: str) -> None:
     with condition(name, f"mount -t tmpfs -o size=8m small {SNAPSHOTS}", f"umount {SNAPSHOTS}"):
         send(image).refused(f"{name}: the disk of the engine is full (docker load: ", "Remedy: make room there")
         assert image_ids(name) == before
-    again = told(send(image).done(change=True), name)
+    again = transfer_line(send(image).done(change=True), name)
     assert re.search(r": 0 MiB in .* 24 MiB had come before", again), again
     same_everywhere(image)
 

@@ -25,9 +25,9 @@
     return map.names[from] + " → " + map.names[to] + ": " + said;
   };
   document.addEventListener("pointermove", (event) => {
-    const told = event.target.closest("[data-tip]");
+    const source = event.target.closest("[data-tip]");
     const svg = event.target.closest("[data-heat]");
-    const text = told ? told.dataset.tip : svg ? cell(svg, event) : "";
+    const text = source ? source.dataset.tip : svg ? cell(svg, event) : "";
     if (text) show(event, text);
     else tip.hidden = true;
   });

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.chaos.faults.base import Attempt, Fault, Unsuited
 from tests.chaos.lab import Lab, LabError
 from tests.chaos.scripts import ETC, STAND_IN, STOP_ENGINE, image_store, small_disk
-from tests.journey import container
+from tests.playbook_run import container
 
 DATA = "/var/lib/docker"
 FIRST_WITH_STORE = 24
@@ -111,7 +111,7 @@ ENGINE = (
     ),
     Fault(
         "engine-disk-full",
-        "a node's engine begins anew on a disk of 64 MiB (a stand-in)",
+        "a node's engine starts from scratch on a disk of 64 MiB (a stand-in)",
         engine_disk_full,
         refusal=f"{ROOM}|{SWARM_GONE}",
         by_hand=room_for_engine,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.chaos.faults.base import Attempt, Failed, Fault
 from tests.chaos.runs import NO_JOB
-from tests.journey import LAB, ROOT, container, variables
+from tests.playbook_run import LAB, ROOT, container, variables
 
 JOB = {
     "deepspeed_launch_name": "chaos",

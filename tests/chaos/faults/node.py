@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.chaos.faults.base import Attempt, Fault
 from tests.chaos.scripts import ETC, STAND_IN
 
-# A package of ours, unpacked and not configured, stands in for one that a power cut has left so.
+# A stand-in for a package that a power cut has left unpacked and not configured.
 HALF_CONFIGURED = f"""
 place=$(mktemp -d)
 mkdir -p "$place/package/DEBIAN"

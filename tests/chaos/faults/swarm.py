@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.chaos.faults.base import Attempt, Fault
 from tests.chaos.faults.engine import SWARM_GONE
-from tests.journey import LEAVE_SWARM
+from tests.playbook_run import LEAVE_SWARM
 
 
 def drained(attempt: Attempt) -> None:

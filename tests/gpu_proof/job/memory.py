@@ -32,7 +32,7 @@ STEPS = 4
 
 
 class Meter(Protocol):
-    """What is told when training goes over from one phase to the next."""
+    """What is recorded when training goes from one phase to the next."""
 
     def enter(self, phase: str) -> None: ...
 

@@ -117,7 +117,7 @@ OUTCOMES: dict[str, tuple[Exception, str]] = {
 
 
 @pytest.mark.parametrize(("error", "outcome"), OUTCOMES.values(), ids=OUTCOMES)
-def test_a_fault_that_was_not_made_is_told_from_a_failure(
+def test_a_fault_that_was_not_made_is_distinguished_from_a_failure(
     made: Made, monkeypatch: pytest.MonkeyPatch, error: Exception, outcome: str
 ) -> None:
     def raises(attempt: Attempt) -> None:

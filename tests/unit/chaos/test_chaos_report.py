@@ -28,7 +28,7 @@ def test_the_page_is_current() -> None:
     assert report.page(report.load()) == report.PAGE.read_text(encoding="utf-8")
 
 
-def test_without_a_round_it_says_so() -> None:
+def test_without_a_round_the_page_reports_it() -> None:
     page = report.page([])
     assert "No round has been recorded yet" in page
     assert "%" not in page.split("## Run it")[0].split("## Figures")[1]
@@ -66,7 +66,7 @@ def test_the_bound_is_of_those_that_were_made() -> None:
     assert "| controller killed | 30 | 0 | 10.0 % of rounds |" in report.page(many)
 
 
-def test_refusals_and_failures_are_told_with_seed_and_round() -> None:
+def test_refusals_and_failures_are_reported_with_seed_and_round() -> None:
     page = report.page(RECORDS)
     assert "- Seed 17, round 3 (`disk-full`, lab2): lab2: is full. Remedy: room Followed: by hand." in page
     assert "- Seed 17, round 4 (`swarm-drained`, lab2): a second site.yml changed lab1: Join" in page

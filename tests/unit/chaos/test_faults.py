@@ -23,7 +23,7 @@ from tests.chaos.plan import Round, Scope
 from tests.chaos.runs import Durations, Ended, Running, Runs
 from tests.chaos.scripts import TIDY, image_store
 from tests.engines import NoEngine, SwarmNode
-from tests.journey import LAB
+from tests.playbook_run import LAB
 
 NODES = ("lab1", "lab2", "lab3")
 DEAD = {"event": "unreachable", "host": "lab2", "task": "x", "texts": ["no route to lab2"], "ignored": False}
@@ -81,7 +81,7 @@ class FakeLab:
 
 
 class FakeRun:
-    """A playbook that takes some seconds, of which it is only told."""
+    """A playbook that takes some seconds, of which it only gets the output."""
 
     def __init__(self, takes: float, ended: Ended) -> None:
         self.takes, self.ended, self.killed, self.waited = takes, ended, "", 0.0

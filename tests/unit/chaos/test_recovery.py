@@ -142,7 +142,7 @@ def test_a_remedy_for_a_person_is_done_as_the_fault_says(attempt: FakeAttempt) -
     assert found.followed == ["by hand: make room there, and run again"]
 
 
-def test_a_remedy_that_nobody_can_follow_is_a_failure(attempt: FakeAttempt) -> None:
+def test_a_remedy_that_no_one_can_follow_is_a_failure(attempt: FakeAttempt) -> None:
     found = recovered(attempt, [bad(FULL)], refusal="is full")
     assert "its remedy is nothing that can be done literally" in found.why
 

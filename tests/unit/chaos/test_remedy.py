@@ -23,7 +23,7 @@ LITERAL = {
     "ansible-playbook site.yml --tags training_image": [
         Action("playbook", "site", arguments=("--tags", "training_image"))
     ],
-    "ansible-playbook site.yml --tags docker; then look at the journal": [
+    "ansible-playbook site.yml --tags docker; then check the journal": [
         Action("playbook", "site", arguments=("--tags", "docker"))
     ],
     "run `systemctl restart docker` there, as a `docker swarm leave` has hung": [
@@ -46,8 +46,8 @@ LITERAL = {
 FOR_A_PERSON = [
     "free space there, or lower preflight_min_free_gib",
     "make room there (docker image prune), and run again",
-    "see to it, and run again",
-    "take a look at `docker logs x` there",
+    "restore it, and run again",
+    "read `docker logs x` there",
     "correct it",
 ]
 

@@ -132,8 +132,8 @@ GONE = failed("lab2", "Failed to connect to the host via ssh: Connection timed o
 DISTURBED = {
     "it succeeded": (0, "", [], ""),
     "the node is named": (4, "", [GONE], ""),
-    "by another host's failure": (2, "", [failed("lab1", "lab2: has gone. Remedy: see to it.")], ""),
-    "nobody is named": (2, "", [failed("lab1", "broken pipe")], "failed without naming lab2"),
+    "by another host's failure": (2, "", [failed("lab1", "lab2: has gone. Remedy: restore it.")], ""),
+    "no host is named": (2, "", [failed("lab1", "broken pipe")], "failed without naming lab2"),
     "nothing failed": (4, "", [], "failed without naming lab2"),
     "a traceback": (4, TRACEBACK, [GONE], "KeyError"),
     "no end": (None, "", [GONE], "did not end in time"),

@@ -45,7 +45,7 @@ def script(example: str) -> ast.Module:
 
 
 def options(example: str) -> dict[str, dict[str, Any]]:
-    """Return the arguments that a script declares: flag to what add_argument is told as plain values."""
+    """Return the arguments that a script declares: flag to the plain values given to add_argument."""
     found = {}
     for node in ast.walk(script(example)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":

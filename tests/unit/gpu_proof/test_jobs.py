@@ -155,5 +155,5 @@ def test_ranks_find_cuda_where_the_caller_does() -> None:
     }
 
 
-def test_nvidia_smi_is_looked_for_where_gpu_info_looks() -> None:
+def test_nvidia_smi_is_searched_for_where_gpu_info_looks() -> None:
     assert [str(Path(place).parent) for place in SMI_PLACES] == list(environment.SMI_FOLDERS)

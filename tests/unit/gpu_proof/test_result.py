@@ -75,7 +75,7 @@ def test_the_table() -> None:
     ]
 
 
-def test_without_a_result_the_table_says_so() -> None:
+def test_without_a_result_the_table_reports_it() -> None:
     assert table.render([]) == (
         "No GPU has been measured yet: of all that this section describes, nothing has run on one."
     )

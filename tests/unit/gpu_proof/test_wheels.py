@@ -55,6 +55,6 @@ def test_the_folder_is_small_enough_to_travel() -> None:
     )
 
 
-def test_pip_is_told_each_platform() -> None:
+def test_pip_is_passed_each_platform() -> None:
     assert platforms()[:2] == ["--platform", "manylinux_2_28_x86_64"]
     assert platforms("aarch64")[1::2] == [name.replace("x86_64", "aarch64") for name in platforms()[1::2]]

@@ -117,7 +117,7 @@ def test_a_connection_that_ended_is_opened_again(node: Node, asked: Engines, num
     assert node.started == ["root@lab1"] * 2
 
 
-def test_where_no_engine_answers_that_is_said_and_asked_anew_each_time(node: Node, asked: Engines) -> None:
+def test_where_no_engine_answers_that_is_reported_and_asked_again_each_time(node: Node, asked: Engines) -> None:
     node.write("no-engine")
     for dummy in range(2):
         with pytest.raises(NoEngine, match=r"^lab1: no engine answers: "):

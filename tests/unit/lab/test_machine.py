@@ -49,7 +49,7 @@ def test_capabilities_are_what_the_bounding_set_has(bounding: str, missing: set[
     assert found == [name for name in machine.CAPABILITIES.split() if name not in missing]
 
 
-def test_no_capability_is_given_or_all_where_none_or_nothing_is_said() -> None:
+def test_no_capability_is_given_or_all_where_none_or_nothing_is_configured() -> None:
     assert machine.capabilities("CapBnd:\t0000000000000000\n") == []
     assert machine.capabilities("") == machine.CAPABILITIES.split()
 

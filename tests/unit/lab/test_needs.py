@@ -42,16 +42,16 @@ def test_a_lab_that_will_do_is_not_refused() -> None:
 )
 def test_what_new_nodes_put_right(needs: Needs, looks: list[dict[str, Any]], why: str) -> None:
     assert said(needs, *looks) == (
-        f"Scenario faults can not run here: {why}. Nothing was changed. Remedy: make fresh-lab LAB_NAME=mine."
+        f"Scenario faults cannot run here: {why}. Nothing was changed. Remedy: make fresh-lab LAB_NAME=mine."
     )
 
 
-def test_of_the_lab_without_a_name_none_is_told() -> None:
+def test_of_the_lab_without_a_name_none_is_reported() -> None:
     text = said(Needs(2, more_nodes=True), {}, lab="swarmspeed")
     assert text.endswith("it needs 2 or more nodes, and the lab has 1. Nothing was changed. Remedy: make fresh-lab.")
 
 
-def test_what_the_machine_lacks_is_told_together() -> None:
+def test_what_the_machine_lacks_is_reported_together() -> None:
     text = said(Needs(3, disk_gib=60, memory_gib=9, root=True), {}, {}, {}, root=False)
     for part in (
         "60 GiB of free disk, and there are 50.0;",
@@ -62,7 +62,7 @@ def test_what_the_machine_lacks_is_told_together() -> None:
     assert "fresh-lab" not in text and text.endswith("run it as root.")
 
 
-def test_nodes_that_the_scenario_makes_anew_may_be_in_any_state() -> None:
+def test_nodes_that_the_scenario_re_creates_may_be_in_any_state() -> None:
     assert said(Needs(3, state="replaced"), {"interrupted": True, "bare": False}, {"trains": True}, {}) == ""
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Roles on servers without Docker: which do nothing there, what others write, and when an environment is made anew."""
+"""Roles on servers without Docker: which do nothing there, what others write, and when an environment is rebuilt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENVIRONMENT = {"workspace_python_environment": "/opt/train"}
 
 
 def done(file: str, **changed: Any) -> list[str]:
-    """Return the tasks of a file, as far as a look at their own conditions tells, that would run."""
+    """Return the tasks of a file, that would run, as far as their own conditions show."""
     given = variables(file.split("/", maxsplit=1)[0], ansible_check_mode=False, **changed)
     return [next(key for key in task if "." in key or key == "block") for task in load(file) if acts(task, given)]
 

@@ -45,7 +45,7 @@ PLAYBOOK = """\
 
 
 class Bench:
-    """A folder with an inventory, its group_vars, and a playbook that begins as all of ours do."""
+    """A folder with an inventory, its group_vars, and a playbook that begins as all of this collection do."""
 
     def __init__(self, place: Path, words: str = "Connection timed out") -> None:
         self.place = place

@@ -50,7 +50,7 @@ PLAYBOOK = """\
 
 
 class Proxy:
-    """Passes on what comes to its port, until ``cut``: then nothing, and nobody is told."""
+    """Passes on what comes to its port, until ``cut``: then nothing, without notice."""
 
     def __init__(self, target: int) -> None:
         self.target, self.cut, self.kept = target, False, []  # type: ignore[var-annotated]

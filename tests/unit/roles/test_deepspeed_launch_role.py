@@ -15,9 +15,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
 from tests.planned_roles import plan_of
 from tests.role_values import ROLES, acts, load, templar, variables
+from tests.stand_ins import StandIns, changed
 
 ROLE = "deepspeed_launch"
 HOST = "gpu2"
@@ -73,7 +73,7 @@ def test_what_is_planned_has_its_task() -> None:
     assert runs(planned(True, share_key=True, launch_json="{}"), ansible_check_mode=True) == [ASSERT, REPORT, FILES]
 
 
-def test_a_job_is_looked_after_whatever_is_planned() -> None:
+def test_a_job_is_followed_whatever_is_planned() -> None:
     assert runs(planned(False), **JOB) == [ASSERT, REPORT, FILES, "block"]
 
 
@@ -81,11 +81,11 @@ def test_a_job_is_checked_started_followed_and_its_logs_collected() -> None:
     *dummy, job = load(f"{ROLE}/tasks/main.yml")
     names = [task["name"] for part in ("block", "always") for task in job[part]]
     assert names == [
-        "Decide whether the job is started",
+        "Decide whether to start the job",
         "Check every node before the start",
         "Start the job on its nodes",
         "Follow the job to its end",
-        "Collect its logs",
+        "Collect the logs of the job",
     ]
 
 

@@ -3,18 +3,12 @@
 
 """The role docker alone in a play of the user's own, by ansible-playbook itself.
 
-The hosts are stand-ins: their Python is a script that names the module that it was sent, and replies to node_facts with
-invented facts, which become those of a host where all is done once the engine was started. Nothing is changed anywhere.
+The facts of its stand-ins become those of a host where everything is done once the engine was started.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +19,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 
 from tests.adversary.hostile import facts as honest
-from tests.role_values import ROLES, load
+from tests.role_values import load
+from tests.stand_ins import StandIns, changed, tasks
 
-ROOT = ROLES.parent
-PYTHON = """#!{executable} -I
-import json, re, sys
-from pathlib import Path
-
-folder = Path(__file__).parent
-source = sys.stdin.read()  # pipelining
-module = re.search(r"module_fqn=['\\"](?:[a-z_]+[.])*([a-z_]+)['\\"]", source)[1]
-with (folder / "modules").open("a") as log:
-    log.write(module + "\\n")
-if module == "systemd_service":
-    (folder / "after.json").replace(folder / "facts.json")
-if module == "node_facts":
-    found = json.loads((folder / "facts.json").read_text())
-    print(json.dumps({{"changed": False, "ansible_facts": {{"swarmspeed": found}}}}))
-else:
-    print(json.dumps({{"changed": True, "stat": {{"exists": True, "woth": False, "roth": False, "mode": "0660"}}}}))
-"""
 ENGINE = {"docker.io": "20.10.24+dfsg1-1", "python3-docker": "5.0", "python3-requests": "2.28"}
 DEFAULTS = {name: load("docker/defaults/main.yml")[name] for name in GATHERED.variables}
 CHANGING = ["docker_daemon_config", "apt", "systemd_service"]
@@ -83,72 +60,16 @@ def after(before: dict[str, Any]) -> dict[str, Any]:
     return {**made, "packages": packages, "docker": {**made["docker"], "version": "20.10.24"}}
 
 
-@dataclass
-class Hosts:
-    """Stand-ins for hosts; ``play`` runs a playbook on all of them."""
-
-    folder: Path
-
-    def add(self, name: str, found: dict[str, Any]) -> None:
-        place = self.folder / name
-        place.mkdir()
-        (place / "facts.json").write_text(json.dumps(found), encoding="utf-8")
-        (place / "after.json").write_text(json.dumps(after(found)), encoding="utf-8")
-        (place / "python").write_text(PYTHON.format(executable=sys.executable), encoding="utf-8")
-        (place / "python").chmod(0o755)
-
-    def modules(self, name: str) -> list[str]:
-        """Return what a host was sent since it was last asked."""
-        path = self.folder / name / "modules"
-        sent = path.read_text(encoding="utf-8").split() if path.exists() else []
-        path.unlink(missing_ok=True)
-        return sent
-
-    def play(self, *arguments: str, entry: str = "", environment: dict[str, str] | None = None, **given: Any) -> str:
-        names = sorted(path.name for path in self.folder.iterdir() if path.is_dir() and (path / "python").exists())
-        hosts = {
-            name: {"ansible_connection": "local", "ansible_python_interpreter": str(self.folder / name / "python")}
-            for name in names
-        }
-        (self.folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
-        role = {"role": "swarmspeed.cluster.docker", "tags": ["engine"]}
-        included = {"name": role["role"], "tasks_from": entry}
-        play: dict[str, Any] = {"hosts": "all", "gather_facts": False, "vars": given}
-        last = {"name": "Afterwards", "debug": {"msg": "{{ inventory_hostname }} goes on"}}
-        play |= (
-            {"tasks": [{"include_role": included}]}
-            if entry
-            else {"roles": [role], "tasks": [{**last, "tags": ["engine"]}]}
-        )
-        (self.folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
-        program = Path(sys.executable).with_name("ansible-playbook")
-        answer = subprocess.run(
-            [program, "-i", self.folder / "hosts.json", self.folder / "play.yml", *arguments],
-            cwd=ROOT,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_RETRY_FILES_ENABLED": "0", **(environment or {})},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        return answer.stdout + answer.stderr
-
-
-def changed(output: str) -> dict[str, int]:
-    """Return changed tasks by host; none where the play did not end well."""
-    recap = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+) +unreachable=0 +failed=0", output, re.M)
-    return {host: int(count) for host, count in recap}
-
-
 @pytest.fixture
-def hosts(tmp_path: Path) -> Hosts:
-    made = Hosts(tmp_path)
-    made.add("empty", facts())
-    made.add("ready", facts("job", **ENGINE))
+def hosts(tmp_path: Path) -> StandIns:
+    socket = {"stat": {"exists": True, "woth": False, "roth": False, "mode": "0660"}}
+    made = StandIns(tmp_path, "docker", ["systemd_service"], socket, grouped=False, tags=["engine"])
+    for name, found in (("empty", facts()), ("ready", facts("job", **ENGINE))):
+        made.add(name, found, after(found))
     return made
 
 
-def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: Hosts) -> None:
+def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns) -> None:
     output = hosts.play()
     assert changed(output) == {"empty": 3, "ready": 0}, output
     assert hosts.modules("empty") == ["node_facts", *CHANGING, "node_facts"]
@@ -163,18 +84,18 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: Hosts) -
     output = hosts.play("--tags", "engine")
     assert changed(output) == {"empty": 0, "ready": 0}, output
     assert (hosts.modules("empty"), hosts.modules("ready")) == (["node_facts"], ["node_facts"])
-    assert re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M) == [
+    assert tasks(output) == [
         "docker : Validating arguments against arg spec 'main' - Install and configure the Docker engine",
-        "Gather facts and plan, where this run has not",
+        "Gather facts and plan, unless this run already has",
         "preflight : Determine which hosts the role is planned for",
-        "preflight : Generate the run's id, and the key for digests of secrets",
+        "preflight : Generate the run's id and the key for digests of secrets",
         "preflight : Gather facts",
         "preflight : Plan what the role would change",
         "Afterwards",
     ]
 
 
-def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Hosts) -> None:
+def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json")
     assert changed(output) == {"empty": 1, "ready": 0}, output
     assert (hosts.modules("empty"), hosts.modules("ready")) == (["node_facts"], ["node_facts"])
@@ -185,7 +106,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Hos
     assert [change["host"] for change in document["changes"]] == ["empty"] * 7
 
 
-def test_without_consent_nothing_is_sent_to_the_host(hosts: Hosts) -> None:
+def test_without_consent_nothing_is_sent_to_the_host(hosts: StandIns) -> None:
     asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
     output = hosts.play(**asked)
     assert "ready: the engine must be restarted for data-root" in " ".join(output.split())
@@ -194,7 +115,7 @@ def test_without_consent_nothing_is_sent_to_the_host(hosts: Hosts) -> None:
     assert hosts.modules("ready") == ["node_facts", "docker_daemon_config", "systemd_service", "node_facts"], output
 
 
-def test_facts_of_an_earlier_run_are_gathered_again_and_no_secret_is_shown_or_kept(hosts: Hosts) -> None:
+def test_facts_of_an_earlier_run_are_gathered_again_and_no_secret_is_shown_or_kept(hosts: StandIns) -> None:
     cache = {"ANSIBLE_CACHE_PLUGIN": "jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(hosts.folder / "cache")}
     password = "never-to-be-seen-81"
     for again in (False, True):
@@ -207,7 +128,7 @@ def test_facts_of_an_earlier_run_are_gathered_again_and_no_secret_is_shown_or_ke
         assert "swarmspeed-proxy.env: (a secret)" in output
 
 
-def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: Hosts) -> None:
+def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: StandIns) -> None:
     output = hosts.play(entry="verify", docker_users=["ada"])
     assert "ready: role docker: user ada in group docker is missing. Remedy: " in " ".join(output.split())
     assert "empty: the Docker engine does not answer" in " ".join(output.split())

@@ -75,12 +75,12 @@ def test_without_work_only_the_start_of_the_engine_is_left() -> None:
 @pytest.mark.parametrize(
     ("act", "name"),
     [
-        ({"files": [{"path": "/x"}]}, "Write Docker's repository, and the engine's proxy"),
-        ({"config": {"mtu": 1}}, "Merge the engine's configuration, the user's own keys kept"),
+        ({"files": [{"path": "/x"}]}, "Write Docker's repository and the engine's proxy"),
+        ({"config": {"mtu": 1}}, "Merge the engine's configuration, keeping the user's own keys"),
         ({"packages": ["docker.io"]}, "Install packages"),
         ({"restart_engine": True}, "Restart the engine with its new proxy or certificate authority"),
-        ({"record": "x"}, "Keep unattended-upgrades from them, and record what is held"),
-        ({"release": ["docker.io"]}, "Release what need not be held any more"),
+        ({"record": "x"}, "Exclude the packages from unattended-upgrades and record the holds"),
+        ({"release": ["docker.io"]}, "Release packages that no longer need to be held"),
     ],
 )
 def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str) -> None:

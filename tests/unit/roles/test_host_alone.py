@@ -51,7 +51,7 @@ def after(before: dict[str, Any], **wished: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> StandIns:
-    made = StandIns(tmp_path, "host", ["command"], {"stat": {"exists": False}}, managers=["empty"], workers=["ready"])
+    made = StandIns(tmp_path, "host", ["command"])
     made.add("empty", facts(), after(facts()))
     ready = after(facts())
     made.add("ready", ready, ready)
@@ -72,7 +72,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
     assert [name for name in tasks if not name.startswith("preflight : ")] == [
         "host : Validating arguments against arg spec 'main' - Prepare the host itself",
-        "Gather facts and plan, where this run has not",
+        "Gather facts and plan, unless this run already has",
         "Afterwards",
     ]
 
@@ -100,7 +100,7 @@ def test_a_host_is_gathered_by_its_own_variables(hosts: StandIns) -> None:
 
 
 def test_an_interrupted_dpkg_is_repaired_first_and_by_consent(tmp_path: Path) -> None:
-    hosts = StandIns(tmp_path, "host", ["dpkg_repair"], managers=["broken"], workers=[])
+    hosts = StandIns(tmp_path, "host", ["dpkg_repair"])
     broken = after(facts()) | {"dpkg": {"unfinished": ["docker.io (half-configured)"], "journal": False, "busy": False}}
     container = {**broken["docker"]["containers"]["lab-gpu1"], "state": "running"}
     broken["docker"] = {**broken["docker"], "containers": {"job": container}}

@@ -70,13 +70,13 @@ def test_without_work_it_is_only_planned_again() -> None:
     ("act", "name"),
     [
         ({"repair_dpkg": True}, "Repair an interrupted dpkg"),
-        ({"close_unit": True}, "Close what was opened in iptables and nftables"),
+        ({"close_unit": True}, "Remove the rules of iptables and nftables"),
         (
             {"files": [{"path": "/x"}]},
-            "Write the files of proxies, mirrors, names, limits, kernel parameters and openings",
+            "Write the files of proxies, mirrors, names, limits, kernel parameters and firewall rules",
         ),
         ({"packages": ["bc"]}, "Install packages"),
-        ({"trust": True}, "Make the certificate authority one of those that the host trusts"),
+        ({"trust": True}, "Add the certificate authority to those that the host trusts"),
         ({"sysctls": True}, "Apply kernel parameters"),
         ({"restart_unit": True}, "Open iptables and nftables to the other nodes"),
         ({"ufw": ["ufw prepend allow"]}, "Change the rules of ufw"),
@@ -92,10 +92,10 @@ def test_the_order_is_that_of_what_depends_on_what() -> None:
     names = [task["name"] for task in load("host/tasks/converge.yml")]
     assert names == [
         "Repair an interrupted dpkg",
-        "Close what was opened in iptables and nftables",
-        "Write the files of proxies, mirrors, names, limits, kernel parameters and openings",
+        "Remove the rules of iptables and nftables",
+        "Write the files of proxies, mirrors, names, limits, kernel parameters and firewall rules",
         "Install packages",
-        "Make the certificate authority one of those that the host trusts",
+        "Add the certificate authority to those that the host trusts",
         "Apply kernel parameters",
         "Open iptables and nftables to the other nodes",
         "Change the rules of ufw",
@@ -112,17 +112,17 @@ def test_after_the_repair_of_dpkg_it_is_planned_again() -> None:
         assert acts(again, given) is changed
 
 
-ALWAYS = ["Remove packages of a bundle, which a run that was cut off has left", "Remove the files of this role"]
+ALWAYS = ["Remove packages of a bundle that an interrupted run left", "Remove the files of this role"]
 
 
 @pytest.mark.parametrize(
     ("undo", "name"),
     [
         ({}, None),
-        ({"close_unit": True}, "Close what was opened in iptables and nftables"),
-        ({"ufw": ["ufw delete allow"]}, "Close what was opened in ufw"),
-        ({"reload_firewalld": True}, "Close what was opened in firewalld"),
-        ({"trust": True}, "Take the certificate authority from those that the host trusts"),
+        ({"close_unit": True}, "Remove the rules of iptables and nftables"),
+        ({"ufw": ["ufw delete allow"]}, "Remove the rules of ufw"),
+        ({"reload_firewalld": True}, "Remove the rules of firewalld"),
+        ({"trust": True}, "Remove the certificate authority from those that the host trusts"),
     ],
 )
 def test_teardown_undoes_what_is_there(undo: dict[str, Any], name: str | None) -> None:
@@ -133,8 +133,8 @@ def test_teardown_undoes_what_is_there(undo: dict[str, Any], name: str | None) -
 
 def test_teardown_closes_before_the_files_go() -> None:
     names = [task["name"] for task in load("host/tasks/teardown.yml")]
-    assert names.index("Close what was opened in iptables and nftables") < names.index("Remove the files of this role")
-    assert names.index("Remove the files of this role") < names.index("Close what was opened in firewalld")
+    assert names.index("Remove the rules of iptables and nftables") < names.index("Remove the files of this role")
+    assert names.index("Remove the files of this role") < names.index("Remove the rules of firewalld")
 
 
 def test_verify_fails_where_something_is_planned() -> None:

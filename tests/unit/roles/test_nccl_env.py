@@ -46,7 +46,7 @@ def test_one_line_says_which_network_and_why() -> None:
         ({"deepspeed_launch_script": ""}, "cuda", ["deepspeed_launch_script is not set: no job"]),
     ],
 )
-def test_what_has_nothing_to_do_is_told_once_before_any_change(
+def test_what_has_nothing_to_do_is_reported_once_before_any_change(
     changed: dict[str, Any], accelerator: str, said: list[str]
 ) -> None:
     found = variables(**{"deepspeed_launch_script": "train.py", **changed})

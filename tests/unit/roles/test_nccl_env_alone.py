@@ -21,8 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed, tasks
 from tests.nccl_nodes import TEXT, WISHES
+from tests.stand_ins import StandIns, changed, tasks
 
 ROOT = "/srv/swarmspeed/swarmspeed"
 RECORD = f"{ROOT}/etc/nccl.release"
@@ -31,17 +31,17 @@ NAMES = ("gpu1", "gpu2")
 CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "swarmspeed_image": IMAGE}
 GATHERS = [
     "Determine which hosts the role is planned for",
-    "Generate the run's id, and the key for digests of secrets",
+    "Generate the run's id and the key for digests of secrets",
     "Gather facts",
-    "Work out what concerns more than one node",
+    "Determine cluster-wide facts",
     "Plan what the role would change",
 ]
 
 
 def found(number: int, files: dict[str, Any] | None = None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    looked = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
-    facts["files"] = {**{entry["path"]: dict(ABSENT) for entry in looked}, **(files or {})}
+    entries = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    facts["files"] = {**{entry["path"]: dict(ABSENT) for entry in entries}, **(files or {})}
     facts["docker"]["images"] = {IMAGE: ID}
     facts["docker"]["containers"] = {}
     return facts
@@ -94,7 +94,7 @@ def test_it_asks_the_image_plans_again_and_writes(hosts: StandIns) -> None:
     assert changed(output) == {"gpu1": 0, "gpu2": 0}, output
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
     dummy, include, *gathered, last = tasks(output)
-    assert include == "Gather facts and plan, where this run has not" and last == "Afterwards"
+    assert include == "Gather facts and plan, unless this run already has" and last == "Afterwards"
     assert [name.removeprefix("preflight : ") for name in gathered] == GATHERS
 
 

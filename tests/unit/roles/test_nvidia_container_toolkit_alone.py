@@ -24,7 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
+from tests.stand_ins import StandIns, changed
 from tests.toolkit_hosts import done, node
 
 ENGINE = "26.1.5+dfsg1-9"
@@ -96,7 +96,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
     assert [name for name in tasks if not name.startswith("preflight : ")] == [
         "nvidia_container_toolkit : Validating arguments against arg spec 'main' - Give containers the GPUs of a node",
-        "Gather facts and plan, where this run has not",
+        "Gather facts and plan, unless this run already has",
         "Afterwards",
     ]
 
@@ -116,7 +116,7 @@ def test_a_toolkit_that_does_not_work_gives_way_to_the_former_one(tmp_path: Path
     unseen = {"command": {"rc": 1, "stdout": "", "stderr": "could not select device driver"}}
     hosts.add("old", former, untested(), replies={"package_preview": PREVIEW, **unseen})
     output = " ".join(hosts.play(nvidia_container_toolkit_smoke_image="cuda:1").split())
-    assert "old: the container toolkit does not work. Assert that all GPUs of the node are seen there: " in output
+    assert "old: the container toolkit does not work. Assert that the container sees all GPUs of the node: " in output
     assert "nvidia-smi in a container of cuda:1 ended with 1 and said: could not select device driver" in output
     assert "The version that was there before (1.17.8-1) is back." in output
     assert 'Remedy: try "docker run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi" on the node' in output

@@ -86,14 +86,14 @@ def test_without_work_no_task_of_a_condition_runs() -> None:
     [
         (
             {"files": [{"path": "/x"}]},
-            "Write the source of the toolkit, and what makes its devices when the node starts",
+            "Write the toolkit's package source and the unit that creates its devices at boot",
         ),
-        ({"config": {"features": {}}}, "Merge what GPUs need into the engine's configuration"),
-        ({"hook": True}, "Restart the engine, which looks for NVIDIA's hook only when it starts"),
-        ({"unit": True}, "Make links and descriptions of the devices, now and whenever the node starts"),
-        ({"smoke": {"image": "x"}}, "Try it in a container"),
-        ({"record": "x"}, "Keep unattended-upgrades from them, and record what is held"),
-        ({"release": ["x"]}, "Release what need not be held any more"),
+        ({"config": {"features": {}}}, "Merge the GPU settings into the engine's configuration"),
+        ({"hook": True}, "Restart the engine, which detects NVIDIA's hook only at start"),
+        ({"unit": True}, "Create links and descriptions of the devices, now and at each boot"),
+        ({"smoke": {"image": "x"}}, "Test the toolkit in a container"),
+        ({"record": "x"}, "Exclude the packages from unattended-upgrades and record the holds"),
+        ({"release": ["x"]}, "Release packages that no longer need to be held"),
     ],
 )
 def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str) -> None:

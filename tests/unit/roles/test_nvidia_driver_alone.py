@@ -26,8 +26,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.r
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
 from tests.driver_hosts import MODULE, facts, kept, running
+from tests.stand_ins import StandIns, changed
 
 VERSION = "550.163.01"
 LOCKED = ["nvidia-kernel-dkms", "nvidia-smi"]
@@ -127,7 +127,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     assert [name for name in tasks if not name.startswith("preflight : ")] == [
         "nvidia_driver : Validating arguments against arg spec 'main' - Install NVIDIA's driver where none works, and "
         "keep it as it is",
-        "Gather facts and plan, where this run has not",
+        "Gather facts and plan, unless this run already has",
         "Afterwards",
     ]
 
@@ -161,7 +161,7 @@ def test_an_installation_that_fails_is_undone(tmp_path: Path) -> None:
     # The module was not built: it is not there when the facts are gathered again.
     hosts.add("empty", without(), without(), replies=replies)
     output = " ".join(hosts.play(**ASKED).split())
-    assert "empty: the driver could not be installed. Assert that the kernel module is there" in output
+    assert "empty: the driver could not be installed. Assert that the kernel module exists" in output
     assert "DKMS wrote: error: implicit declaration." in output and "What was new is removed again." in output
     modules = sent(hosts, "empty")
     assert modules[: modules.index("find")] == [GATHER, "driver_preview", "copy", "copy", "apt", GATHER]

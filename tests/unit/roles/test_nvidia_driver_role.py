@@ -87,11 +87,11 @@ def test_verify_says_why_what_differs_and_what_is_wrong_with_the_gpus() -> None:
 @pytest.mark.parametrize(
     ("act", "name"),
     [
-        ({"install": {"driver": True}}, "Install"),
-        ({"load": {"modprobe": True}}, "Have the installed driver run"),
+        ({"install": {"driver": True}}, "Install the driver"),
+        ({"load": {"modprobe": True}}, "Activate the installed driver"),
         (
             {"record": [{"path": "/x"}]},
-            "Keep unattended-upgrades from the driver, and record what is held, or no longer",
+            "Exclude the driver from unattended-upgrades and update the record of the holds",
         ),
     ],
 )

@@ -66,8 +66,11 @@ def test_changes_are_reported_and_then_applied() -> None:
     assert runs(planned(True), ansible_check_mode=True) == ["report"]
 
 
-DETACH, REMOVE = "Take the training container off a network that is replaced", "Remove the network that is replaced"
-MAKE, TELL = "Make the attachable overlay network", "Tell what is left to do where this role runs alone"
+DETACH, REMOVE = (
+    "Disconnect the training container from a network that is replaced",
+    "Remove the network that is replaced",
+)
+MAKE, TELL = "Create the attachable overlay network", "Report what is left to do when this role runs alone"
 
 
 @pytest.mark.parametrize(
@@ -85,10 +88,10 @@ def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], expected: list[
 
 
 def test_teardown_removes_what_is_ours_and_what_a_benchmark_has_left() -> None:
-    always = "Remove what ran in its containers"
+    always = "Remove its programs"
     assert names("teardown") == [always]
     assert names("teardown", ours=True) == [always, "Remove the overlay network"]
-    assert names("teardown", bench_left=True) == ["Remove what a benchmark that was killed has left", always]
+    assert names("teardown", bench_left=True) == ["Remove what a killed benchmark left", always]
 
 
 def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
@@ -179,7 +182,7 @@ def test_a_network_is_replaced_by_consent_once_all_containers_are_off_it(tmp_pat
     assert changed(output) == {"gpu1": 3, "gpu2": 1, "gpu3": 1}, output
     assert hosts.modules("gpu1") == ["node_facts", "command", "docker_network", "docker_network", "node_facts"]
     assert hosts.modules("gpu3") == ["node_facts", "command", "node_facts"]
-    assert output.index("Take the training container off") < output.index("Remove the overlay network")
+    assert output.index("Disconnect the training container") < output.index("Remove the overlay network")
     assert changed(hosts.play(overlay_network_recreate=True)) == dict.fromkeys(HOSTS, 0)
 
 

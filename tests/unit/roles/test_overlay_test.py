@@ -103,7 +103,7 @@ def test_a_network_that_is_whole_changes_nothing(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_network_that_is_cut_where_something_runs_fails_and_says_so(
+def test_a_network_that_is_cut_where_something_runs_fails_and_reports_it(
     tmp_path: Path, facts: dict[str, Any], what: str
 ) -> None:
     # In one direction only: gpu2 itself finds nothing wrong.

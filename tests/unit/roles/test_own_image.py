@@ -21,7 +21,7 @@ def tasks(file: str) -> dict[str, dict[str, Any]]:
 
 
 def test_what_holds_a_password_is_written_for_root_and_not_shown() -> None:
-    task = tasks("training_image/tasks/build.yml")["Write what the build fetches through"]
+    task = tasks("training_image/tasks/build.yml")["Write the proxy and mirror settings of the build"]
     assert (task["no_log"], task["ansible.builtin.copy"]["mode"]) == (True, "0600")
     build = tasks("training_image/tasks/build.yml")["Build the image (minutes) as {{ _training_image_ref }}"]
     assert list(build["swarmspeed.cluster.image_build"]["secrets"]) == ["network"]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The journeys walk the roles in the order of the design, and every file that a task names is there."""
+"""The playbooks apply the roles in the order of the design, and every file that a task names exists."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ansible.parsing.dataloader import DataLoader
 ROOT = Path(__file__).parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
-JOURNEYS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
+NAMES = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
 FIRST = "find_cluster"
 """The first play of each of them."""
 LOOKS = ("status", "stop")
-"""Journeys that must work while much is broken: they walk one role, and a node that is down does not end them."""
+"""Playbooks that must work on a broken cluster: they apply one role, and a node that is down does not end them."""
 
 DESIGN = [  # in the order data flows through them
     "preflight",
@@ -69,22 +69,22 @@ def role_tasks(tasks: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any], d
 
 
 def second_play(name: str) -> Any:
-    """Return the play of a journey, after the one that all begin with."""
+    """Return the play of a playbook, after the one that all begin with."""
     first, second = load(PLAYBOOKS / f"{name}.yml")
     assert first["ansible.builtin.import_playbook"] == PREFIX + FIRST
     return second
 
 
-def journey(name: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return the roles that a journey walks; those tagged ``never`` only lend their variables."""
+def roles_of(name: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Return the roles that a playbook applies; those tagged ``never`` only provide their variables."""
     return role_tasks(second_play(name)["tasks"])
 
 
 def walked(name: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    return [entry for entry in journey(name) if entry[2]["tags"] != ["never"]]
+    return [entry for entry in roles_of(name) if entry[2]["tags"] != ["never"]]
 
 
-@pytest.mark.parametrize("name", JOURNEYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_root_playbook_is_one_import(name: str) -> None:
     (only,) = load(ROOT / f"{name}.yml")
     assert set(only) == {"name", "ansible.builtin.import_playbook"}
@@ -92,35 +92,35 @@ def test_a_root_playbook_is_one_import(name: str) -> None:
     assert (PLAYBOOKS / f"{name}.yml").is_file()
 
 
-def test_the_journeys_are_all_there_are() -> None:
-    assert sorted(path.stem for path in PLAYBOOKS.glob("*.yml")) == sorted([FIRST, *JOURNEYS])
+def test_these_are_all_playbooks() -> None:
+    assert sorted(path.stem for path in PLAYBOOKS.glob("*.yml")) == sorted([FIRST, *NAMES])
     assert {path.name for path in ROLES.iterdir() if path.is_dir()} == set(DESIGN)
 
 
 def test_site_and_verify_walk_all_roles_in_the_order_of_the_design() -> None:
-    assert [role for role, dummy, dummy in journey("site")] == DESIGN
-    assert [role for role, dummy, dummy in journey("verify")] == DESIGN
+    assert [role for role, dummy, dummy in roles_of("site")] == DESIGN
+    assert [role for role, dummy, dummy in roles_of("verify")] == DESIGN
     assert [role for role, dummy, dummy in role_tasks(load(PLAYBOOKS / "tasks/verify.yml"))] == DESIGN[1:]
 
 
 def test_launch_knows_all_roles_and_walks_those_of_the_job() -> None:
-    assert [role for role, dummy, dummy in journey("launch")] == DESIGN
+    assert [role for role, dummy, dummy in roles_of("launch")] == DESIGN
     assert [role for role, dummy, dummy in walked("launch")] == ["preflight", "workspace", "deepspeed_launch"]
 
 
 def test_the_plan_knows_all_roles_and_walks_none() -> None:
-    assert [role for role, dummy, dummy in journey("plan")] == DESIGN
+    assert [role for role, dummy, dummy in roles_of("plan")] == DESIGN
     assert [role for role, dummy, dummy in walked("plan")] == ["preflight"]
 
 
 @pytest.mark.parametrize("name", LOOKS)
 def test_looking_and_stopping_need_no_role_but_that_of_the_job(name: str) -> None:
-    assert [role for role, dummy, dummy in journey(name)] == ["preflight", "deepspeed_launch"]
+    assert [role for role, dummy, dummy in roles_of(name)] == ["preflight", "deepspeed_launch"]
     assert [role for role, dummy, dummy in walked(name)] == ["deepspeed_launch"]
 
 
 def test_the_report_walks_no_role_and_knows_their_names() -> None:
-    assert [role for role, dummy, dummy in journey("report")] == ["preflight", "overlay_network", "deepspeed_launch"]
+    assert [role for role, dummy, dummy in roles_of("report")] == ["preflight", "overlay_network", "deepspeed_launch"]
     assert walked("report") == []
 
 
@@ -131,12 +131,12 @@ def test_teardown_walks_back_over_what_can_be_undone() -> None:
 
 
 def test_the_benchmark_knows_all_roles_and_walks_that_of_the_network() -> None:
-    assert [role for role, dummy, dummy in journey("bench_network")] == DESIGN
+    assert [role for role, dummy, dummy in roles_of("bench_network")] == DESIGN
     assert [role for role, dummy, dummy in walked("bench_network")] == ["preflight", "overlay_network"]
 
 
 def test_the_bundle_knows_all_roles_and_walks_that_of_the_packages() -> None:
-    assert [role for role, dummy, dummy in journey("bundle")] == DESIGN
+    assert [role for role, dummy, dummy in roles_of("bundle")] == DESIGN
     assert [role for role, dummy, dummy in walked("bundle")] == ["host"]
 
 
@@ -149,18 +149,18 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("name", JOURNEYS)
-def test_each_journey_enters_the_roles_by_its_own_door(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_each_playbook_enters_the_roles_by_its_own_tasks(name: str) -> None:
     for role, arguments, dummy in walked(name):
         assert arguments.get("tasks_from") == (None if role == "preflight" else ENTRIES[name]), role
-    for role, arguments, task in journey(name):
+    for role, arguments, task in roles_of(name):
         if task["tags"] == ["never"]:
             assert "tasks_from" not in arguments, role
 
 
-@pytest.mark.parametrize("name", [*JOURNEYS, "tasks/verify"])
+@pytest.mark.parametrize("name", [*NAMES, "tasks/verify"])
 def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(name: str) -> None:
-    entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else journey(name)
+    entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else roles_of(name)
     assert entries
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
     lenders.update({look: {"preflight"} for look in LOOKS})
@@ -178,16 +178,16 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
             assert task["tags"] == (["always"] if role == "preflight" else [role])
 
 
-@pytest.mark.parametrize("name", JOURNEYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_of_a_role_that_only_lends_its_variables_no_tag_runs_a_task(name: str) -> None:
     """``never`` keeps a task back only where none of its other tags is asked for."""
-    for role, arguments, task in journey(name):
+    for role, arguments, task in roles_of(name):
         tasks = list(flat(load(ROLES / role / f"tasks/{arguments.get('tasks_from', 'main')}.yml") or []))
         if task["tags"] == ["never"] and any("tags" in one for one in tasks):
             assert task["when"] is False, role
 
 
-def test_the_cluster_is_looked_for_on_no_host_and_with_any_tag() -> None:
+def test_the_cluster_is_searched_for_on_no_host_and_with_any_tag() -> None:
     play, watched = load(PLAYBOOKS / f"{FIRST}.yml")
     assert play["hosts"] == "localhost" and play["gather_facts"] is False
     (check,) = play["tasks"]
@@ -198,8 +198,8 @@ def test_the_cluster_is_looked_for_on_no_host_and_with_any_tag() -> None:
     assert all(task["tags"] == ["always"] for task in watched["tasks"])
 
 
-@pytest.mark.parametrize("name", JOURNEYS)
-def test_a_journey_goes_to_the_cluster_as_root_and_stops_together(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_a_playbook_goes_to_the_cluster_as_root_and_stops_together(name: str) -> None:
     play = second_play(name)
     # A bundle is made where there is internet, mostly on other hosts.
     asked = "{{ 'bundle' if groups['bundle'] | default([]) else 'cluster' }}" if name == "bundle" else "cluster"
@@ -217,7 +217,7 @@ def test_every_file_of_tasks_that_is_named_exists(path: Path) -> None:
     check_named_files(path, load(path) or [])
 
 
-@pytest.mark.parametrize("name", JOURNEYS)
+@pytest.mark.parametrize("name", NAMES)
 def test_every_file_of_tasks_that_a_playbook_names_exists(name: str) -> None:
     check_named_files(PLAYBOOKS / f"{name}.yml", second_play(name)["tasks"])
 

@@ -270,7 +270,7 @@ EDITS: dict[str, tuple[str, Edit, str]] = {
         lambda facts: facts["docker"]["swarm"].update(nodes=[node("id2", "manager", "drain")]),
         "availability in swarm swarmspeed is drain, wanted is active",
     ),
-    "a ghost": (
+    "a stale node": (
         "swarm",
         lambda facts: facts["docker"]["swarm"]["nodes"].append({**node("old", "worker"), "state": "down"}),
         f"node {HERE} (old) of swarm swarmspeed is there and should not be",
@@ -355,7 +355,7 @@ def test_a_node_that_is_to_be_drained_is_as_asked(sound: dict[str, Any], availab
     }
 
 
-def test_a_secret_is_not_in_what_is_said(sound: dict[str, Any]) -> None:
+def test_a_secret_is_not_in_what_is_reported(sound: dict[str, Any]) -> None:
     facts = copy.deepcopy(sound)
     token = "hunter2-" + hashlib.sha256(b"x").hexdigest()
     what = differs(facts, "nccl_env", nccl_env_environment={"HF_TOKEN": token})

@@ -22,8 +22,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathe
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
 from tests.ssh_nodes import TEXT, WISHES, private, public, readable
+from tests.stand_ins import StandIns, changed
 
 ROOT = "/srv/swarmspeed/swarmspeed"
 KEY, HOST_KEY = f"{ROOT}/etc/ssh/id_ed25519", f"{ROOT}/etc/ssh/ssh_host_ed25519_key"
@@ -36,8 +36,8 @@ REPLIES = {"slurp": {"content": base64.b64encode(SECRET.encode()).decode(), "enc
 
 def without(number: int) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    looked = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
-    facts["files"] = {entry["path"]: dict(ABSENT) for entry in looked}
+    entries = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    facts["files"] = {entry["path"]: dict(ABSENT) for entry in entries}
     container = {**facts["docker"]["containers"]["lab-gpu1"], "state": "running"}
     container["labels"] = {"swarmspeed.cluster": "swarmspeed", "swarmspeed.spec": "0123"}
     facts["docker"]["containers"] = {f"swarmspeed-gpu{number}": container}

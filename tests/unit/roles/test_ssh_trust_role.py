@@ -81,7 +81,7 @@ def test_the_clusters_key_is_read_once_and_neither_shown_nor_logged() -> None:
 
 @pytest.mark.parametrize(
     ("act", "ran"),
-    [({}, []), ({"files": [{"path": "/x"}]}, ["files"]), ({"reload": ["docker"]}, ["Have the running sshd read them"])],
+    [({}, []), ({"files": [{"path": "/x"}]}, ["files"]), ({"reload": ["docker"]}, ["Reload the running sshd"])],
 )
 def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[str, Any], ran: list[str]) -> None:
     assert runs("converge", planned(True, **act)) == [*ran, "gather and plan"]

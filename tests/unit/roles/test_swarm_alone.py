@@ -101,7 +101,7 @@ def test_without_consent_no_host_is_sent_anything(hosts: StandIns) -> None:
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(
-    ("arguments", "play", "reason"),
+    ("arguments", "of_play", "reason"),
     [
         (["--limit", "gpu1,gpu3"], {}, "--limit leaves out gpu2. Remedy: run without --limit."),
         ([], {"serial": 2}, "serial leaves gpu3 to another batch. Remedy: take serial out of the play."),
@@ -111,9 +111,9 @@ def test_without_consent_no_host_is_sent_anything(hosts: StandIns) -> None:
     ids=["limit", "serial", "free", "hosts"],
 )
 def test_a_part_of_the_hosts_is_refused_in_a_sentence(
-    hosts: StandIns, arguments: list[str], play: dict[str, Any], reason: str
+    hosts: StandIns, arguments: list[str], of_play: dict[str, Any], reason: str
 ) -> None:
-    output = " ".join(hosts.play(*arguments, play=play).split())
+    output = " ".join(hosts.play(*arguments, of_play=of_play).split())
     assert (
         f"The role swarm concerns all hosts of the groups managers and workers, and needs them together: {reason}"
         in output
@@ -128,7 +128,7 @@ def test_verify_passes_on_a_swarm_that_is_whole_and_lists_what_is_not(hosts: Sta
     assert "gpu2: role swarm: membership of swarm swarmspeed is missing. Remedy: ansible-playbook site.yml" in output
     hosts.play()
     assert changed(hosts.play(entry="verify")) == dict.fromkeys(HOSTS, 0)
-    silent = json.loads((hosts.folder / "gpu1/facts.json").read_text(encoding="utf-8"))
+    silent = hosts.facts("gpu1")
     silent["docker"]["swarm"]["nodes"][2]["state"] = "down"
     hosts.add("gpu1", silent, silent)
     output = " ".join(hosts.play(entry="verify").split())

@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
 )
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed, tasks
+from tests.stand_ins import StandIns, changed, tasks
 from tests.training_nodes import ID, IMAGE, WISHES
 
 ROLE = "training_container"
@@ -114,16 +114,18 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
 
 def test_a_job_in_one_container_keeps_all_of_them_from_being_made_again(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, ROLE)
-    add(hosts, "gpu1", {**made(1), "jobs": {"digits": "running"}}, made(1, training_container_shm_size="3g"))
-    add(hosts, "gpu2", found(2), made(2, training_container_shm_size="3g"))
+
+    def start() -> None:
+        add(hosts, "gpu1", {**made(1), "jobs": {"digits": "running"}}, made(1, training_container_shm_size="3g"))
+        add(hosts, "gpu2", found(2), made(2, training_container_shm_size="3g"))
+
+    start()
     output = " ".join(hosts.play(training_container_shm_size="3g", **CLUSTER).split())
     said = "container swarmspeed-gpu1 must be made again, which cuts off job digits in it. Remedy: set"
     assert f"gpu1: {said} training_container_recreate: true to allow it, or wait for the job, or stop it." in output
     assert f"gpu2: nothing is done here, as gpu1: {said}" in output
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
-    # A second one of the same facts would gather the next ones.
-    for name in NAMES:
-        (tmp_path / name / "count").write_text("0", encoding="utf-8")
+    start()  # with the same facts
     output = hosts.play(training_container_shm_size="3g", training_container_recreate=True, **CLUSTER)
     assert changed(output) == {"gpu1": 1, "gpu2": 1}, output
     assert hosts.modules("gpu1") == SENT

@@ -110,7 +110,7 @@ def test_one_with_an_address_of_its_own_is_started_once_it_has_it() -> None:
         "gather and plan",
     ]
     names = [task["name"] for task in load(f"{ROLE}/tasks/converge.yml")]
-    assert names.index("Give it the address") < names.index("Start it at its address")
+    assert names.index("Assign the container its address") < names.index("Start the container at its address")
 
 
 @pytest.mark.parametrize("missing", ["", "gpu2: the image a:1 is not there"])
@@ -171,7 +171,7 @@ def test_after_a_restart_of_an_engine_what_is_planned_then_is_reported_and_appli
     names = [task["name"] for task in load(f"{ROLE}/tasks/repair.yml")]
     order = ["Gather facts and plan again", "Report what is planned after the restart", "Apply the planned changes"]
     assert [name for name in names if name in order] == order
-    assert names.index(order[-1]) < names.index("Test it again")
+    assert names.index(order[-1]) < names.index("Test the overlay network again")
     for file in ("converge", "repair"):
         (task,) = [one for one in load(f"{ROLE}/tasks/{file}.yml") if "ansible.builtin.include_role" in one]
         assert task["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in task

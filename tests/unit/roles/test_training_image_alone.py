@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
+from tests.stand_ins import StandIns, changed
 
 IMAGE = "train:1"
 OF_CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "cluster_accelerator": "cpu"}

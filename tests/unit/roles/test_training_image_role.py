@@ -93,8 +93,8 @@ def test_that_the_image_has_arrived_is_seen_in_the_new_plan(chain: list[str], ri
     *dummy, last = load("training_image/tasks/main.yml")
     given = variables(swarmspeed_plan=planned(True, chain=chain, there="sha256:a", holder="gpu1"))
     assert templar(given).evaluate_conditional(last["ansible.builtin.assert"]["that"]) is right
-    told = templar(given).template(last["ansible.builtin.assert"]["fail_msg"])
-    assert "sha256:a on gpu1" in told and "docker rmi -f a:1" in told
+    reported = templar(given).template(last["ansible.builtin.assert"]["fail_msg"])
+    assert "sha256:a on gpu1" in reported and "docker rmi -f a:1" in reported
 
 
 def test_verify_fails_at_what_is_left_to_change_and_at_another_content() -> None:
@@ -138,7 +138,7 @@ def test_every_task_of_a_build_has_what_it_reads(tmp_path: Path, own: bool) -> N
     assert "Load the base image from its archive" in ran
 
 
-def test_an_image_of_ours_is_known_by_its_label_and_built_with_the_secret() -> None:
+def test_an_image_of_this_collection_is_known_by_its_label_and_built_with_the_secret() -> None:
     made = act(plan(), NODES[0])["build"]
     given = variables("training_image", swarmspeed_plan=planned(True, build=made))
     (build,) = [task for task in every("build") if "swarmspeed.cluster.image_build" in task]

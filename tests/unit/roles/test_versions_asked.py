@@ -28,7 +28,7 @@ def test_each_variable_of_the_image_that_decides_is_handed_over() -> None:
     assert (found.torch, found.base) == ("torch==2.9.1", "debian:13")
 
 
-def test_the_choice_is_made_anew_after_each_look_at_the_nodes() -> None:
+def test_versions_are_chosen_again_each_time_facts_are_gathered() -> None:
     (task,) = load("preflight/tasks/cluster.yml")
     (arguments,) = [part for name, part in task.items() if name.endswith("cluster_facts")]
     assert arguments["versions"] == "{{ _preflight_versions_asked }}"

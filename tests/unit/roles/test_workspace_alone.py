@@ -14,7 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import apt_packages
 
 from tests.adversary.hostile import facts as honest
-from tests.cluster_stand_ins import StandIns, changed
+from tests.stand_ins import StandIns, changed
 
 ROOT = "/srv/swarmspeed/swarmspeed"
 PATH = f"{ROOT}/workspace"

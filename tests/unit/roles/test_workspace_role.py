@@ -76,8 +76,12 @@ def test_packages_come_before_the_environment_and_each_only_where_planned() -> N
 
 def test_an_environment_is_marked_before_it_is_emptied_and_recorded_last() -> None:
     named = [task["name"] for task in load("workspace/tasks/environment.yml")]
-    assert named.index("Mark the place as this role's") < named.index("Empty it") < named.index("Fill it")
-    assert named[-1] == "Record what it was made from"
+    assert (
+        named.index("Mark the folder as this role's")
+        < named.index("Empty the folder")
+        < named.index("Install packages in the environment")
+    )
+    assert named[-1] == "Record what the environment was built from"
     given = variables("workspace", swarmspeed_plan=planned(True, **MADE))
     *dummy, last = load("workspace/tasks/environment.yml")
     copied = {key: templar(given).template(text) for key, text in last["ansible.builtin.copy"].items()}
@@ -95,7 +99,7 @@ def test_every_task_of_the_environment_has_what_it_reads(wheelhouse: str) -> Non
                 key = next(key for key in entry if "." in key)
                 templar(given).template({"arguments": entry[key], "more": entry.get("environment", {})})
                 ran.append(entry["name"])
-    with_wheels = {"Make a place for wheels", "Copy the wheels", "Remove the wheels"}
+    with_wheels = {"Create a folder for wheels", "Copy the wheels", "Remove the wheels"}
     assert set(ran) & with_wheels == (with_wheels if wheelhouse else set())
 
 
@@ -104,7 +108,7 @@ def test_verify_fails_at_what_is_left_to_change_and_tries_the_environment() -> N
     for drift, right in (("x is missing", False), ("", True)):
         given = variables("workspace", swarmspeed_plan=planned(bool(drift), drift))
         assert templar(given).evaluate_conditional(asserted["ansible.builtin.assert"]["that"]) is right
-    assert runs("verify", planned(False)) == ["Nothing may be left to change"]
+    assert runs("verify", planned(False)) == ["Assert that nothing is left to change"]
     assert runs("verify", planned(False, interpreter=MADE["interpreter"]))[-1] == "Check the Python environment"
 
 
@@ -115,7 +119,7 @@ def test_teardown_removes_by_consent_alone(consent: bool | str) -> None:
     asked = {"workspace_remove": consent, "workspace_python_remove": consent}
     assert len(runs("teardown", given, **asked)) == 2
     # Never a folder that this role did not make.
-    assert runs("teardown", planned(False, made=False), **asked) == ["Remove the workspace, by consent"]
+    assert runs("teardown", planned(False, made=False), **asked) == ["Remove the workspace, with consent"]
 
 
 def test_what_other_roles_read_comes_from_the_plan() -> None:

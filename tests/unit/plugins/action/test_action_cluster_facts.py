@@ -160,10 +160,10 @@ def test_addresses_of_ssh_decide_between_subnets_that_are_alike() -> None:
 
 @pytest.mark.parametrize("unseen", [{}, {"ansible_facts": {}}, {"ansible_facts": None}])
 def test_hosts_without_facts_are_left_to_preflight(unseen: dict[str, Any]) -> None:
-    assert run({"hosts": ["a", "b", "nobody"]}, {"a": host(1), "b": unseen}) == {
+    assert run({"hosts": ["a", "b", "absent"]}, {"a": host(1), "b": unseen}) == {
         "changed": False,
         "skipped": True,
-        "msg": "no facts of b, nobody",
+        "msg": "no facts of b, absent",
     }
 
 

@@ -62,7 +62,7 @@ def test_a_line_every_ten_seconds(printed: list[str]) -> None:
     assert [asked["seconds"] for asked in action.asked] == [10, 10, 10]
 
 
-def test_it_waits_no_longer_than_it_was_told(printed: list[str]) -> None:
+def test_it_waits_no_longer_than_configured(printed: list[str]) -> None:
     action = Waiter([reply(20), reply(60), reply(80)], seconds=25)
     assert run(action)["over"] is False
     assert [asked["seconds"] for asked in action.asked] == [10, 10, 5]

@@ -74,12 +74,12 @@ def test_in_several_replies(args: dict[str, Any], monkeypatch: pytest.MonkeyPatc
     assert action.asked == 3
 
 
-def test_a_long_file_is_told(args: dict[str, Any]) -> None:
+def test_a_long_file_is_reported(args: dict[str, Any]) -> None:
     Path(args["jobs_dir"], "digits/launcher.log").write_bytes(b"line\n" * 300000)
     assert run(Gatherer(**args, max_mib=1))["shortened"] == ["launcher.log"]
 
 
-def test_check_mode_asks_nobody(args: dict[str, Any]) -> None:
+def test_check_mode_asks_no_one(args: dict[str, Any]) -> None:
     action = Gatherer(check_mode=True, **args)
     assert (run(action)["changed"], action.asked, Path(args["dest"]).exists()) == (False, 0, False)
 
@@ -117,7 +117,7 @@ def test_a_node_that_sends_something_else_writes_nothing(args: dict[str, Any]) -
     assert not Path(args["dest"]).exists()
 
 
-def test_a_controller_that_can_not_write_says_where(args: dict[str, Any]) -> None:
+def test_a_controller_that_cannot_write_says_where(args: dict[str, Any]) -> None:
     Path(args["dest"]).write_text("a file")
     with pytest.raises(
         AnsibleError, match=r"here/digits/gpu1 on the controller can not be written: .*Give another dest"

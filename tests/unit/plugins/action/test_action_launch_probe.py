@@ -71,7 +71,7 @@ def test_a_name_that_comes_is_waited_for(shown: list[str]) -> None:
     ]
 
 
-def test_a_name_that_does_not_come_is_told_with_the_time_that_was_waited(shown: list[str]) -> None:
+def test_a_name_that_does_not_come_is_reported_with_the_time_that_was_waited(shown: list[str]) -> None:
     action = Prober([reply()], 90)
     found = run(action)["probe"]["answer"]["names"]["gpu2"]
     assert found["error"] == f"{UNKNOWN}, after 94 s"

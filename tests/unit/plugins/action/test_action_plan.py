@@ -150,9 +150,9 @@ def test_the_certificate_is_read_here(tmp_path: Path) -> None:
 
 
 def test_a_variable_of_another_type_is_named_without_its_value() -> None:
-    with pytest.raises(AnsibleActionFail, match=r"^gpu1: .*docker_proxy") as told:
+    with pytest.raises(AnsibleActionFail, match=r"^gpu1: .*docker_proxy") as reported:
         make({"gpu1": gathered(docker_proxy=SECRET_PROXY)})
-    assert "hunter2" not in str(told.value)
+    assert "hunter2" not in str(reported.value)
 
 
 @pytest.mark.parametrize("facts", [{"files": 5}, {"packages": [1]}, {"docker": {"containers": [5]}}])
@@ -163,9 +163,9 @@ def test_odd_facts_are_no_traceback(facts: dict[str, Any]) -> None:
 
 
 def test_facts_of_another_form_are_one_line() -> None:
-    with pytest.raises(AnsibleActionFail, match="this is not what node_facts returned") as told:
+    with pytest.raises(AnsibleActionFail, match="this is not what node_facts returned") as reported:
         make({"gpu1": {"ansible_facts": 5, "wishes": {}}})
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)
 
 
 def test_a_folder_is_read_by_the_names_of_its_files(tmp_path: Path) -> None:
@@ -249,9 +249,9 @@ def test_nothing_planned_is_nothing_changed() -> None:
 @pytest.mark.parametrize("check", [False, True])
 def test_a_missing_consent_stops_the_role_before_it_begins(check: bool) -> None:
     asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
-    with pytest.raises(AnsibleActionFail) as told:
+    with pytest.raises(AnsibleActionFail) as reported:
         report(make({"gpu1": gathered(running=("job",), **asked)}), check)
-    assert str(told.value) == (
+    assert str(reported.value) == (
         "gpu1: the engine must be restarted for data-root in /etc/docker/daemon.json (docker_daemon_config), which "
         "stops these running containers: job. Remedy: set docker_restart: true to allow it, or stop the containers "
         "first."

@@ -141,7 +141,7 @@ def problems(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def complaints(result: dict[str, Any]) -> dict[str, str]:
-    """Return by variable what speaks against its value, which comes from Ansible."""
+    """Return by variable the problem of its value, which comes from Ansible."""
     return {problem["subject"]: problem["text"] for problem in result["problems"] if problem["check"] == VALUES}
 
 
@@ -177,7 +177,7 @@ def test_an_ansible_that_is_too_old_is_refused_and_one_at_its_end_a_warning(monk
 
 
 @pytest.mark.usefixtures("roles")
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     hostvars = {
         "lab1": Lazy(swarm_data_path_port="many", swarm_dta_path_port=1, swarm_kind="c"),
         "lab2": Lazy(swarm_more={"size": "x", "sise": 1}, swarm_pools=None, swarm_secret="hunter2"),
@@ -214,7 +214,7 @@ def test_all_problems_are_told_at_once() -> None:
 def test_templates_that_cannot_be_evaluated() -> None:
     hostvars = {
         "lab1": Lazy(
-            swarm_data_path_port=Raises(AnsibleUndefinedVariable("'nobody' is undefined")),
+            swarm_data_path_port=Raises(AnsibleUndefinedVariable("'absent' is undefined")),
             swarm_pools=Raises(AnsibleValueOmittedError()),
             swarm_kind=Raises(AnsibleTemplateError("no filter\nnamed 'x'.")),
         )

@@ -199,7 +199,7 @@ def test_a_refusal_of_the_module_is_passed_on(shown: list[str]) -> None:
     assert result["invocation"]["module_args"]["environment"] == {"T": "(not shown)"}
 
 
-def test_a_console_far_behind_jumps_ahead_and_says_so(shown: list[str]) -> None:
+def test_a_console_far_behind_jumps_ahead_and_reports_it(shown: list[str]) -> None:
     action = Follower(
         [
             reply("running", log="a\n", offset=2, size=5_000_000),
@@ -211,7 +211,7 @@ def test_a_console_far_behind_jumps_ahead_and_says_so(shown: list[str]) -> None:
     assert any("bytes of the log are not shown" in line for line in shown)
 
 
-def test_ranks_that_nobody_saw_are_not_counted(shown: list[str]) -> None:
+def test_ranks_that_no_one_saw_are_not_counted(shown: list[str]) -> None:
     job = {"world_size_seen": None, "nodes_seen": None, "nodes_expected": 3}
     Follower([reply("running", changed=True, job=job), reply("succeeded", job=job)]).run(task_vars=VARS)
     assert shown[-1] == "Job digits succeeded: its command ended well on 3 node(s)."
@@ -274,7 +274,7 @@ def test_a_host_that_died_is_given_up_within_the_minute(shown: list[str], second
     assert len(shown) == 1 + tries
 
 
-def test_a_look_that_hangs_is_one_that_gave_no_answer(shown: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_poll_that_hangs_is_one_that_gave_no_answer(shown: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "ASK_LIMIT", 0.2)
 
     class Hanging(Follower):

@@ -52,7 +52,7 @@ def test_the_plan_of_a_launch() -> None:
     assert FILTERS["launch_plan"]({"a": 2}, "", "")["include"] == ""
 
 
-def test_a_launch_that_can_not_be() -> None:
+def test_a_launch_that_cannot_be() -> None:
     with pytest.raises(
         AnsibleFilterError, match=r"^swarmspeed\.cluster\.launch_plan: .*: include: 'x' is not one of the hosts"
     ):

@@ -86,7 +86,7 @@ GROUPS = [
 ]
 
 
-def test_all_that_the_groups_need_is_told_once(
+def test_all_that_the_groups_need_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bundle_collect, "EmptyHost", FakeApt)

@@ -107,7 +107,7 @@ def test_problems_are_returned_and_do_not_fail_the_module(monkeypatch: pytest.Mo
     assert ": nvidia-tesla-535-smi. Remedy: " in problem
 
 
-def test_a_host_without_space_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_without_space_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""fabric_probe with fake ends: what each is asked and told, and errors. For real: fabric/test_fabric_peer.py."""
+"""fabric_probe with fake test processes: what each is sent, and errors. For real: fabric/test_fabric_peer.py."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class FakeEnds:
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
         self.started: dict[str, tuple[list[str], dict[str, Any]]] = {}
-        self.told: list[tuple[str, dict[str, Any]]] = []
+        self.commands: list[tuple[str, dict[str, Any]]] = []
 
     def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
         self.started[name] = (list(command), dict(asked))
 
     def tell(self, name: str, command: Mapping[str, Any]) -> None:
-        self.told.append((name, dict(command)))
+        self.commands.append((name, dict(command)))
 
     def wait(self, name: str, kind: str, seconds: float) -> dict[str, Any]:
         if kind not in self.answers:
@@ -103,7 +103,7 @@ def test_only_those_that_answer_are_tried() -> None:
     ends = FakeEnds()
     peers = {"gpu1": {"inner": READY, "outer": {}}, "gpu2": {}, "gpu3": {"inner": READY, "outer": READY}}
     step(params(step="pairs", peers=peers), ends, "python3")
-    assert [(name, command["order"]) for name, command in ends.told] == [("inner", ["gpu3"]), ("outer", ["gpu3"])]
+    assert [(name, command["order"]) for name, command in ends.commands] == [("inner", ["gpu3"]), ("outer", ["gpu3"])]
 
 
 @pytest.mark.parametrize("said", [{"address": "x\n"}, {"address": "10.0.0.1", "port": "22"}, "x", [1]])
@@ -112,7 +112,7 @@ def test_an_answer_of_another_node_that_is_none_is_not_handed_on(said: Any, work
     ends = FakeEnds()
     with pytest.raises(ReportedError, match=r"^gpu1: fabric_probe\.ready\.inner"):
         step(params(step=work, peers={"gpu1": {"inner": said}}), ends, "python3")
-    assert ends.told == []
+    assert ends.commands == []
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,8 @@ def test_all_ranks_meet_at_the_first_node() -> None:
     ends = FakeEnds()
     peers = {"gpu1": {"inner": {**READY, "address": "10.64.0.9"}}, "gpu2": {"inner": READY}, "gpu3": {"inner": READY}}
     step(params(step="collective", node="gpu3", peers=peers), ends, "python3")
-    (told,) = ends.told
-    assert told == (
+    (shown,) = ends.commands
+    assert shown == (
         "inner",
         {
             "do": "collective",
@@ -151,11 +151,11 @@ def test_all_ranks_meet_at_the_first_node() -> None:
     )
 
 
-def test_the_end_is_asked_for_what_came_in_and_told_to_go() -> None:
+def test_the_process_is_asked_for_what_came_in_and_ended() -> None:
     ends = FakeEnds(pairs={"results": []}, collective={"ok": True}, ended={"seen": {"gpu2": [4789]}})
     answer = step(params(step="end", peers={"gpu1": {"inner": READY}}), ends, "python3")
     assert answer["seen"] == {"gpu2": [4789]} and answer["collective"]["ok"]
-    assert ends.told == [("inner", {"do": "end"}), ("outer", {"do": "end"})]
+    assert ends.commands == [("inner", {"do": "end"}), ("outer", {"do": "end"})]
 
 
 def test_an_end_that_is_gone_is_an_answer_with_a_remedy() -> None:

@@ -36,7 +36,7 @@ IMAGE = {
 
 
 class FakeEngine:
-    """An engine of overlay2 with one image of two layers, and one that has been removed while one looked."""
+    """An engine of overlay2 with one image of two layers, and one that was removed while it was read."""
 
     def __init__(self, driver: str = "overlay2") -> None:
         self.driver = driver
@@ -126,7 +126,7 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
         step(params("allow", part=PART), one)
         assert keys.read_text().startswith(MINE) and "READER swarmspeed-transfer lab3.r1\n" in keys.read_text()
         step(params("go", part=PART), one)
-        # Nobody answers at that address: the process says so, in the sentence that the user will read.
+        # No process listens at that address: the process reports it, in the sentence that the user will read.
         waited = step(params("wait", seconds=60), one)
         assert waited["over"] and not waited["changed"]
         assert waited["trouble"].startswith("no node gives the image any more (lab1: ")
@@ -138,7 +138,7 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
 
 
 @needs_keygen
-def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_told(home: Path) -> None:
+def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_reported(home: Path) -> None:
     one = transfer(home)
     step(params("start"), one)
     spool = home / "spool"

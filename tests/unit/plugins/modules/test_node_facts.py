@@ -116,13 +116,13 @@ def test_a_secret_file_is_digested_by_the_key_of_the_run(
         return str(run(capsys, **asked, **key)["ansible_facts"]["swarmspeed"]["files"][path]["sha256"])
 
     assert digest(digest_key="k" * 40) == keyed_digest(b"PIN=4711\n", "k" * 40)
-    assert len({digest(), digest(), keyed_digest(b"PIN=4711\n", "")}) == 3, "without a key nobody can compare"
+    assert len({digest(), digest(), keyed_digest(b"PIN=4711\n", "")}) == 3, "without a key digests cannot be compared"
 
 
 def test_a_proxys_password_is_nowhere_in_the_result(
     bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]
 ) -> None:
-    """Port 9 of this machine is nobody's. Ansible can add what a module was given to its result."""
+    """No process uses port 9 of this machine. Ansible can add a module's arguments to its result."""
     plain, secret = "http://127.0.0.1:9", "http://me:hunter2@127.0.0.1:9"
     result = run(capsys, proxies={"host_apt_proxy": secret, "host_pip_proxy": plain}, **invocation_asked)
     found = result["ansible_facts"]["swarmspeed"]["proxies"]
@@ -132,7 +132,7 @@ def test_a_proxys_password_is_nowhere_in_the_result(
     assert result["invocation"]["module_args"]["proxies"]["host_pip_proxy"] == plain
 
 
-def test_a_bare_host_is_no_failure(bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_host_without_docker_is_no_failure(bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     bare.setattr(node_facts, "SocketEngine", NoEngine)
     result = run(capsys)
     facts = result["ansible_facts"]["swarmspeed"]

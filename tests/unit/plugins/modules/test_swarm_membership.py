@@ -275,7 +275,7 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
         ["set b (b) to active"],
         "manager",
     ),
-    "a ghost manager, waited for": (
+    "a stale manager, waited for": (
         {"state": "manager", "hostnames": {"h": "b"}},
         [
             ("GET /info", MANAGER),
@@ -317,7 +317,7 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
         ["remove node w (w)", "demote to worker", "leave swarm"],
         "absent",
     ),
-    "the last manager leaves by force, and waits for nobody": (
+    "the last manager leaves by force, without waiting": (
         {"state": "absent", "removed_nodes": ["w"], "force": True},
         [
             ("GET /info", MANAGER),
@@ -390,7 +390,7 @@ def test_the_answer_of_a_manager(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     ]
 
 
-def test_a_worker_returns_the_id_it_was_told_and_no_tokens(
+def test_a_worker_returns_the_id_it_was_given_and_no_tokens(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = ScriptedEngine(("GET /info", WORKER))

@@ -231,7 +231,7 @@ def test_a_damaged_folder_can_be_removed_and_nothing_else(tmp_path: Path) -> Non
         (Container("id1", "t0", True, {"/jobs": "/else"}), "is not what container c has at /jobs (/else)"),
     ],
 )
-def test_a_container_that_can_not_hold_the_job(tmp_path: Path, found: Container | None, says: str) -> None:
+def test_a_container_that_cannot_hold_the_job(tmp_path: Path, found: Container | None, says: str) -> None:
     runtime = FakeRuntime(tmp_path)
     runtime.found = found
     with pytest.raises(JobError) as caught:
@@ -250,7 +250,7 @@ def test_versions_are_kept_and_make_no_other_job(tmp_path: Path) -> None:
     assert call(runtime, versions={"torch": "2.14.0"})["changed"] is False
 
 
-def test_a_job_that_may_shrink_says_so_to_its_supervisor(tmp_path: Path) -> None:
+def test_a_job_that_may_shrink_reports_it_to_its_supervisor(tmp_path: Path) -> None:
     runtime = FakeRuntime(tmp_path)
     shrink: dict[str, Any] = {"shrink": True, "resume": "auto", "members": MEMBERS}
     shrink.update(secret_file="/key", transport="direct")
@@ -271,7 +271,7 @@ def test_a_job_that_may_shrink_says_so_to_its_supervisor(tmp_path: Path) -> None
         ({"launcher": "torchrun"}, "shrink: true needs @nodes@ as an argument of the command, as nodes"),
     ],
 )
-def test_a_job_that_can_not_shrink(tmp_path: Path, change: dict[str, Any], says: str) -> None:
+def test_a_job_that_cannot_shrink(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     given = {"shrink": True, "resume": "auto", "members": MEMBERS, "command": ["deepspeed", "@hostfile@"], **change}
     with pytest.raises(JobError) as caught:
         call(FakeRuntime(tmp_path), **given)

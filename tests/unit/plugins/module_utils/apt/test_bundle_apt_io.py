@@ -82,7 +82,7 @@ def test_what_was_begun_in_a_folder_is_gone_on_with(
     assert len(programs[0]) == before
 
 
-def test_what_apt_cannot_do_is_said(tmp_path: Path, programs: tuple[Commands, dict[str, CommandResult]]) -> None:
+def test_what_apt_cannot_do_is_reported(tmp_path: Path, programs: tuple[Commands, dict[str, CommandResult]]) -> None:
     io = EmptyHost(str(tmp_path), "")
     programs[1].update({word: CommandResult(100, "", "E: no") for word in ("--print-uris", "show", "sh")})
     with pytest.raises(BundleAptError, match="apt cannot say what one, two need: E: no"):
@@ -123,7 +123,7 @@ def sent(path: Path, **files: bytes) -> dict[str, str]:
     return {name: sha256(data) for name, data in files.items()}
 
 
-def test_a_source_is_laid_out_for_those_who_are_told_of_it(tmp_path: Path) -> None:
+def test_a_source_is_laid_out_for_those_who_know_its_path(tmp_path: Path) -> None:
     place, archive = tmp_path / "place", tmp_path / "sent.tar"
     files = sent(archive, Packages=b"list", one=b"one")
     (place / "packages").mkdir(parents=True)

@@ -57,7 +57,7 @@ def test_the_journal_is_listed(root: Path) -> None:
     assert SystemDpkg(str(root)).updates() == ["0000", "tmp.i"]
 
 
-def test_a_command_is_told_to_ask_nothing() -> None:
+def test_a_command_asks_nothing() -> None:
     answer = SystemDpkg().change(("sh", "-c", "echo $DEBIAN_FRONTEND; echo trouble >&2; read x || exit 3"), 10)
     assert (answer.rc, answer.stdout) == (3, "noninteractive\ntrouble\n")
 

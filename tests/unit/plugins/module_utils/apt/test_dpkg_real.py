@@ -37,7 +37,7 @@ Description: a package with nothing in it
 
 @pytest.fixture
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a database of dpkg's with one installed package; dpkg itself is told of it by its environment."""
+    """Return a database of dpkg's with one installed package; dpkg itself gets it from its environment."""
     folder = tmp_path / "dpkg"
     for name in ("updates", "info", "triggers"):
         (folder / name).mkdir(parents=True)

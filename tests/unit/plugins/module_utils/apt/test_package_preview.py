@@ -175,7 +175,7 @@ def test_the_newest_version_that_all_locked_packages_have() -> None:
         ),
     ],
 )
-def test_what_speaks_against_it(apt: FakeApt, goal: dict[str, Any], problem: str) -> None:
+def test_what_forbids_it(apt: FakeApt, goal: dict[str, Any], problem: str) -> None:
     asked = Goal(**{**GOAL.__dict__, **goal})
     assert look(apt, asked).problems == (problem,)
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is sent with a program of ours, and that it runs from that alone."""
+"""What is sent with a program of this collection, and that it runs from that alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_each_source_stands_after_those_that_it_imports(program: ModuleType) -> 
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=sent_name)
-def test_nothing_else_of_ours_is_needed(program: ModuleType) -> None:
+def test_nothing_else_of_this_collection_is_needed(program: ModuleType) -> None:
     for name, source in sources(program).items():
         for node in ast.walk(ast.parse(source, name, feature_version=(3, 8))):
             if isinstance(node, ast.ImportFrom) and not node.level:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What a host tells of its driver: parsers, and how a look is put together.
+"""What a host reports of its driver: parsers, and how the facts are put together.
 
 The output of ``dkms status`` on Debian 13 was recorded; those of modinfo, mokutil and systemctl are written after their
 manuals and public reports, as no GPU was at hand.
@@ -198,7 +198,7 @@ def test_a_whole_look() -> None:
         ({"/var/lib/apt/lists/x_Packages.lz4": ""}, "", False),
     ],
 )
-def test_headers_that_are_missing_are_looked_for_in_apts_lists(
+def test_headers_that_are_missing_are_searched_for_in_apts_lists(
     lists: dict[str, str], said: str, *, available: bool | None
 ) -> None:
     io = FakeDriverIO(lists, {"apt-cache": said})
@@ -239,7 +239,7 @@ def test_a_host_with_nothing() -> None:
     assert found["kernel_there"] is False
 
 
-def test_this_host_can_be_looked_at() -> None:
+def test_this_host_can_be_read() -> None:
     """The one place of input, on the machine that runs the tests: whatever it has, no exception."""
     found = gather_driver(SystemDriverIO(), "0.0-none", secure_boot=None)
     assert found["kernel_there"] is False and found["headers"]["installed"] is False

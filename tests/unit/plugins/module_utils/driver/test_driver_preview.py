@@ -334,7 +334,7 @@ def test_no_common_version() -> None:
     )
 
 
-def test_a_conflict_is_told_in_apts_words() -> None:
+def test_a_conflict_is_reported_in_apts_words() -> None:
     io = FakeApt(DEBIAN_12, simulate=lambda _names: CommandResult(100, UNSOLVABLE))
     (said,) = troubles(io, debian_12("open"))
     assert said.startswith(

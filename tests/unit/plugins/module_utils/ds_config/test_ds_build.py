@@ -37,7 +37,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "zero3_infinity": {"zero_optimization": DISK},
     "zenflow": {"optimizer": {"params": {"lr": 1e-5}}},
 }
-"""What a preset can not know."""
+"""What a preset cannot know."""
 # the field's most asked question: ten billion parameters on two servers of four 24 GB cards
 TEN_BILLION: dict[str, Any] = {
     "preset": "auto",
@@ -328,7 +328,7 @@ def test_what_auto_misses() -> None:
         ("9.0", {"preset": None}, None),
     ],
 )
-def test_precision_follows_the_gpus_unless_it_is_said(
+def test_precision_follows_the_gpus_unless_it_is_configured(
     capability: str, asked: dict[str, Any], block: str | None
 ) -> None:
     plan = build(Request(**{"preset": "zero1", "config": BATCH, "gpus": {"compute_capability": capability}, **asked}))

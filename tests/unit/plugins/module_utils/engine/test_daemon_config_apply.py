@@ -183,7 +183,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
-def test_nothing_differs_and_nobody_is_asked(bench: Bench) -> None:
+def test_nothing_differs_and_no_one_is_asked(bench: Bench) -> None:
     outcome = bench({"mtu": 1400}).outcome
     assert bench.host.calls == []
     assert (outcome.changed, outcome.changed_keys, outcome.engine_version) == (False, [], None)
@@ -515,7 +515,7 @@ def test_a_unit_that_reads_another_file(bench: Bench) -> None:
     )
 
 
-def test_foreign_keys_that_are_unknown_are_kept_and_told(bench: Bench) -> None:
+def test_foreign_keys_that_are_unknown_are_kept_and_reported(bench: Bench) -> None:
     bench.path.write_text('{"theirs": 1, "mtu": "x", "default-stop-timeout": 3}')
     outcome = bench({"debug": True}).outcome
     assert bench.now == {"theirs": 1, "mtu": "x", "default-stop-timeout": 3, "debug": True}

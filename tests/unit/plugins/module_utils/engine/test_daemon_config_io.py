@@ -105,7 +105,7 @@ def test_the_candidate_goes_when_it_cannot_be_prepared(path: Path) -> None:
     assert inside(path.parent) == []
 
 
-def test_trouble_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trouble_is_reported_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tmp_path / "a" / "b" / "daemon.json"
     with pytest.raises(TextFileError, match=r"/a/b/daemon\.json: cannot be written: No such file or directory$"):
         ConfigFile(str(deep)).stage(b"{}")

@@ -173,7 +173,7 @@ def test_a_socket_that_is_not_there(tmp_path: Path) -> None:
     assert error.status == 0 and isinstance(error.__cause__, FileNotFoundError)
 
 
-def test_a_socket_that_nobody_listens_on(tmp_path: Path) -> None:
+def test_a_socket_that_no_one_listens_on(tmp_path: Path) -> None:
     path = str(tmp_path / "stale.sock")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)

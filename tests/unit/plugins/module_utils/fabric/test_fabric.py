@@ -309,7 +309,7 @@ def test_system_io_reads_a_tree(tmp_path: Path) -> None:
         "pci_path": "",
         "offloads": None,
     }
-    told = [
+    reported = [
         {"index": "0", "gid": gids[0][0], "type": "IB/RoCE v1", "interface": ""},
         {"index": "2", "gid": gids[2][0], "type": "RoCE v2", "interface": "ib0"},
     ]
@@ -319,7 +319,7 @@ def test_system_io_reads_a_tree(tmp_path: Path) -> None:
             "interfaces": ["ib0"],
             "numa_node": "0",
             "pci_path": str(pci),
-            "ports": [{"port": "1", **texts, "gids": told}],
+            "ports": [{"port": "1", **texts, "gids": reported}],
         }
     ]
     assert (io.pci_path("0000:17:00.0"), io.pci_path("0000:99:00.0")) == (str(pci), "")

@@ -198,7 +198,7 @@ def test_two_nodes_try_one_another_and_leave_nothing(ends: dict[str, SystemPeerI
         assert {one["to"] for one in found.values()} == {other}
         assert found["inner", "tcp"]["ok"] and found["inner", "name"]["ok"]
         assert abs(found["inner", "clock"]["value"]) < 1
-        # Nobody listens on port 1.
+        # No process listens on port 1.
         assert found["outer", "tcp"]["said"] == "127.0.0.1 port 1: Connection refused"
         if os.geteuid() == 0:
             assert ended[name]["seen"] == {other: [29999]}
@@ -243,7 +243,7 @@ def test_an_end_goes_when_its_time_is_over(ends: dict[str, SystemPeerIO], tmp_pa
     assert "it ended before: its time was over" in late["trouble"]["text"]
 
 
-def test_a_collective_without_torch_says_so(ends: dict[str, SystemPeerIO], tmp_path: Path) -> None:
+def test_a_collective_without_torch_reports_it(ends: dict[str, SystemPeerIO], tmp_path: Path) -> None:
     """A Python without torch stands in for an image without: -S leaves its packages out."""
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n', encoding="utf-8")
@@ -257,7 +257,7 @@ def test_a_collective_without_torch_says_so(ends: dict[str, SystemPeerIO], tmp_p
     assert ended["one"]["collective"]["said"] == "No module named 'torch'"
 
 
-def test_a_container_that_is_not_there_is_told_as_such() -> None:
+def test_a_container_that_is_not_there_is_reported_as_such() -> None:
     class NoContainer:
         def start(self, *_words: Any) -> None:
             pass

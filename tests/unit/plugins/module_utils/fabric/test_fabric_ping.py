@@ -50,7 +50,7 @@ def test_the_largest_that_passes_is_found_to_the_byte(limit: int, wanted: int) -
 
 
 @pytest.mark.parametrize("error, said", [(PermissionError(1, "Operation not permitted"), "Operation not permitted")])
-def test_where_no_ping_may_be_sent_that_is_said(error: OSError, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_ping_may_be_sent_that_is_reported(error: OSError, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise error
 
@@ -58,7 +58,7 @@ def test_where_no_ping_may_be_sent_that_is_said(error: OSError, said: str, monke
     assert largest("192.0.2.1", 1500) == f"not measured: {said}"
 
 
-def test_silence_is_told_from_a_small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_is_distinguished_from_a_small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ping, "passes", lambda *_words: False)
     assert largest("192.0.2.1", 1500) == 0
 

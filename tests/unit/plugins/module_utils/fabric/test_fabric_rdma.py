@@ -116,7 +116,7 @@ def test_a_virtio_card_has_the_address_of_the_pci_device_before_it() -> None:
     assert gathered(cloud_vm())["infiniband"] == []
 
 
-def test_without_gpu_facts_no_distance_is_told() -> None:
+def test_without_gpu_facts_no_distance_is_reported() -> None:
     assert gather_fabric(dgx_hdr())["infiniband"][0]["gpu_distances"] == {}
 
 

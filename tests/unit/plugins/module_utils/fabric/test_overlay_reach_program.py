@@ -97,7 +97,7 @@ def test_as_a_whole(port: int) -> None:
             CommandResult(1, "", "Error response from daemon: container x is not running"),
             "is not running. Remedy: docker",
         ),
-        (CommandResult(0, "nothing of ours\n"), "cannot try its network: nothing of ours. Remedy"),
+        (CommandResult(0, "no report\n"), "cannot try its network: no report. Remedy"),
         (CommandResult(0, f"{reach.MARK}no json\n"), "cannot try its network"),
         (CommandResult(0, f"{reach.MARK}[]\n"), "cannot try its network"),
     ],

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Each pair once, nobody twice in a round, no more rounds than it takes."""
+"""Each pair once, no node twice in a round, no more rounds than necessary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.pair_rou
 
 
 @pytest.mark.parametrize("count", [*range(13), 63, 64])
-def test_every_pair_once_and_nobody_twice_in_a_round(count: int) -> None:
+def test_every_pair_once_and_no_one_twice_in_a_round(count: int) -> None:
     names = [f"n{index}" for index in range(count)]
     found = rounds(names)
     assert sorted(pair for pairs in found for pair in pairs) == sorted(combinations(names, 2))

@@ -223,7 +223,7 @@ def test_one_gpu_without_rdma_costs_two_calls_and_with_it_three() -> None:
 
 
 @pytest.mark.parametrize("answer", [CommandResult(1, "", "Failed to run topology"), CommandResult(255, MATRIX), ""])
-def test_a_topology_that_cannot_be_told_is_null(answer: CommandResult | str) -> None:
+def test_a_topology_that_cannot_be_read_is_null(answer: CommandResult | str) -> None:
     found = gather_gpu(healthy(smi={"topo": answer}))
     assert (found["topology"], found["gpus"][0]["nvlink"], found["problems"]) == (None, None, [])
 
@@ -406,7 +406,7 @@ def test_a_failing_nvidia_smi_gives_one_problem_with_cause_and_remedy(
     assert len(io.calls) == 1
 
 
-def test_a_hanging_driver_is_told_from_a_failing_one() -> None:
+def test_a_hanging_driver_is_distinguished_from_a_failing_one() -> None:
     said = explain(CommandResult(TIMED_OUT, stderr="no answer within 60 seconds"))
     assert said is not None
     assert said.startswith("nvidia-smi gave no answer within 60 seconds: the driver hangs")

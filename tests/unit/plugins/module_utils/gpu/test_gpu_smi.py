@@ -375,7 +375,7 @@ def test_gpu_that_shares_the_hosts_memory_has_none_of_its_own() -> None:
         "1, GPU-2, 81559",
     ],
 )
-def test_a_row_of_a_broken_gpu_is_told_apart(row: str) -> None:
+def test_a_row_of_a_broken_gpu_is_distinguished(row: str) -> None:
     gpus, failed = parse_gpus(f"0, GPU-1, 81559, 9.0, NVIDIA H100\n{row}\n")
     assert [gpu.index for gpu in gpus] == [0]
     assert failed == [row]

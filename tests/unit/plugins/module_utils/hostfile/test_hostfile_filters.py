@@ -226,7 +226,7 @@ def test_rank_0_and_filters() -> None:
             " or leave a slot of 'gpu2' in",
         )
     ]
-    # With a filter at fault, who would hold rank 0 is not known; that jeff is nobody is.
+    # With a filter at fault, who would hold rank 0 is not known; that there is no jeff is.
     assert problems(UNEVEN, include="gpu1:", first_host="jeff") == [
         Problem("include", MISSING.format("'gpu1:'")),
         Problem("first_host", "'jeff' is not one of the hosts"),

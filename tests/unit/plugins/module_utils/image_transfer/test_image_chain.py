@@ -185,7 +185,7 @@ RUNNING = {"pid": 77, "host": "n1", "since": "11:40:12 UTC", "started_from": "de
         ),
     ],
 )
-def test_what_stands_against_it_is_said_before_anything_begins(looks: dict[str, Any], problem: str) -> None:
+def test_what_stands_against_it_is_reported_before_anything_begins(looks: dict[str, Any], problem: str) -> None:
     assert planned(**looks)["problems"] == [problem]
 
 

@@ -22,7 +22,7 @@ OVERLAY2 = {"DriverStatus": [["Backing Filesystem", "extfs"], ["Supports d_type"
 CONTAINERD = {"DriverStatus": [["driver-type", "io.containerd.snapshotter.v1"]]}
 
 
-def test_stores_are_told_apart() -> None:
+def test_stores_are_distinguished() -> None:
     assert [image_store(info) for info in (OVERLAY2, CONTAINERD, {})] == ["graph", "containerd", "graph"]
 
 

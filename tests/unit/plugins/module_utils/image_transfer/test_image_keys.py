@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Lines of authorized_keys: what a key may do, and that nobody else's line is touched."""
+"""Lines of authorized_keys: what a key may do, and that no other line is touched."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def test_one_that_is_damaged_there_too_is_refused_by_name(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_when_nobody_gives_any_more_it_says_who_and_why_and_keeps_what_came(tmp_path: Path) -> None:
+def test_when_no_one_gives_any_more_it_says_who_and_why_and_keeps_what_came(tmp_path: Path) -> None:
     time = Time()
     near, holder = Giver(breaks=[300], refuse=""), Giver(refuse="its own transfer has ended")
     near.breaks += [0] * 100
@@ -147,7 +147,7 @@ def test_the_configuration_has_no_digest_for_a_name_and_is_checked_by_who_asks(t
         receiver(tmp_path, holder=Giver()).fetch("config", lambda path: False)
 
 
-def test_a_full_disk_is_said(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full")
     (tmp_path / f"{NAME}.part").symlink_to("/dev/full")

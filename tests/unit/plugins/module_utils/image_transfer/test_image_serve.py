@@ -86,16 +86,16 @@ def test_a_sign_of_life_is_sent_while_nothing_comes(spool: Path) -> None:
     assert frames(bytes(out)) == [(b"W", b""), (b"E", b"")]
 
 
-def test_a_part_that_was_begun_anew_is_told(spool: Path) -> None:
+def test_a_part_that_was_begun_again_is_reported(spool: Path) -> None:
     part = spool / "blobs" / f"{NAME}.part"
     part.write_bytes(b"wrong")
-    anew = served(spool, 0, lambda: part.rename(spool / "gone"))
-    assert anew == [(b"D", b"wrong"), (b"X", b"it has begun anew with this part")]
+    again = served(spool, 0, lambda: part.rename(spool / "gone"))
+    assert again == [(b"D", b"wrong"), (b"X", b"it has begun anew with this part")]
     (spool / "blobs" / NAME).write_bytes(b"01")
     assert served(spool, 5) == [(b"X", b"what it has is shorter")]
 
 
-def test_a_writer_that_is_gone_or_stands_still_is_told(spool: Path) -> None:
+def test_a_writer_that_is_gone_or_stands_still_is_reported(spool: Path) -> None:
     os.utime(spool / "pulse", (0, 0))
     ((kind, text),) = served(spool)
     assert kind == b"X" and text.startswith(b"its own transfer has stood still for ")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The work of one node: layers are loaded in order while others come, partial images go, and every fault is told."""
+"""The work of one node: layers are loaded in order during the transfer, partial images removed, faults reported."""
 
 from __future__ import annotations
 

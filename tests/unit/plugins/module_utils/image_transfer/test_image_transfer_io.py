@@ -93,10 +93,12 @@ def test_an_archive_that_breaks_off_is_an_error_with_the_reason(
         list(members(archive))
 
 
-def test_a_fault_of_ours_does_not_wait_for_docker_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_this_collection_does_not_wait_for_docker_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     system = docker(tmp_path, monkeypatch, "x" * (4 << 20))
-    with pytest.raises(TransferError, match=r"^of ours$"), system.saved("x"):
-        raise TransferError("of ours")
+    with pytest.raises(TransferError, match=r"^raised inside$"), system.saved("x"):
+        raise TransferError("raised inside")
 
 
 def test_an_image_is_named_and_known_by_its_content(tmp_path: Path) -> None:

@@ -389,7 +389,7 @@ def test_a_rank_that_ended_well_too_early_is_named() -> None:
     assert [(item.id, item.node, item.rank) for item in found] == [("ended-early", "lab2", 1), ("peer-gone", "lab1", 0)]
 
 
-def test_a_stalled_build_is_told_from_a_stalled_step() -> None:
+def test_a_stalled_build_is_distinguished_from_a_stalled_step() -> None:
     building = Diagnosis()
     building.feed("lab1", 0, "Using /root/.cache/torch_extensions/py311_cu128 as PyTorch extensions root...")
     assert [item.id for item in building.result(stalled=True)] == ["extension-lock"]

@@ -89,7 +89,7 @@ def test_each_is_complete(failure: Failure) -> None:
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.id)
-def test_each_setting_is_a_variable_of_ours(failure: Failure) -> None:
+def test_each_setting_is_a_variable_of_this_collection(failure: Failure) -> None:
     known = variables()
     assert failure.setting == "" or failure.setting in known
     prefixes = "|".join((*ROLES, "cluster", "gpu"))

@@ -101,7 +101,7 @@ def test_the_engine_is_not_asked_about_a_job_that_has_ended(tmp_path: Path) -> N
         (EngineError("down"), 60, "lost", "no sign of life from its supervisor in container c for 60 s"),
     ],
 )
-def test_a_lost_job_is_told(
+def test_a_lost_job_is_reported(
     tmp_path: Path, found: Container | EngineError | None, beat: int, state: str, words: str
 ) -> None:
     write(tmp_path, heartbeat=NOW - beat)
@@ -121,7 +121,7 @@ def test_without_docker_the_host_is_asked(tmp_path: Path) -> None:
     assert fake.asked == 0 and look.engine_error is None
 
 
-def test_a_state_without_a_container_asks_nobody(tmp_path: Path) -> None:
+def test_a_state_without_a_container_asks_no_one(tmp_path: Path) -> None:
     write(tmp_path, container=None)
     look, fake = reader(tmp_path)
     assert look.look("digits", tail=0)["state"] == "lost" and fake.asked == 0
@@ -135,7 +135,7 @@ def test_a_state_without_a_container_asks_nobody(tmp_path: Path) -> None:
         (json.dumps({**STATE, "heartbeat": {}}), "is damaged"),
     ],
 )
-def test_one_that_can_not_be_read_does_not_hide_the_others(tmp_path: Path, text: str, words: str) -> None:
+def test_one_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path, text: str, words: str) -> None:
     write(tmp_path, "bad")
     (tmp_path / "bad/state.json").write_text(text)
     write(tmp_path, "good")
@@ -147,12 +147,12 @@ def test_one_that_can_not_be_read_does_not_hide_the_others(tmp_path: Path, text:
 
 
 @pytest.mark.parametrize(
-    ("told", "node", "leads"),
+    ("reported", "node", "leads"),
     [(True, "gpu2", True), (False, "gpu1", False), (None, "gpu1", True), (None, "gpu2", False), (None, None, True)],
 )
-def test_who_leads(tmp_path: Path, told: bool | None, node: str | None, leads: bool) -> None:
+def test_who_leads(tmp_path: Path, reported: bool | None, node: str | None, leads: bool) -> None:
     spec = {"spec": {**SPEC, "members": [{"name": "gpu1"}, {"name": "gpu2"}]}, **({"node": node} if node else {})}
-    write(tmp_path, spec=spec, leader=told)
+    write(tmp_path, spec=spec, leader=reported)
     assert reader(tmp_path)[0].look("digits", tail=0)["leader"] is leads
 
 

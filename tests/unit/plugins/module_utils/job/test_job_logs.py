@@ -238,7 +238,7 @@ def test_an_earlier_run_is_put_aside_once(job: Path, tmp_path: Path) -> None:
     assert copy.state()["run"] == 2
 
 
-def test_runs_are_told_apart_by_what_is_known() -> None:
+def test_runs_are_distinguished_by_what_is_known() -> None:
     assert same_run(STATE, {**STATE, "state": "running"})
     for key in ("run", "run_id", "started_at"):
         assert not same_run(STATE, {**STATE, key: "other"})

@@ -104,7 +104,7 @@ def test_what_shrinking_says() -> None:
         ),
     ],
 )
-def test_what_can_not_be_shrunk_says_why(config: dict[str, Any], old: int, new: int, text: str) -> None:
+def test_what_cannot_be_shrunk_says_why(config: dict[str, Any], old: int, new: int, text: str) -> None:
     with pytest.raises(ShrinkError) as raised:
         shrink(config, old, new)
     assert str(raised.value) == text
@@ -114,7 +114,7 @@ def test_what_can_not_be_shrunk_says_why(config: dict[str, Any], old: int, new: 
     ("total", "micro", "new", "becomes", "steps"),
     [(16, 2, 3, 18, 3), (8, 2, 3, 6, 1), (20, 1, 3, 21, 7), (4, 1, 3, 3, 1), (4, 1, 5, 5, 1)],
 )
-def test_a_batch_that_can_not_stay_becomes_the_nearest(
+def test_a_batch_that_cannot_stay_becomes_the_nearest(
     total: int, micro: int, new: int, becomes: int, steps: int
 ) -> None:
     changed, text = shrink({"train_batch_size": total, "train_micro_batch_size_per_gpu": micro}, 4, new)
@@ -198,4 +198,4 @@ def test_one_node_that_could_be_left_out_is_enough() -> None:
     assert refusal(config, [2, 2], "") == ""
     assert refusal(config, [2, 1, 2, 1], "") == ""
     assert refusal(config, [3, 1], "") == "pipeline.stages 2 does not divide the 3 ranks of world_size 3."
-    assert refusal(config, [4], "") == ""  # nobody could be left out: nothing to refuse
+    assert refusal(config, [4], "") == ""  # no node could be left out: nothing to refuse

@@ -115,7 +115,7 @@ def test_curve_points_that_are_given_count() -> None:
     assert summary(SPEC, STATE, history=[])["history"] == []
 
 
-def test_what_is_long_is_told_by_its_digest() -> None:
+def test_what_is_long_is_reported_by_its_digest() -> None:
     long = {f"file{number}": number for number in range(LONGEST + 1)}
     found = shown_spec({"workspace": long, "short": dict.fromkeys("ab", 1), "list": [long]})
     assert found["workspace"]["entries"] == LONGEST + 1 and len(found["workspace"]["sha256"]) == 64

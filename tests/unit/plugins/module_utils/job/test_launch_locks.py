@@ -125,7 +125,7 @@ def test_only_empty_files_in_the_folders_of_extensions_are_locks(tmp_path: Path)
     ]
 
 
-def test_a_lock_taken_anew_meanwhile_stays(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_taken_again_meanwhile_stays(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = cache / "py311_cpu" / "cpu_adam" / "lock"
 
     def judged(path: Path, made_at: float, view: View) -> tuple[str, str]:
@@ -280,7 +280,7 @@ def test_who_listens_on_a_port() -> None:
             process.kill()
 
 
-def test_nobody_listens_on_a_port_that_is_only_bound() -> None:
+def test_no_one_listens_on_a_port_that_is_only_bound() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         assert port_holder(bound.getsockname()[1]) == ""

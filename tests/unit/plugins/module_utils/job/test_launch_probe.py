@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The look at a node: each part against this machine, the whole in the way it runs on a node."""
+"""The checks of a node: each part on this machine, the whole as it runs on a node."""
 
 from __future__ import annotations
 

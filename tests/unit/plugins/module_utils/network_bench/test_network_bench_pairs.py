@@ -209,7 +209,7 @@ def test_iperf3_that_fails_is_a_sentence(
     assert one.floor[(0, 1)]["error"].startswith(said)
 
 
-def test_an_image_without_iperf3_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_without_iperf3_reports_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     one, other = two(FakeStore())
     at_once(lambda: one.meet_iperf(1, True), lambda: other.meet_iperf(0, False))

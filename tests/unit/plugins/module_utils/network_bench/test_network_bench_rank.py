@@ -188,7 +188,7 @@ def test_what_would_take_too_long_is_left_and_said(torch: types.SimpleNamespace)
     assert not [size for name, size in torch.calls if size == 4096 and name != "init"]
 
 
-def test_an_operation_that_the_backend_lacks_is_said_and_left(torch: types.SimpleNamespace) -> None:
+def test_an_operation_that_the_backend_lacks_is_reported_and_left(torch: types.SimpleNamespace) -> None:
     def act(name: str, size: int) -> None:
         if name == "reduce_scatter":
             raise RuntimeError("Backend gloo does not support reduce_scatter\ntrace")

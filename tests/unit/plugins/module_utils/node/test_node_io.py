@@ -126,7 +126,7 @@ def test_a_file(tmp_path: Path, content: bool) -> None:
     ("text", "marked"),
     [("# Kept by us (x)\na\n", True), ("a\n# Kept by us\n", False), ("", False), ("Kept by us", True)],
 )
-def test_a_mark_is_looked_for_in_the_first_line_only(tmp_path: Path, text: str, marked: bool) -> None:
+def test_a_mark_is_searched_for_in_the_first_line_only(tmp_path: Path, text: str, marked: bool) -> None:
     path = str(make(tmp_path / "pip.conf", text))
     assert node_io.file_facts(path, content=False, block=None, mark="Kept by us")["marked"] is marked
     assert "marked" not in node_io.file_facts(path, content=False, block=None)
@@ -283,7 +283,7 @@ SWARM = {
 
 
 class FakeEngine:
-    """Answers what it is told to; notes every call; refuses to change anything."""
+    """Returns what it is given; records every call; refuses to change anything."""
 
     def __init__(self, **answers: Any) -> None:
         self.calls: list[str] = []

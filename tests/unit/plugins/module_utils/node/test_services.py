@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Whom a host is told to ask. The files are written here in the forms of their programs; none is a recording."""
+"""Which servers a host is configured to use. The files are written here in the programs' forms; none is a recording."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_nameservers(text: str, expected: list[str]) -> None:
     assert services.nameservers(text) == expected
 
 
-def test_addresses_in_files_are_told_with_the_first_file() -> None:
+def test_addresses_in_files_are_reported_with_the_first_file() -> None:
     texts = {
         "/etc/apt/apt.conf.d/80proxy": 'Acquire::http::Proxy "http://me:s3cret@10.70.0.5:3128";',
         "/etc/docker/daemon.json": '{"registry-mirrors": ["https://10.70.0.6", "http://10.70.0.5"], "bip": "10.9.0.1"}',
@@ -121,7 +121,7 @@ def test_a_host_is_read(tmp_path: Path) -> None:
     }
 
 
-def test_names_that_nobody_resolves_cost_no_more_than_the_time_set() -> None:
+def test_names_that_no_one_resolves_cost_no_more_than_the_time_set() -> None:
     def lookup(name: str, *_rest: Any) -> list[Any]:
         if name == "slow":
             time.sleep(5)

@@ -114,7 +114,7 @@ def test_tokens_and_unlock_keys_are_redacted() -> None:
     ("cause", "expected"),
     [(FileNotFoundError(), True), (ConnectionRefusedError(), True), (PermissionError(), False), (None, False)],
 )
-def test_a_missing_engine_is_told_from_a_forbidden_one(cause: OSError | None, expected: bool) -> None:
+def test_a_missing_engine_is_distinguished_from_a_forbidden_one(cause: OSError | None, expected: bool) -> None:
     error = EngineError("no answer")
     error.__cause__ = cause
     assert io.no_engine(error) is expected

@@ -119,7 +119,7 @@ CASES: list[tuple[Current, Wanted, list[str]]] = [
     (OF_TWO, want("absent", force=True), ["role me worker!: demote to worker", "leave!: leave swarm"]),
     (OF_TWO_ONE_GONE, want("absent", force=True), ["leave!: leave swarm"]),
     (NO_LEADER, want("absent", member_ids=KNOWN, force=True), ["leave!: leave swarm"]),
-    # not its swarm: left alone, or left when told
+    # not its swarm: left alone, or left when configured
     (WORKER, want("absent"), []),
     (WORKER, want("absent", member_ids=STRANGERS, force=True), []),
     (MANAGER, want("absent", cluster_id="C2", force=True), []),

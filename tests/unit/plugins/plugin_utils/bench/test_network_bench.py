@@ -119,7 +119,7 @@ def test_a_whole_report() -> None:
     assert json.loads(json.dumps(found)) == found
 
 
-def test_an_encrypted_overlay_that_carries_nothing_says_so_in_a_sentence() -> None:
+def test_an_encrypted_overlay_that_carries_nothing_reports_it_in_a_sentence() -> None:
     logs = {
         "gpu1": f"{MARK}{json.dumps({'error': 'no sign of gpu2, gpu3 at the rendezvous within 30 s'})}",
         "gpu2": f"{MARK}{json.dumps({'error': 'lab-bench-gpu1 does not answer on port 29717 within 30 s: timed out'})}",
@@ -187,7 +187,7 @@ def test_pairs_count_where_collectives_broke() -> None:
     assert found["recommendation"]["text"] == "No recommendation: the overlay could not be measured."
 
 
-def test_what_was_left_out_is_said() -> None:
+def test_what_was_left_out_is_reported() -> None:
     found = judged(
         good(
             overlay={

@@ -114,19 +114,24 @@ def test_a_part_says_how_to_find_the_own_address() -> None:
         "addresses": {"gpu1": "192.0.2.1", "gpu2": "192.0.2.2"},
         "environment": {"NCCL_IB_HCA": "mlx5"},
     }
-    told = part(common, "gpu2", hosts)
-    assert (told["node"], told["interface"], told["address"], told["subnet"]) == (1, "ens3", "192.0.2.2", "")
-    assert told["floor_rounds"] == common["floor_rounds"] and told["environment"] == {"NCCL_IB_HCA": "mlx5"}
+    reported = part(common, "gpu2", hosts)
+    assert (reported["node"], reported["interface"], reported["address"], reported["subnet"]) == (
+        1,
+        "ens3",
+        "192.0.2.2",
+        "",
+    )
+    assert reported["floor_rounds"] == common["floor_rounds"] and reported["environment"] == {"NCCL_IB_HCA": "mlx5"}
     overlay = {
         "kind": "overlay",
         "master": "lab-bench-gpu1",
         "subnet": "10.64.0.0/24",
         "environment": {"NCCL_IB_DISABLE": 0},
     }
-    told = part(common, "gpu1", overlay)
-    assert (told["node"], told["interface"], told["subnet"]) == (0, "", "10.64.0.0/24")
-    assert told["floor_rounds"] == [] and told["environment"] == {"NCCL_IB_DISABLE": "1"}
-    assert "rounds_of_all" not in told
+    reported = part(common, "gpu1", overlay)
+    assert (reported["node"], reported["interface"], reported["subnet"]) == (0, "", "10.64.0.0/24")
+    assert reported["floor_rounds"] == [] and reported["environment"] == {"NCCL_IB_DISABLE": "1"}
+    assert "rounds_of_all" not in reported
 
 
 def node(*taken: str) -> dict[str, Any]:

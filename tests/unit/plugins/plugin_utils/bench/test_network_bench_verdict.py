@@ -165,7 +165,7 @@ def test_recommendations(in_use: str, host: float, overlay: float, text: str, wa
     assert (found["text"], found["set"], found["ratio"]) == (text, wanted, round(host / overlay, 3))
 
 
-def test_the_cost_of_encryption_is_said_where_both_were_measured() -> None:
+def test_the_cost_of_encryption_is_reported_where_both_were_measured() -> None:
     networks = {"host": measured(9), "overlay": measured(3), "overlay_encrypted": measured(0.6)}
     assert recommend(networks, "overlay")["text"].endswith(
         f"Encryption leaves 0.2 {TIMES} the overlay's bus bandwidth."

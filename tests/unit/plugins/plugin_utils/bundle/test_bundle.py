@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The manifest of a bundle, what speaks against using one, and its files on the controller."""
+"""The manifest of a bundle, what forbids using one, and its files on the controller."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_path_that_is_inside_never_leads_out(path: str) -> None:
         ((3, "cd" * 32), "apt/debian-12-amd64/one.deb is damaged (its SHA-256 is another)"),
     ],
 )
-def test_damage_is_said_of_the_file(found: Any, text: str | None) -> None:
+def test_damage_is_reported_of_the_file(found: Any, text: str | None) -> None:
     assert damage(ONE, found) == text
 
 
@@ -207,7 +207,7 @@ def test_a_bundle_that_is_whole_has_no_problem(tmp_path: Path) -> None:
     assert bundle_files.read_manifest(tmp_path).systems == ("debian-12-amd64",)
 
 
-def test_damaged_missing_cut_and_outdated_are_told_apart(tmp_path: Path) -> None:
+def test_damaged_missing_cut_and_outdated_are_distinguished(tmp_path: Path) -> None:
     made(tmp_path)
     (tmp_path / "apt/x/one.deb").write_bytes(b"0ne")
     (tmp_path / "image/00.tar").write_bytes(b"ima")

@@ -124,7 +124,7 @@ def test_the_best_of_several(
     assert (found.subnet, found.reason) == (subnet, reason)
 
 
-def test_names_of_interfaces_may_differ_and_the_slowest_speed_is_told() -> None:
+def test_names_of_interfaces_may_differ_and_the_slowest_speed_is_reported() -> None:
     found = common_underlay({"a": two_nics(1, 1000, 100000), "b": two_nics(2, 1000, 25000)})
     assert found.interfaces == {"a": "ens1", "b": "ens2"}
     assert (found.mtu, found.speed_mbps) == (9000, 25000)

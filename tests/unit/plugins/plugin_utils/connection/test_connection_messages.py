@@ -55,7 +55,7 @@ def test_a_host_that_was_lost() -> None:
     )
 
 
-def test_a_host_that_lets_nobody_in_is_not_called_dead() -> None:
+def test_a_host_that_lets_no_one_in_is_not_called_dead() -> None:
     found = lost("gpu2", "Gather", f"{VIA_SSH}root@10.0.0.7: Permission denied (publickey).")
     assert found == (
         "gpu2: refused the connection during 'Gather' (root@10.0.0.7: Permission denied (publickey)). Remedy: make "

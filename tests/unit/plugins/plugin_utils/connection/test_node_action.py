@@ -32,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, reply: dict[str, Any], **named: Any) 
     return Asker()._execute_module(**named)
 
 
-def test_a_module_that_was_cut_off_is_said_by_node_and_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_was_cut_off_is_reported_by_node_and_module(monkeypatch: pytest.MonkeyPatch) -> None:
     found = asked(
         monkeypatch,
         {**CUT, "exception": "…"},

@@ -108,7 +108,7 @@ def test_the_wishes_are_those_variables_of_the_argument_spec_that_the_plan_reads
     assert list(DeepspeedLaunchPlanner().files(WISHES)) == []
 
 
-def test_what_a_job_is_told_of_may_be_known_later() -> None:
+def test_what_a_job_is_passed_may_be_known_later() -> None:
     """``swarmspeed_cluster`` is worked out once the hosts' facts are gathered, and the plan made again after."""
     known = {name: value for name, value in {**WISHES, **JOB}.items() if name != "deepspeed_launch_args"}
     facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
@@ -120,11 +120,11 @@ def test_what_a_job_is_told_of_may_be_known_later() -> None:
 @pytest.mark.parametrize("wished", [{}, JOB, {**JOB, "deepspeed_launch_vscode": True}, BARE])
 def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
     assert GATHERED.by_wishes is not None
-    looked = {entry["path"]: entry for entry in GATHERED.by_wishes({**WISHES, **wished})["files"]}
+    entries = {entry["path"]: entry for entry in GATHERED.by_wishes({**WISHES, **wished})["files"]}
     made = {change.what for change in plan(**wished).changes}
-    assert made and made <= set(looked)
+    assert made and made <= set(entries)
     # The text of a key is never gathered, that of the others is compared.
-    assert all(bool(looked[path].get("content")) is (path != KEY) for path in made)
+    assert all(bool(entries[path].get("content")) is (path != KEY) for path in made)
 
 
 # Which files
@@ -243,8 +243,10 @@ def test_a_secret_of_the_configuration_is_nowhere_to_be_seen() -> None:
     for made in (plan(**wished), plan(before, **wished)):
         changes = [change for change in made.changes if change.what == DS_CONFIG]
         assert changes and all(isinstance(change.after, Sealed) for change in changes)
-        told = outcome(made, "", [ROLE])
-        assert "never-to-be-seen" not in json.dumps([told["document"], told["text"], told["diffs"], told["acts"]])
+        reported = outcome(made, "", [ROLE])
+        assert "never-to-be-seen" not in json.dumps(
+            [reported["document"], reported["text"], reported["diffs"], reported["acts"]]
+        )
     after = done(**wished)
     again: dict[str, Any] = {**WISHES, **wished, "deepspeed_launch_ds_config": MICRO}
     made = plan(after, **again)

@@ -103,7 +103,7 @@ WORD = st.text(st.sampled_from("abcxyz%-0189"), min_size=1, max_size=9)
 
 
 @given(WORD, WORD, st.sampled_from(["407", "no such host", "x509: certificate signed by unknown authority", "what"]))
-def test_a_password_is_never_told(user: str, password: str, said: str) -> None:
+def test_a_password_is_never_reported(user: str, password: str, said: str) -> None:
     text = f"at http://{user}:QQ{password}QQ@proxy.example:3128 {said}"
     assert f"QQ{password}QQ" not in explain(text, "p", "s")
     assert f"QQ{password}QQ" not in mask_urls(text)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The engine's files as facts, the plan for it, and what speaks against it: over invented hosts."""
+"""The engine's files as facts, the plan for it, and what forbids it: over invented hosts."""
 
 from __future__ import annotations
 
@@ -186,8 +186,10 @@ def test_the_engines_files_as_facts() -> None:
 def test_a_file_that_is_not_json_is_a_fact_and_a_problem(content: bytes, problem: str) -> None:
     found = gather_engine_files(FakeFiles(content), installed=True)
     assert found["config"] == {} and problem in found["problem"]
-    (told,) = plan({**host(packages=DEBIAN), "engine": found})["problems"]
-    assert told.startswith("/etc/docker/daemon.json was left as it is: ") and told.endswith("Remedy: mend it by hand")
+    (reported,) = plan({**host(packages=DEBIAN), "engine": found})["problems"]
+    assert reported.startswith("/etc/docker/daemon.json was left as it is: ") and reported.endswith(
+        "Remedy: mend it by hand"
+    )
 
 
 def test_holds_and_clock() -> None:
@@ -330,7 +332,7 @@ def test_another_version_is_asked_of_apt_and_needs_consent() -> None:
     assert "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n" in found["sources"]
 
 
-def test_our_source_stays_and_nobody_elses_is_touched() -> None:
+def test_our_source_stays_and_no_other_is_touched() -> None:
     ours = {SOURCES_PATH: {"exists": True, "sha256": "x"}}
     assert plan(host(packages=CE, files=ours), source="docker")["sources"] != ""
     found = plan(host(packages=CE), source="docker")
@@ -413,15 +415,15 @@ def test_our_source_stays_and_nobody_elses_is_touched() -> None:
         ),
     ],
 )
-def test_what_speaks_against_an_engine(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
+def test_what_forbids_an_engine(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
     assert plan(facts, **request_)["problems"] == [problem]
     refused = {"docker": {"lab1": plan(facts, **request_)["problems"], "lab3": ["x"]}}
-    told = list(check_refused("docker", ["lab1", "lab2"], refused))
-    assert [f"{one.subject}: {one.text}. Remedy: {one.remedy}" for one in told] == [f"lab1: {problem}"]
+    reported = list(check_refused("docker", ["lab1", "lab2"], refused))
+    assert [f"{one.subject}: {one.text}. Remedy: {one.remedy}" for one in reported] == [f"lab1: {problem}"]
     assert "hunter2" not in problem
 
 
-def test_without_a_swarm_live_restore_is_nobodys_business() -> None:
+def test_without_a_swarm_live_restore_is_irrelevant() -> None:
     facts = host(packages=DEBIAN, config={"live-restore": True})
     assert plan(facts, swarm=False)["problems"] == []
 

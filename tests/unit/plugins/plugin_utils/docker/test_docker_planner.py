@@ -46,13 +46,13 @@ def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
 
 def test_whatever_is_compared_is_gathered() -> None:
     assert sorted(GATHERED.packages) == sorted(PACKAGES)
-    looked = {entry["path"]: entry for entry in GATHERED.files}
+    entries = {entry["path"]: entry for entry in GATHERED.files}
     every = docker_plan(
         host(), {**request({**WISHES, "docker_proxy": {"http": "http://p"}}, INPUTS), "source": "docker"}
     )
-    assert {entry["path"] for entry in every["files"]} | {RECORD_PATH, CA_PATH} == set(looked)
-    assert looked[RECORD_PATH]["content"] is True  # the record is read, to know which holds are ours
-    assert [path for path, entry in looked.items() if entry.get("secret")] == [PROXY_PATH]
+    assert {entry["path"] for entry in every["files"]} | {RECORD_PATH, CA_PATH} == set(entries)
+    assert entries[RECORD_PATH]["content"] is True  # the record is read, to know which holds are this collection's
+    assert [path for path, entry in entries.items() if entry.get("secret")] == [PROXY_PATH]
 
 
 def test_the_plan_reads_the_key_of_the_role_and_the_users_certificate() -> None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Who is blamed for what: the reasons of pairs that fail, and that consequences are not told again."""
+"""Who is blamed for what: the reasons of pairs that fail, and that consequences are not reported again."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_nothing_is_wrong_where_all_is_well() -> None:
     }  # fmt: skip
 
 
-def test_a_port_of_vxlan_that_is_cut_is_told_once_with_what_follows_left_out() -> None:
+def test_a_port_of_vxlan_that_is_cut_is_reported_once_with_what_follows_left_out() -> None:
     wrong = records()
     for source in ("gpu1", "gpu2"):
         wrong["gpu3"]["end"]["seen"][source].remove(4789)
@@ -159,7 +159,7 @@ def test_each_failure_has_its_reason(check: str, end: str, said: str, more: dict
     assert "Remedy: " in text
 
 
-def test_an_encrypted_overlay_that_carries_nothing_is_told_as_such() -> None:
+def test_an_encrypted_overlay_that_carries_nothing_is_reported_as_such() -> None:
     wrong = records()
     fail(wrong, "gpu1", "gpu2", "tcp", "10.0.0.2 port 29599: no answer")
     assert "IP protocol 50 (ESP)" in one(wrong, Wanted(hosts=NODES, encrypted=True))
@@ -173,7 +173,7 @@ def test_on_the_hosts_network_a_closed_port_is_a_firewall() -> None:
     assert "drops TCP in 29500-29599" in text
 
 
-def test_a_clock_that_is_apart_is_told_of_the_node_that_has_it() -> None:
+def test_a_clock_that_is_apart_is_reported_of_the_node_that_has_it() -> None:
     wrong = records()
     for name in ("gpu1", "gpu3"):
         for found in wrong[name]["end"]["pairs"]:
@@ -188,7 +188,7 @@ def test_a_clock_that_is_apart_is_told_of_the_node_that_has_it() -> None:
     )
 
 
-def test_of_two_nodes_the_clock_ahead_is_told() -> None:
+def test_of_two_nodes_the_clock_ahead_is_reported() -> None:
     wrong = records(("gpu1", "gpu2"))
     wrong["gpu1"]["end"]["pairs"][1]["value"] = 120.0
     wrong["gpu2"]["end"]["pairs"][1]["value"] = -120.0
@@ -233,7 +233,7 @@ def test_a_name_that_was_waited_for_is_a_note() -> None:
     ]
 
 
-def test_what_could_not_be_measured_is_said_and_does_not_fail() -> None:
+def test_what_could_not_be_measured_is_reported_and_does_not_fail() -> None:
     deaf = records()
     deaf["gpu2"]["start"]["ready"]["outer"]["deaf"] = "Operation not permitted"
     deaf["gpu2"]["end"]["seen"] = {}
@@ -256,7 +256,7 @@ CHECKS = [("tcp", "inner"), ("mtu", "inner"), ("ssh", "inner"), ("name", "inner"
         max_size=12,
     )
 )
-def test_whatever_fails_something_is_said_of_it_and_of_nothing_else(broken: list[Any]) -> None:
+def test_whatever_fails_something_is_reported_of_it_and_of_nothing_else(broken: list[Any]) -> None:
     wrong = copy.deepcopy(records())
     for (source, target, *_rest), (check, end), said in broken:
         fail(wrong, source, target, check, said, end=end)
@@ -264,6 +264,6 @@ def test_whatever_fails_something_is_said_of_it_and_of_nothing_else(broken: list
     failed = [finding for finding in verdict.findings if not finding.ok]
     assert bool(failed) == bool(broken) == bool(verdict.problems)
     assert all(finding.reason and finding.remedy for finding in failed)
-    # Each consequence has a cause between the same two nodes, which is told.
-    told = {frozenset((finding.source, finding.target)) for finding in failed if not finding.follows}
-    assert {frozenset((finding.source, finding.target)) for finding in failed} == told
+    # Each consequence has a cause between the same two nodes, which is reported.
+    reported = {frozenset((finding.source, finding.target)) for finding in failed if not finding.follows}
+    assert {frozenset((finding.source, finding.target)) for finding in failed} == reported

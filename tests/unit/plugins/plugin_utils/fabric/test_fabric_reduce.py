@@ -3,7 +3,7 @@
 
 """What a collective over all nodes tells.
 
-NCCL's lines are made up after its sources, net_socket.cc and net_ib; no GPU of ours has said them.
+NCCL's lines are made up after its sources, net_socket.cc and net_ib; they are not recorded from a GPU.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def judged(backend: str = "gloo", **answers: Any) -> tuple[dict[str, Any], list[
     return judge_collective(answers, EXPECTED, backend)
 
 
-def test_where_it_went_well_the_interfaces_are_told() -> None:
+def test_where_it_went_well_the_interfaces_are_reported() -> None:
     section, problems, notes = judged(gpu1=GOOD, gpu2=GOOD)
     assert (problems, notes) == ([], [])
     assert section == {
@@ -54,7 +54,7 @@ def test_where_it_went_well_the_interfaces_are_told() -> None:
     }
 
 
-def test_infiniband_is_told_and_not_held_against_the_interface() -> None:
+def test_infiniband_is_reported_and_not_held_against_the_interface() -> None:
     answer = {**GOOD, "log": [INFINIBAND]}
     section, problems, _notes = judged("nccl", gpu1=answer, gpu2=answer)
     assert section["interfaces"]["gpu1"] == "mlx5_0:1, mlx5_1:1"
@@ -72,7 +72,7 @@ def test_another_interface_than_that_of_the_network_is_wrong(backend: str, more:
     assert ("NCCL_SOCKET_IFNAME" if backend == "nccl" else "GLOO_SOCKET_IFNAME") in text
 
 
-def test_who_says_what_is_wrong_is_told_and_not_who_waited() -> None:
+def test_who_says_what_is_wrong_is_reported_and_not_who_waited() -> None:
     wrong = {"ok": False, "said": "[enforce fail at ...] ifa != nullptr. Unable to find address for: eth9"}
     late = {"ok": False, "said": "Timed out after 41 seconds waiting for clients. 1/2 clients joined."}
     section, (text,), _notes = judged(gpu1=late, gpu2=wrong)

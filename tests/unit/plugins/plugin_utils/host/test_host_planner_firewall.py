@@ -155,7 +155,7 @@ def test_a_firewall_that_is_not_in_use_any_more_is_closed_before_its_files_go() 
 
 
 def test_rules_of_ufw_that_stay_are_not_removed_with_the_unit() -> None:
-    """They once were: everything of ours in ufw was closed, and only what was missing before was opened again."""
+    """They once were: all of the role's rules in ufw were removed, and only the missing ones were added again."""
     before = done({**done(), "firewall": {**OPEN, "active": ["ufw", "iptables"], "iptables": IPTABLES}})
     made = plan({**before, "firewall": {**before["firewall"], "active": ["ufw"]}})
     assert act(made)["close_unit"] is True and act(made)["ufw"] == []

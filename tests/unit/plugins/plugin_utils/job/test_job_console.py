@@ -208,7 +208,7 @@ def test_a_line_of_figures() -> None:
         ({"step": 10, "total": 10, "loss": 0.0, "seconds_left": 0.0}, "step 10 of 10 (100 %), loss 0.0000"),
     ],
 )
-def test_only_what_is_known_is_said(figures: dict[str, Any], line: str) -> None:
+def test_only_what_is_known_is_reported(figures: dict[str, Any], line: str) -> None:
     assert console().progress(figures, 0) == [line]
 
 

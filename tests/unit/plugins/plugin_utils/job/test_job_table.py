@@ -74,7 +74,7 @@ def test_no_jobs() -> None:
     assert table({}) == []
 
 
-def test_a_failure_is_told_by_what_failed_first() -> None:
+def test_a_failure_is_reported_by_what_failed_first() -> None:
     first = {"node": "gpu2", "rank": 1, "cause": "No module named 'x'", "remedy": "install it", "exit_code": 1}
     results = nodes("failed", "failed", first_failure=first)
     assert table(results)[2:] == [
@@ -136,7 +136,7 @@ def test_a_leader_that_did_not_answer() -> None:
     assert table(results)[2].endswith("(gpu1) did not tell of it.")
 
 
-def test_a_node_that_can_not_be_read_is_named() -> None:
+def test_a_node_that_cannot_be_read_is_named() -> None:
     assert silent({"gpu1": {"msg": "jobs_dir: no"}, "gpu2": {}, "gpu3": {"jobs": []}}) == [
         "gpu1: its jobs can not be read: jobs_dir: no",
         "gpu2: its jobs can not be read: it gave no answer",
@@ -152,7 +152,7 @@ def test_the_later_of_two_leaders_counts() -> None:
     (known,) = merge(results)
     assert (known.node, known.job["run"], list(known.others)) == ("gpu2", 2, ["gpu1", "gpu3"])
     assert "its part on gpu1 is running, while the job is succeeded" in table(results)[-1]
-    # Its supervisor hears nobody: it is stopped where it is, in check mode too.
+    # Its supervisor has no connection: it is stopped where it is, in check mode too.
     assert to_stop(results, "digits")["followers"] == [{"node": "gpu1", "name": "digits", "orphan": True}]
 
 
@@ -184,7 +184,7 @@ def test_stopping_begins_where_the_job_is_led() -> None:
     assert (found["anything"], found["silent"]) == (True, [])
 
 
-def test_nothing_to_stop_is_said() -> None:
+def test_nothing_to_stop_is_reported() -> None:
     results = nodes("succeeded", "succeeded")
     for wanted, line in (
         ("digits", "digits does not run: it is succeeded since 2026-11-22T10:00:00Z"),
@@ -196,7 +196,7 @@ def test_nothing_to_stop_is_said() -> None:
     assert to_stop({"gpu1": {"jobs": []}}, "x")["lines"] == ["There is no job x. There are no jobs at all"]
 
 
-def test_what_nobody_leads_is_stopped_where_it_is() -> None:
+def test_what_no_one_leads_is_stopped_where_it_is() -> None:
     results = nodes("failed", "running", "lost")
     orphans = [{"node": node, "name": "digits", "orphan": True} for node in ("gpu2", "gpu3")]
     assert (to_stop(results, "digits")["leaders"], to_stop(results, None)["followers"]) == ([], orphans)

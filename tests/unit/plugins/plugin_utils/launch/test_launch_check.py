@@ -439,7 +439,7 @@ def test_the_gateway_which_is_alike_everywhere_is_no_address_of_a_node() -> None
     assert len(found) == 1 and "ai-gpu2 leads to 172.18.0.3, and its address is 10.0.1.2" in found[0]
 
 
-def test_a_node_that_nobody_reaches_is_one_problem() -> None:
+def test_a_node_that_no_one_reaches_is_one_problem() -> None:
     changes = {f"gpu{number}": ssh("gpu5") for number in range(1, 65) if number != 5}
     (found,) = problems(64, **changes)
     assert found.startswith("gpu1, gpu2, gpu3, gpu4, gpu6 and 58 more: cannot reach gpu5 by ssh (Connection refused).")
@@ -454,7 +454,7 @@ def test_a_node_that_is_cut_off_is_two_problems() -> None:
     ]
 
 
-def test_nobody_reaches_anybody_is_one_problem() -> None:
+def test_no_one_reaches_anybody_is_one_problem() -> None:
     names = [f"gpu{number}" for number in range(1, 9)]
     changes = {
         name: answer(ssh={other: f"ssh: connect to host ai-{other}: timed out" for other in names if other != name})
@@ -474,14 +474,14 @@ def test_groups_cover_every_failure_once_and_nothing_else() -> None:
             (one, two) for one in names for two in names if one != two and dice.random() < dice.choice([0.1, 0.5, 1])
         ]
         failures = {pair: dice.choice(["refused", f"{pair[1]}: timed out"]) for pair in pairs}
-        told = [
+        reported = [
             (source, target, words.split()[-1])
             for sources, targets, words in group(failures)
             for source in sources
             for target in targets
             if source != target
         ]
-        assert sorted(told) == sorted((*pair, words.split()[-1]) for pair, words in failures.items())
+        assert sorted(reported) == sorted((*pair, words.split()[-1]) for pair, words in failures.items())
 
 
 def test_the_verdict_grows_with_the_pairs_and_not_faster() -> None:
@@ -494,7 +494,7 @@ def test_the_verdict_grows_with_the_pairs_and_not_faster() -> None:
     assert_growth(lambda: judge(small), lambda: judge(large), less_than=16 * 4)
 
 
-def test_everything_at_once_is_told_at_once() -> None:
+def test_everything_at_once_is_reported_at_once() -> None:
     found = problems(
         3,
         gpu1=answer(

@@ -113,7 +113,7 @@ def test_a_slot_without_a_gpu() -> None:
     assert found(smi(), 2)[0][1].startswith("slot 2 of the job:")
 
 
-def test_memory_that_is_not_told_is_not_judged() -> None:
+def test_memory_that_is_not_reported_is_not_judged() -> None:
     assert found(smi("0, GPU-0a, [N/A], [N/A], Default\n"), 0) == []
     assert found(smi("0, GPU-0a, 600, [N/A], Default\n"), 0) == [("busy", "GPU 0 is in use: 600 MiB of its memory")]
 

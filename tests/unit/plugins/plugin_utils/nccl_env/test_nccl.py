@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What NCCL is told, on machines that are constructed (``fabric_machines``). NCCL itself is not run here."""
+"""How NCCL is configured, on machines that are constructed (``fabric_machines``). NCCL itself is not run here."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def plan(machine: Machine, *others: Machine, **changes: Any) -> dict[str, Any]:
     return result
 
 
-def test_a_cloud_machine_is_told_its_interface_and_no_more() -> None:
+def test_a_cloud_machine_gets_its_interface_and_no_more() -> None:
     found = plan(cloud_vm(), cloud_vm(2))
     assert found["settings"] == {"NCCL_SOCKET_IFNAME": "=@IFNAME@"}
     assert found["lines"][0] == (
@@ -165,7 +165,7 @@ def test_a_roce_port_without_an_ipv4_address_is_not_used() -> None:
     machine = roce_bond()
     del machine.devices[0]["ports"][0]["gids"][2:]
     assert ports_of(fabric(machine), "ethernet") == []
-    machine.devices[0]["ports"][0]["gids"] = []  # a table that cannot be read speaks against nothing
+    machine.devices[0]["ports"][0]["gids"] = []  # a table that cannot be read rules nothing out
     assert len(ports_of(fabric(machine), "ethernet")) == 1
 
 
@@ -298,7 +298,7 @@ def test_unknown_interfaces(value: str, exact: bool, missing: list[str]) -> None
     assert unknown_interfaces(value, ["lo", "bond0"], exact=exact) == missing
 
 
-def test_the_page_says_what_is_said() -> None:
+def test_the_page_says_what_is_reported() -> None:
     page = (Path(__file__).parents[5] / "docs/fabric.md").read_text(encoding="utf-8")
     fast = fabric(roce_bond()), fabric(roce_bond(2))
     assert common_underlay(dict(zip("ab", fast))).reason in page

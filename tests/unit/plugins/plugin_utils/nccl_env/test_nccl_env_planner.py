@@ -66,14 +66,14 @@ def gathered() -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize("wished", [{}, ON_THE_HOST])
 def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
-    looked = gathered()
+    requested = gathered()
     for made in (plan(host(), **wished), plan(host(image=None), **wished)):
         owned = {change.what for change in made.changes}
-        assert owned and owned <= set(looked)
+        assert owned and owned <= set(requested)
         for path, entry in files(made).items():
-            assert bool(looked[path].get("secret")) is entry["secret"]
-    assert looked[RECORD]["content"] is True
-    assert "/etc/nccl.conf" not in looked  # the host's own
+            assert bool(requested[path].get("secret")) is entry["secret"]
+    assert requested[RECORD]["content"] is True
+    assert "/etc/nccl.conf" not in requested  # the host's own
 
 
 def test_teardown_removes_every_file_that_is_written() -> None:

@@ -127,7 +127,7 @@ def test_what_is_right(name: str, value: Any) -> None:
         ("NCCL_TOPO_FILE", "/" + "x" * 1023, "has 1024 bytes, and NCCL cuts values off after 1023"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_range(name: str, value: Any, text: str) -> None:
+def test_what_is_wrong_is_reported_with_the_range(name: str, value: Any, text: str) -> None:
     assert complaint(name, value) == text
 
 

@@ -168,7 +168,7 @@ def test_another_version_that_is_there_is_brought_to_the_one_asked_for() -> None
     assert mixed["packages"] == list(PACKAGES)
 
 
-def test_kept_nothing_is_changed_and_what_is_missing_is_said() -> None:
+def test_kept_nothing_is_changed_and_what_is_missing_is_reported() -> None:
     found = plan(node("20.10.24"), source="keep")
     assert (found["packages"], found["config"], found["files"], found["hold"]) == ([], {}, [], [])
     assert found["missing"] == ["the Docker engine knows no runtime nvidia"]
@@ -217,7 +217,7 @@ def test_whom_it_concerns() -> None:
         ),
     ],
 )
-def test_what_speaks_against_the_toolkit(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
+def test_what_forbids_the_toolkit(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
     assert plan(facts, **request_)["problems"] == [problem]
 
 

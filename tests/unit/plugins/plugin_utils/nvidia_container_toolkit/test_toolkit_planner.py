@@ -62,10 +62,10 @@ def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
 
 
 def test_whatever_is_compared_is_gathered() -> None:
-    looked = {entry["path"]: entry for entry in GATHERED.files}
+    entries = {entry["path"]: entry for entry in GATHERED.files}
     every = {entry["path"] for entry in act(planned(node()))["files"]} | set(STALE_SOURCES)
-    assert every | {RECORD_PATH, STAMP_PATH, SPEC_PATH, SOURCES_PATH} == set(looked)
-    assert looked[RECORD_PATH]["content"] is looked[STAMP_PATH]["content"] is True  # they are read
+    assert every | {RECORD_PATH, STAMP_PATH, SPEC_PATH, SOURCES_PATH} == set(entries)
+    assert entries[RECORD_PATH]["content"] is entries[STAMP_PATH]["content"] is True  # they are read
     assert set(PACKAGES) <= set(GATHERED.packages)
 
 
@@ -195,7 +195,7 @@ def test_it_plans_with_the_engine_as_the_role_docker_leaves_it() -> None:
     assert not fold(planners, made.facts, wishes, inputs).changes
 
 
-def test_from_a_bare_host_to_containers_that_get_gpus() -> None:
+def test_from_a_host_with_nothing_installed_to_containers_that_get_gpus() -> None:
     """All three roles on the facts as those before leave them, and then again: nothing is left to do."""
     gpu = driver_facts("debian13")
     bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})

@@ -593,7 +593,7 @@ def test_a_host_that_is_not_ready(changes: dict[str, Any], words: str) -> None:
     assert refusals(facts("debian13", **changes))[0] == words
 
 
-def test_everything_in_the_way_is_said_at_once() -> None:
+def test_everything_in_the_way_is_reported_at_once() -> None:
     found = refusals(
         facts(
             "debian13", driver__interrupted=True, driver__kernel_there=False, gpu__secure_boot=True, driver__sources=[]

@@ -94,7 +94,7 @@ def test_what_is_in_the_way(subnet: str, words: list[str]) -> None:
     assert [item.words for item in in_the_way(subnet, obstacles(FULL, "lab", ["10.42.0.0/16"]))] == words
 
 
-def test_an_engine_that_was_told_no_pools_has_dockers() -> None:
+def test_an_engine_without_configured_pools_has_dockers() -> None:
     known = obstacles(node(), "lab")
     assert [item.words for item in in_the_way("192.168.9.0/24", known)] == [
         "address pool 192.168.0.0/16 of the engine (Docker's own default)"
@@ -188,7 +188,7 @@ def network(mtu: str | None) -> dict[str, Any]:
         (0, False, {}, 9000, 9000),  # all hosts have jumbo frames
         (0, False, {}, 1400, 1400),
         (1450, False, {}, 9000, 1450),
-        (0, False, network("1500"), 9000, 1500),  # works, and stays until it may be made anew
+        (0, False, network("1500"), 9000, 1500),  # works, and stays until it may be re-created
         (0, True, network("1500"), 9000, 9000),
         (0, False, network(None), 9000, 1500),
         (0, False, network("9000"), 1500, 1500),  # does not work

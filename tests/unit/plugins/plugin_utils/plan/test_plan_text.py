@@ -180,7 +180,7 @@ def test_the_outcome_is_by_host_and_role() -> None:
     assert made["document"]["changes"] == [] and made["document"]["roles"] == []
 
 
-def test_a_refusal_is_told_before_a_consent() -> None:
+def test_a_refusal_is_reported_before_a_consent() -> None:
     refusal = Refusal("docker", "gpu2", "x is odd", "correct it")
     base = plan(False)
     both = Plan(base.roles, base.hosts, base.changes, (refusal,))

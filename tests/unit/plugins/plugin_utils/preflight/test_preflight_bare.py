@@ -93,11 +93,11 @@ def test_without_a_swarm_managers_need_no_majority() -> None:
     ("runtime", "why"), [("host", "rank 0 runs on the first manager"), ("container", "a swarm needs a manager")]
 )
 def test_somebody_must_be_first(runtime: str, why: str) -> None:
-    nobody = Inventory(
+    empty = Inventory(
         groups={"cluster": ["gpu1"], "managers": [], "workers": ["gpu1"]},
         defaults={"deepspeed_launch_runtime": runtime},
     )
-    (problem,) = check_managers(nobody)
+    (problem,) = check_managers(empty)
     assert problem.subject == "group managers" and problem.text.endswith(f", and {why}")
 
 

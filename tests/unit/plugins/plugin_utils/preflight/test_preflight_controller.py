@@ -57,7 +57,7 @@ def test_end_of_life_is_a_warning(core: str, python: str, end: str, remedy: str)
 
 
 @pytest.mark.parametrize("core", ["2.20.0", "2.20.10", "2.21.5", "2.22.0b1", "2.21.0.dev0", "3.0", "unknown", ""])
-def test_nothing_is_said_of_the_others(core: str) -> None:
+def test_nothing_is_reported_of_the_others(core: str) -> None:
     assert found(core) == []
     assert list(check_ansible_version(None)) == []
 
@@ -67,5 +67,5 @@ def test_any_text_ends_in_at_most_one_problem(core: str, python: str) -> None:
     assert len(found(core, python)) <= 1
 
 
-def test_the_least_and_the_current_release_are_told_apart_from_those_that_ended() -> None:
+def test_the_least_and_the_current_release_are_distinguished_from_those_that_ended() -> None:
     assert (".".join(map(str, LEAST[:2])) in ENDED, CURRENT in ENDED) == (True, False)

@@ -265,7 +265,7 @@ def test_a_subnet_that_is_none(subnet: str, words: str) -> None:
     assert lines({"a": GOOD}, overlay_subnet=subnet) == [f"overlay_network_subnet: {words}. {OTHER}"]
 
 
-def test_missing_routes_are_said() -> None:
+def test_missing_routes_are_reported() -> None:
     assert lines({"a": host(fabric=None)}, overlay_subnet="10.20.0.0/24") == [
         f"a: what was found there does not say which routes and interfaces it has. {MISSING}"
     ]
@@ -293,7 +293,7 @@ def test_port() -> None:
     ]
 
 
-def test_missing_docker_facts_are_said() -> None:
+def test_missing_docker_facts_are_reported() -> None:
     assert lines({"a": host(docker=None)}) == [f"a: what was found there does not say whether it has Docker. {MISSING}"]
 
 
@@ -377,7 +377,7 @@ def test_any_facts_pass_or_get_words(
     )
     report = collect(FACT_CHECKS, Facts(hosts, wanted, unreachable))
     assert all(problem.text and problem.remedy and problem.check in FACT_CHECKS for problem in report.problems)
-    # None of these hosts has a Python that could be told, so no host passes unseen.
+    # The Python of none of these hosts is known, so no host passes unchecked.
     named = {name for problem in report.problems for name in problem.subject.split(", ")}
     assert set(hosts) <= named
 

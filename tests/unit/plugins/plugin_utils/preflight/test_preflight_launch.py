@@ -75,7 +75,7 @@ def test_a_plan_waits_for_gpus_whose_driver_is_still_to_come() -> None:
     assert len(lines(hosts=HOSTS, gpus_known=False, ds_config=typo)) == 1
 
 
-def test_a_wrong_filter_is_told_once() -> None:
+def test_a_wrong_filter_is_reported_once() -> None:
     assert len(lines(hosts=HOSTS, include="gpu9", ds_config={"config": {"train_batch_size": 24}})) == 1
 
 
@@ -95,7 +95,7 @@ SHRINK = {"wanted": True, "resume": "auto"}
 def test_a_job_that_may_shrink() -> None:
     zero0 = {"preset": "zero0", "config": CONFIG}
     assert lines(hosts=HOSTS, shrink=SHRINK, ds_config=zero0) == []
-    assert lines(hosts=HOSTS, shrink=SHRINK) == []  # the script is not told of a configuration
+    assert lines(hosts=HOSTS, shrink=SHRINK) == []  # the script does not get a configuration
     assert lines(hosts=HOSTS, shrink={"wanted": False, "resume": "never"}, ds_config={"config": CONFIG}) == []
 
 
@@ -123,7 +123,7 @@ def test_a_job_that_is_not_resumed_does_not_shrink() -> None:
     ]
 
 
-def test_what_else_is_wrong_is_told_once() -> None:
+def test_what_else_is_wrong_is_reported_once() -> None:
     assert len(lines(hosts=HOSTS, shrink=SHRINK, ds_config={"preset": "zero9", "config": CONFIG})) == 1
     assert len(lines(hosts=HOSTS, include="gpu9", shrink=SHRINK, ds_config={"config": CONFIG})) == 1
 

@@ -113,7 +113,7 @@ def test_what_is_refused_before_any_connection(variables: dict[str, Any], expect
     assert "hf_" not in expected
 
 
-def test_one_hosts_own_is_named_and_several_problems_are_told_together() -> None:
+def test_one_hosts_own_is_named_and_several_problems_are_reported_together() -> None:
     found = report(lab1={}, lab2={"nccl_env_settings": {"NCCL_IB_DISABLE": 3, "NCCL_IB_RETRY_CNT": 9}})
     assert [problem.line() for problem in found.problems] == [
         "nccl_env_settings.NCCL_IB_DISABLE: '3' is not a whole number from 0 to 1 (set for lab2). Remedy: correct it, "

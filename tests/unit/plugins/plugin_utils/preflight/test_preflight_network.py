@@ -120,10 +120,10 @@ def test_other_settings_are_explained() -> None:
         [],
     )
     assert said(hosts, overlay={"recreate": True}) == said(hosts, network_mode="host") == ([], [])
-    assert said(hosts, overlay={"planned": {}}) == ([], [])  # hosts gave no facts, which is told
+    assert said(hosts, overlay={"planned": {}}) == ([], [])  # hosts gave no facts, which is reported
 
 
-def test_what_no_network_could_be_is_told_once() -> None:
+def test_what_no_network_could_be_is_reported_once() -> None:
     hosts = {"a": node(1, esp=False, networks={"demo": NET})}
     asked = {"mtu": 9000, "encrypted": True, "planned": {"subnet": "192.168.7.0/24", "mtu": 9000}}
     problems, _warnings = said(hosts, overlay_subnet="192.168.7.0/24", overlay=asked)
@@ -226,7 +226,7 @@ def test_a_kernel_without_esp() -> None:
 # names
 
 
-def test_a_container_elsewhere_with_the_name_of_ours() -> None:
+def test_a_container_elsewhere_with_the_name_of_this_collection() -> None:
     strange = {"demo-b": {"addresses": {"demo": "10.64.0.9"}}, "demo-c": {"addresses": {"bridge": "172.17.0.2"}}}
     hosts = {"a": node(1, containers=strange), "b": node(2, containers=dict(strange)), "c": node(3)}
     expected = [

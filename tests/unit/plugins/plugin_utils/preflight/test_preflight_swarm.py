@@ -70,7 +70,7 @@ def other(host: str, role: str) -> str:
         ({"a": manager("1")}, "a"),
         ({"a": manager("1", "2"), "b": worker("2"), "c": NONE}, "a"),
         ({"a": manager("1", "2"), "b": manager("2", "1", "3"), "c": worker("3")}, "abc"),
-        ({"b": worker("2")}, "a"),  # without the first manager's facts nobody can tell
+        ({"b": worker("2")}, "a"),  # unknown without the first manager's facts
         ({"b": worker("2")}, ""),
     ],
 )
@@ -161,7 +161,7 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident(fi
     ],
 )
 @pytest.mark.parametrize("leave", [False, True])
-def test_a_swarm_that_does_not_work_is_told_whatever_is_allowed(
+def test_a_swarm_that_does_not_work_is_reported_whatever_is_allowed(
     facts: dict[str, Any], expected: str, leave: bool
 ) -> None:
     assert lines({"a": NONE, "b": facts}, leave=leave) == [expected]
@@ -201,12 +201,12 @@ def test_only_active_hosts_are_named_and_only_without_consent(docker: dict[str, 
         assert not active or (docker["a"]["swarm"]["manager"] and "a" in active)
 
 
-def test_a_leave_that_hung_is_told_from_another_swarm() -> None:
+def test_a_leave_that_hung_is_distinguished_from_another_swarm() -> None:
     half = {"running": True, "swarm": {"state": "active", "node_id": None, "manager": False}}
     expected = (
         "b: has an engine that is half out of a swarm (active without a node id). "
         "Remedy: run `systemctl restart docker` there, as a `docker swarm leave` has hung."
     )
     assert lines({"a": manager("1", "2"), "b": half}) == [expected]
-    # Leaving is what hung: consent to leave does not mend it.
+    # Leaving is what hung: consent to leave does not fix it.
     assert lines({"a": manager("1", "2"), "b": half}, leave=True) == [expected]

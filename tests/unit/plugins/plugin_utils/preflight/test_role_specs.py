@@ -52,7 +52,7 @@ def specs() -> RoleSpecs:
             "overlay_network_subnett",
             Unknown("overlay_network_subnett", "overlay_network", "overlay_network_subnet", certain=True),
         ),
-        # Somebody else's docker_* is left alone, a slip of the finger in one of ours is not.
+        # Another collection's docker_* is left alone, a typing error in this collection's is not.
         ("docker_edition", Unknown("docker_edition", "docker", None, certain=False)),
         ("docker_daemon_options", Unknown("docker_daemon_options", "docker", None, certain=False)),
         ("docker_deamon_config", Unknown("docker_deamon_config", "docker", "docker_daemon_config", certain=True)),

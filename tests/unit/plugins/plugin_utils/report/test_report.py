@@ -191,7 +191,7 @@ def test_sixty_four_nodes() -> None:
         (
             "gpu23",
             "Sends at most 25.4 Gbit/s in host, whatever the other node, where the best quarter of the pairs has "
-            "97: look at its link, cable and switch port (ethtool).",
+            "97: check its link, cable and switch port (ethtool).",
         ),
         ("nodes", "NVIDIA driver differs: 580.105.08 on most; 570.195.03 on gpu40."),
     ]
@@ -255,7 +255,7 @@ def test_not_verified_is_not_called_right() -> None:
     assert content["verdict"]["text"] == "All 3 nodes answer, and what was seen of them is right. Not verified yet."
 
 
-def test_without_containers_nothing_is_said_of_them() -> None:
+def test_without_containers_nothing_is_reported_of_them() -> None:
     facts = {
         name: {**one, "docker": {"running": False, "networks": {}}}
         for name, one in report_clusters.three().facts.items()
@@ -268,7 +268,7 @@ def test_without_containers_nothing_is_said_of_them() -> None:
 def test_a_swarm_with_a_stranger_and_a_container_off_its_network() -> None:
     inputs = report_clusters.three()
     facts = json.loads(json.dumps(inputs.facts))
-    facts["lab1"]["docker"]["swarm"]["nodes"].append({"id": "other", "hostname": "ghost", "state": "down"})
+    facts["lab1"]["docker"]["swarm"]["nodes"].append({"id": "other", "hostname": "gone", "state": "down"})
     facts["lab2"]["docker"]["containers"]["swarmspeed-lab2"]["addresses"] = {"swarmspeed": None}
     facts["lab3"]["docker"]["swarm"]["node_id"] = "of-another-swarm"
     facts["lab1"]["fabric"]["problems"] = ["The command ip is not installed."]
@@ -276,7 +276,7 @@ def test_a_swarm_with_a_stranger_and_a_container_off_its_network() -> None:
     assert found == {
         "lab3": "In a swarm that the managers do not know of.",
         "lab2": "Its training container is not attached to the overlay swarmspeed.",
-        "cluster": "The swarm has 2 members that the inventory does not: ghost, lab3.",
+        "cluster": "The swarm has 2 members that the inventory does not: gone, lab3.",
         "lab1": "The command ip is not installed.",
     }
 
@@ -333,7 +333,7 @@ def test_verify_stands_in_where_nothing_was_benchmarked() -> None:
 
 
 @pytest.mark.parametrize("read", [parse_verify, parse_bench])
-def test_files_that_can_not_be_read(read: Callable[[str | None, str], Verify | Bench]) -> None:
+def test_files_that_cannot_be_read(read: Callable[[str | None, str], Verify | Bench]) -> None:
     assert read(None, "x.json").problem == "There is no x.json yet."
     assert read('{"version": 1, "pai', "x.json").problem == "x.json is not JSON, perhaps cut short. Write it again."
     assert read("[" * 100_000, "x.json").problem == "x.json is not JSON, perhaps cut short. Write it again."
@@ -387,7 +387,7 @@ def test_any_value_within_the_files_makes_a_page(part: str, data: st.DataObject)
 
 
 def test_what_follows_from_the_hosts_network_is_not_said_again() -> None:
-    """The containers of two hosts that can not reach one another fail, too: one finding, two kinds of failed checks."""
+    """The containers of two hosts that cannot reach one another fail, too: one finding, two kinds of failed checks."""
     inputs = report_clusters.broken()
     assert {check.check for check in inputs.verify.checks if not check.ok} == {"tcp", "udp 4789"}
     found = [item["what"] for item in document(inputs)["findings"] if " fails for " in item["what"]]
@@ -417,7 +417,7 @@ def test_roles_after_one_that_failed_are_not_called_right() -> None:
     assert found == [("preflight", "ok"), ("host", "bad")]
     assert content["health"]["unseen"][:2] == ["nvidia_driver", "docker"]
     assert content["findings"] == [{"level": "bad", "where": "host", "what": "lab2: x.", "remedy": "y"}]
-    assert "Not looked at: nvidia_driver, docker," in Page(page(content)).words
+    assert "Not checked: nvidia_driver, docker," in Page(page(content)).words
 
 
 def test_differences_name_the_majority_and_the_others() -> None:

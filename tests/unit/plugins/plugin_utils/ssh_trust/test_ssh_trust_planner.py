@@ -62,10 +62,10 @@ def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
 
 def test_whatever_is_compared_is_gathered_and_of_a_private_key_its_digest_alone() -> None:
     assert GATHERED.by_wishes is not None
-    looked = {entry["path"]: entry for entry in GATHERED.by_wishes(WISHES)["files"]}
-    assert {change.what for change in plan(virgin()).changes} == set(looked)
-    assert [path for path, entry in looked.items() if entry.get("secret")] == [KEY, HOST_KEY]
-    assert not [path for path, entry in looked.items() if entry.get("secret") and entry.get("content")]
+    entries = {entry["path"]: entry for entry in GATHERED.by_wishes(WISHES)["files"]}
+    assert {change.what for change in plan(virgin()).changes} == set(entries)
+    assert [path for path, entry in entries.items() if entry.get("secret")] == [KEY, HOST_KEY]
+    assert not [path for path, entry in entries.items() if entry.get("secret") and entry.get("content")]
     assert list(SshTrustPlanner().files(WISHES)) == [SSHD_CONFIG]
 
 
@@ -319,7 +319,7 @@ def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: An
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(clusters())
-def test_a_key_that_exists_is_never_generated_anew(facts: Any) -> None:
+def test_a_key_that_exists_is_never_generated_again(facts: Any) -> None:
     made = plan(facts)
     for host in NODES:
         files = facts[host]["files"]

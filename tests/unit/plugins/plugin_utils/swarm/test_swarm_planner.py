@@ -127,7 +127,7 @@ def test_the_entry_of_its_former_life_goes_before_the_managers_call_it_down() ->
     assert shown(plan(found, swarm_prune_stale_nodes=False)) == []
 
 
-def test_who_is_named_has_departed_and_nobody_else() -> None:
+def test_who_is_named_has_departed_and_no_one_else() -> None:
     nodes = [listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"), listed("old", state="down"), listed("other")]
     made = plan(whole(*nodes), swarm_removed_nodes=["old", "gpu2"])
     assert shown(made) == [("gpu1", "-", "node old (id-old) of swarm lab", "down", None)]
@@ -322,7 +322,7 @@ def test_what_neither_leaves_nor_joins_is_refused_whatever_is_allowed(swarm: Any
     made = plan(whole(*left, gpu3=swarm), swarm_leave_foreign=True)
     assert [(one.host, one.text) for one in made.refusals] == [("gpu3", text)]
     assert shown(made) == []
-    # Without the first manager nobody can tell who is in the swarm, so nothing more is said.
+    # Without the first manager it is unknown who is in the swarm, so nothing more is reported.
     made = plan({**out(), "gpu1": facts("gpu1", swarm)})
     assert [one.host for one in made.refusals] == ["gpu1"] and shown(made) == []
 
@@ -360,7 +360,7 @@ def test_on_hosts_without_docker_the_role_does_nothing() -> None:
     assert shown(made) == [] and act(made, "gpu2") == act(plan(whole()), "gpu2")  # what teardown reads
 
 
-def test_a_node_whose_engine_is_started_first_is_neither_joined_nor_taken_for_a_ghost() -> None:
+def test_a_node_whose_engine_is_started_first_is_neither_joined_nor_taken_for_stale() -> None:
     found = whole()
     found["gpu3"] = facts("gpu3", OUT, unseen=True)
     made = plan(found)

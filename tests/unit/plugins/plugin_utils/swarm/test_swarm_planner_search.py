@@ -80,9 +80,9 @@ def compared(found: dict[str, Any], managers: tuple[str, ...], wished: dict[str,
         if node["id"] in ids.values():
             continue
         gone = node["state"] == "down" or node["addr"] == addresses.get(node["hostname"])
-        ghost = wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS and gone
+        stale = wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS and gone
         departed = node["hostname"] in wished.get("swarm_removed_nodes", [])
-        if ghost or (departed and not (wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS)):
+        if stale or (departed and not (wished.get("swarm_prune_stale_nodes", True) and node["hostname"] in HOSTS)):
             differing.add("gpu1")
     return differing | ({"gpu1"} if differing else set())
 

@@ -70,11 +70,11 @@ def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
 @pytest.mark.parametrize("wished", [{}, {"workspace_path": "/data/work"}])
 def test_whatever_is_compared_is_gathered(wished: dict[str, Any]) -> None:
     assert GATHERED.by_wishes is not None
-    looked = [entry["path"] for entry in GATHERED.by_wishes({**WISHES, **wished})["files"]]
+    entries = [entry["path"] for entry in GATHERED.by_wishes({**WISHES, **wished})["files"]]
     made = plan(facts(files={}), **wished)
-    assert [change.what for change in made.changes if change.what.startswith("/")] == looked
-    assert [entry["path"] for entry in act(made)["folders"]] == looked
-    assert looked[-1] == (wished.get("workspace_path") or f"{ROOT}/workspace")
+    assert [change.what for change in made.changes if change.what.startswith("/")] == entries
+    assert [entry["path"] for entry in act(made)["folders"]] == entries
+    assert entries[-1] == (wished.get("workspace_path") or f"{ROOT}/workspace")
 
 
 # The settings
@@ -439,7 +439,7 @@ def test_what_must_be_tried_live_is_the_overlay_between_all_hosts() -> None:
     assert [made.acts[host][ROLE]["reach"] for host in HOSTS] == [reach] * 3
     assert three(facts(), ssh_trust_port=22022).acts[HOST][ROLE]["reach"]["port"] == 22022
     assert three(facts(), **HOST_NETWORK).acts[HOST][ROLE]["reach"] == {}
-    assert act(plan(facts()))["reach"] == {}  # one node reaches nobody
+    assert act(plan(facts()))["reach"] == {}  # one node reaches no other
 
 
 def test_a_network_that_is_replaced_takes_its_containers_along() -> None:

@@ -95,7 +95,7 @@ def test_nothing_is_missing() -> None:
     assert problem(answer()) == ""
 
 
-def test_everything_that_is_missing_is_told_at_once() -> None:
+def test_everything_that_is_missing_is_reported_at_once() -> None:
     found = answer("root as its user", "ip", "/usr/sbin/sshd", "deepspeed")
     assert problem(found) == (
         "gpu1: the image team/train:1 lacks root as its user (sshd and the mounts are root's); "

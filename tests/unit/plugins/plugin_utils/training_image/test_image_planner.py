@@ -158,7 +158,7 @@ def test_present_is_refused_where_it_is_not() -> None:
     assert [(one.host, one.text) for one in made.refusals] == [
         (SECOND, f"the image {REF} is not there, and training_image_source is present"),
     ]
-    # Another content nobody can replace: verify compares the two.
+    # Another content cannot be replaced: verify compares the two.
     assert [act(made, THIRD)[name] for name in ("content", "there", "holder")] == ["sha256:b", "sha256:a", FIRST]
     assert plan(host("a"), host("a"), host("a"), **PRESENT).refusals == ()
 
@@ -259,7 +259,7 @@ def test_what_is_applied_is_not_planned_again(contents: list[str], wished: dict[
     assert (again.changes, again.refusals) == ((), ())
     contents_after = {facts["docker"]["image_contents"][REF] for facts in after}
     assert len(contents_after) == 1
-    # Nobody acts on whom nothing is planned, and the one that gives takes part.
+    # A node without planned changes does not act, and the one that sends takes part.
     for name in NODES:
         doing = act(made, name)
         does = doing["pull"] or doing["build"] or doing["archive"] or doing["chain"] or doing["prune"]

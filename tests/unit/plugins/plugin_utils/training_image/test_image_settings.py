@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is wrong with the settings of the image is told before any connection. Values and files are invented."""
+"""What is wrong with the settings of the image is reported before any connection. Values and files are invented."""
 
 from __future__ import annotations
 

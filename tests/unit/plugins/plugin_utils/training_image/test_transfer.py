@@ -17,7 +17,7 @@ def progress(spooled: int, state: str = "receiving", wanted: int = 1000) -> dict
     return {"bytes": wanted * MIB, "spooled": spooled * MIB, "state": state}
 
 
-def test_rate_and_time_left_from_the_second_look_on() -> None:
+def test_rate_and_time_left_from_the_second_poll_on() -> None:
     meter = Meter()
     assert meter.line(progress(100), 10.0) == "100 of about 1000 MiB"
     assert meter.line(progress(300), 20.0) == "300 of about 1000 MiB, 20 MiB/s, 35 s left"

@@ -85,7 +85,7 @@ def test_honest_facts_are_taken_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["a b", "A", "a\nb", "../x", ""])
-def test_folders_that_are_no_jobs_are_none_of_ours(name: str) -> None:
+def test_folders_that_are_no_jobs_are_none_of_this_collection(name: str) -> None:
     """Whoever is root in a container can make one; it must not keep the node out."""
     found = facts()
     found["jobs"] = {name: "running", "digits": "running"}

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The choice of versions, and each sentence of what speaks against one."""
+"""The choice of versions, and each sentence on what forbids one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_all_of_a_choice() -> None:
     }
 
 
-def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_told() -> None:
+def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_reported() -> None:
     found = chosen(OLD_DRIVER)
     assert (found.compiler, found.cuda_home) == ((), "base")
     assert found.build_base == "nvidia/cuda:12.8.1-devel-ubuntu24.04"
@@ -128,12 +128,12 @@ def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_told() -> None:
         ),
     ],
 )
-def test_what_is_worth_knowing_is_told(hosts: tuple[Host, ...], asked: dict[str, Any], note: str) -> None:
+def test_what_is_worth_knowing_is_reported(hosts: tuple[Host, ...], asked: dict[str, Any], note: str) -> None:
     notes = chosen(*hosts, **asked).notes
     assert any(one.endswith(note) for one in notes), notes
 
 
-def test_many_hosts_are_told_in_short() -> None:
+def test_many_hosts_are_reported_in_short() -> None:
     many = [replace(OLD_DRIVER, name=f"gpu{number}") for number in range(8)]
     assert "the driver of gpu0, gpu1, gpu2, gpu3, gpu4 and 3 more is older" in chosen(*many).notes[0]
 
@@ -213,7 +213,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
     assert (own.torch, own.torch_index) == ("torch==2.9.1", "https://mirror.example")
 
 
-# What speaks against it
+# What forbids it
 
 
 @pytest.mark.parametrize(

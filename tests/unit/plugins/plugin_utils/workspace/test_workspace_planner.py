@@ -63,7 +63,7 @@ def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
 
 
 def test_of_a_node_without_code_and_environment_only_the_folder_is_named() -> None:
-    """Below it no link is followed, whatever file another role has node_facts look at."""
+    """Below it no link is followed, whatever file another role has node_facts read."""
     assert by_wishes({**WISHES, "workspace_source": ""}) == {"trees": {PATH: {}}}
 
 

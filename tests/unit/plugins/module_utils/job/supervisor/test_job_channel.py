@@ -192,7 +192,7 @@ def test_the_secret_is_made_from_the_file(tmp_path: Any) -> None:
     assert b"key" not in one
 
 
-def test_who_was_left_out_is_told_when_it_comes_back_and_not_heard(ends: Ends) -> None:
+def test_who_was_left_out_is_notified_when_it_comes_back_and_ignored(ends: Ends) -> None:
     stays, gone = ends.link("lab2"), ends.link("lab3")
     ends.until(lambda: ends.hub.connected() == ["lab2", "lab3"])
     gone.close()
@@ -211,7 +211,7 @@ def test_who_was_left_out_is_told_when_it_comes_back_and_not_heard(ends: Ends) -
     assert [node for node, _message in ends.to_leader if node == "lab3"] == []
 
 
-def test_who_is_left_out_while_connected_is_told_at_once(ends: Ends) -> None:
+def test_who_is_left_out_while_connected_is_notified_at_once(ends: Ends) -> None:
     link = ends.link("lab3")
     ends.until(lambda: ends.hub.connected() == ["lab3"])
     ends.hub.leave_out(["lab3"], {"t": "bye"})

@@ -153,7 +153,7 @@ def test_every_single_loss_is_noticed() -> None:
                 assert (verdict.tag == "global_step8") is other_ranks, (name, node, path)
 
 
-def test_when_nothing_is_whole_the_newest_is_told() -> None:
+def test_when_nothing_is_whole_the_newest_is_reported() -> None:
     listings = recorded("stage1_node_local_0.15.4")
     for step in (4, 8):
         listings = without(listings, "lab2", f"global_step{step}/zero_pp_rank_1_mp_rank_00_optim_states.pt")

@@ -235,7 +235,7 @@ def test_silence_of_all_ranks_is_a_stall(cluster: Callable[..., Cluster]) -> Non
     assert "(deepspeed_launch_stall_timeout: 2). It hangs, or prints too seldom" in state["reason"]
 
 
-def test_a_taken_port_is_told_before_anything_starts(cluster: Callable[..., Cluster]) -> None:
+def test_a_taken_port_is_reported_before_anything_starts(cluster: Callable[..., Cluster]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
         state = cluster("rank true; ended", options={"master_port": port}).run().end()
@@ -476,14 +476,14 @@ def test_a_job_goes_on_without_a_node_that_stays_away(cluster: Callable[..., Clu
     assert f"gpu1: {files}" in job.log()
     assert f"\n{files}" in job.log("gpu2")
     assert json.loads(config.read_text()) == {"train_batch_size": 24, "train_micro_batch_size_per_gpu": 2}
-    told = json.loads((job.folder("gpu1") / "summary.json").read_text())
-    assert told["shrunk_from"] == state["shrunk_from"]
-    assert told["world_size"] == {"expected": 2, "seen": 2}
-    assert told["spec"]["world_size"] == 3, "what was asked for stays in it"
+    reported = json.loads((job.folder("gpu1") / "summary.json").read_text())
+    assert reported["shrunk_from"] == state["shrunk_from"]
+    assert reported["world_size"] == {"expected": 2, "seen": 2}
+    assert reported["spec"]["world_size"] == 3, "what was asked for stays in it"
 
 
 @pytest.mark.slow
-def test_one_node_is_enough_and_who_comes_back_too_late_is_told(cluster: Callable[..., Cluster]) -> None:
+def test_one_node_is_enough_and_who_comes_back_too_late_is_notified(cluster: Callable[..., Cluster]) -> None:
     script = "if [ $nodes = 1 ]; then rank 'echo alone; sleep 5'; else rank 'echo begun; sleep 60'; fi; ended"
     job = cluster(script, options=SHRINKING).run()
     job.spec["command"] += FILES
@@ -523,7 +523,7 @@ def test_a_leader_that_comes_back_still_does_without_it(cluster: Callable[..., C
 
 
 @pytest.mark.slow
-def test_what_zero_does_not_allow_is_said_before_the_start(cluster: Callable[..., Cluster]) -> None:
+def test_what_zero_does_not_allow_is_reported_before_the_start(cluster: Callable[..., Cluster]) -> None:
     job = cluster("rank 'echo begun'; ended", options=SHRINKING)
     config = job.path / "ds_config.json"
     config.write_text(json.dumps({"train_batch_size": 24, "zero_optimization": {"stage": 1}}))

@@ -150,7 +150,7 @@ def test_time_left_is_computed_from_recent_steps() -> None:
     assert fed("step 5/10 loss 1", "step 10/10 loss 1")["seconds_left"] == 0
 
 
-def test_a_loss_that_is_no_number_is_told_and_stays_json() -> None:
+def test_a_loss_that_is_no_number_is_reported_and_stays_json() -> None:
     figures = fed("step 5/10 loss nan")
     assert (figures["loss"], figures["bad_loss"]) == (None, "nan")
     assert "NaN" not in json.dumps(figures)
@@ -336,7 +336,7 @@ def test_a_warning_of_pythons_takes_its_source_line_with_it() -> None:
     recorded = text_lines("deepspeed_0.19.8.txt")
     assert any("FutureWarning" in line for line in recorded)
     assert loud.feed("\n".join(recorded)) == []
-    assert loud.before() == recorded  # they are told when the rank fails
+    assert loud.before() == recorded  # they are reported when the rank fails
 
 
 def test_lines_before_a_failure_are_given_out_once() -> None:

@@ -137,12 +137,12 @@ def test_a_failed_rank_ends_ranks_that_wait_for_it(job: Job) -> None:
 
 
 def test_stop_file(job: Job) -> None:
-    job.shell(START + WORLD + "trap 'echo told; exit 1' TERM; echo ready; " + WAIT).until("ready")
+    job.shell(START + WORLD + "trap 'echo signalled; exit 1' TERM; echo ready; " + WAIT).until("ready")
     assert job.state()["state"] == "running"
     (job.folder / "stop").touch()
     state = job.end()
     assert (state["state"], state["reason"]) == ("stopped", "on request")
-    assert "told" in (job.folder / "launcher.log").read_text()
+    assert "signalled" in (job.folder / "launcher.log").read_text()
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_leftovers_of_a_killed_supervisor_are_swept(job: Job) -> None:
 
 
 @pytest.mark.parametrize(("command", "chdir"), [(["/nonexistent/deepspeed"], None), (["true"], "/nonexistent")])
-def test_a_launcher_that_can_not_start(job: Job, command: list[str], chdir: str | None) -> None:
+def test_a_launcher_that_cannot_start(job: Job, command: list[str], chdir: str | None) -> None:
     state = job.start(command, chdir=chdir).end()
     assert (state["state"], state["exit_code"]) == ("failed", 127)
     assert "/nonexistent" in state["reason"]
@@ -278,7 +278,7 @@ def test_a_python_without_deepspeed_checks_nothing(job: Job, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_deepspeed_that_can_not_be_imported(job: Job, deepspeed: Path, tmp_path: Path) -> None:
+def test_a_deepspeed_that_cannot_be_imported(job: Job, deepspeed: Path, tmp_path: Path) -> None:
     (deepspeed / "__init__.py").write_text("import libcuda_that_is_missing\n")
     path = config_file(tmp_path, "{}")
     state = job.shell("true", ds_config=path).end()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.engines import has_image, image_ids
-from tests.journey import CLUSTER_ROOT, Run, on, playbook, variables
+from tests.playbook_run import CLUSTER_ROOT, Run, on, playbook, variables
 
 SPOOL = f"{CLUSTER_ROOT}/transfer"
 REPOSITORY = "distribution/test"
@@ -18,7 +18,7 @@ FOLDER = "/root/distribution"
 
 
 def build(tag: str, name: str = "lab1", **layers: int) -> str:
-    """Make an image on a node, with a file a layer, of that many MiB of chance. The same name is the same layer."""
+    """Make an image on a node, with a file a layer, of that many random MiB. The same name is the same layer."""
     copies = "\\n".join(f"COPY {layer} /{layer}" for layer in layers)
     files = "".join(
         f"test -e {layer} || dd if=/dev/urandom of={layer} bs=1M count={size} status=none; "
@@ -32,7 +32,7 @@ def build(tag: str, name: str = "lab1", **layers: int) -> str:
 
 
 def given(image: str, **more: Any) -> tuple[str, ...]:
-    """Return the arguments that ask for an image, which one of the nodes has: the archive is never read."""
+    """Return the arguments that request an image that one of the nodes has: the archive is never read."""
     archive = str(Path(__file__))
     asked = variables(
         training_image_source="archive", training_image_name=image, training_image_archive=archive, **more
@@ -53,14 +53,14 @@ def left(name: str) -> list[str]:
     found = on(
         name,
         f"ls -d {SPOOL}/key {SPOOL}/part 2>/dev/null; grep swarmspeed-transfer /root/.ssh/authorized_keys; "
-        # Quoted: the shell would put the file's name there, and the transfer take pgrep for one who reads.
+        # Quoted: the shell would put the file's name there, and the transfer would take pgrep for a reader.
         f"pgrep -f '{SPOOL}/[s]erve.py'; true",
     ).splitlines()
     return [*found, *image_ids(name, label="swarmspeed.transfer")]
 
 
-def told(run: Run, name: str) -> str:
-    """Return the line that tells what travelled to a node."""
+def transfer_line(run: Run, name: str) -> str:
+    """Return the line on what was transferred to a node."""
     found = re.search(rf"{name}: \d+ MiB in [^']*", run.text)
     assert found, run.output[-3000:]
     return found[0]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the tests of scenario ``faults`` share: a job that trains, ways to break a node, what must be so afterwards."""
+"""What the tests of scenario ``faults`` share: a training job, ways to break a node, what must hold afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.engines import is_running
-from tests.journey import (
+from tests.playbook_run import (
     JOBS,
     NODES,
     ROOT,
@@ -39,7 +39,7 @@ STEPS: dict[str, Any] = {
     "deepspeed_launch_name": "fault",
     "deepspeed_launch_logs_dir": str(ROOT / ".cache" / "faults"),
 }
-"""A job that does nothing but steps, and on one rank what it is asked for."""
+"""A job that only runs steps, and on one rank makes the requested fault."""
 CHECKPOINTS = "/workspace/checkpoints/fault"
 DIGITS: dict[str, Any] = {
     "deepspeed_launch_name": "fault",
@@ -54,7 +54,7 @@ DIGITS: dict[str, Any] = {
         "optimizer": {"type": "AdamW", "params": {"lr": 2.0e-3, "weight_decay": 0.01, "torch_adam": True}},
     },
 }
-"""A job with checkpoints on disks that the nodes do not share, which goes on from them."""
+"""A job with checkpoints on disks that the nodes do not share, which resumes from them."""
 NO_JOB = variables(deepspeed_launch_script="")
 TRANSPORTS = ("direct", "pdsh")
 FOLDER = f"{JOBS}/fault"
@@ -77,7 +77,7 @@ def state(name: str = "lab1") -> dict[str, Any]:
 
 
 def log() -> str:
-    """The merged log; empty while nobody has printed anything."""
+    """The merged log; empty until something is printed."""
     return on("lab1", f"cat {FOLDER}/launcher.log 2>/dev/null; true")
 
 
@@ -126,7 +126,7 @@ def found_stall(found: dict[str, Any]) -> float:
 
 
 def clean(port: int, nodes: tuple[str, ...] = NODES) -> None:
-    """Assert that no process of the job, and nobody on its port, is left."""
+    """Assert that no process of the job, and no listener on its port, is left."""
     for name in nodes:
         assert alive(name) == []
         if is_running(name, container(name)):
@@ -144,7 +144,7 @@ def note(row: str) -> None:
 
 
 def forget() -> None:
-    """Stop the job where an earlier test left it running, and remove what is known of it."""
+    """Stop the job if an earlier test left it running, and remove its state."""
     if any(alive(name) for name in NODES):
         playbook("stop", *variables(**STEPS)).done()
     for name in NODES:
@@ -166,7 +166,7 @@ def made(name: str) -> float:
     return float(on(name, "cat /srv/swarmspeed/swarmspeed/workspace/made"))
 
 
-def mend(tags: str = "training_container") -> Run:
+def repair(tags: str = "training_container") -> Run:
     """Repair the cluster as its messages say, without a job."""
     return site("--tags", tags, *NO_JOB).done()
 
@@ -198,7 +198,7 @@ def everybody_known() -> None:
 
 def machine(name: str, *words: str) -> None:
     """Do something to a whole node from outside, as its power switch would."""
-    # A connection that is kept would wait for a node that knows nothing of it any more.
+    # A kept connection would wait for a node that no longer knows it.
     kept = f"ControlPath={node(name).backend.controlpath}"
     subprocess.run(["ssh", "-O", "exit", "-o", kept, name], check=False, capture_output=True, timeout=60)
     where = f"{os.environ.get('LAB_NAME', 'swarmspeed')}-{name}"
@@ -206,7 +206,7 @@ def machine(name: str, *words: str) -> None:
 
 
 def back(name: str, seconds: float = 120) -> None:
-    """Wait until a node that was restarted lets us in."""
+    """Wait until a node that was restarted accepts connections."""
     began = time.monotonic()
     while subprocess.run(ssh(name, "true"), check=False, capture_output=True, timeout=60).returncode != 0:
         assert time.monotonic() - began < seconds, f"{name} did not come back"

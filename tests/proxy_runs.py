@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the tests of the scenario proxy share: what was given, what the proxy's log says, and who knows the password."""
+"""What the tests of the scenario proxy share: the variables, the proxy's log, and who knows the password."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-from tests.journey import LAB, ROOT, lab_inventory
+from tests.playbook_run import LAB, ROOT, lab_inventory
 
 FOLDER = ROOT / ".cache" / f"{LAB}-proxy"
 VARIABLES = FOLDER / "variables.json"
@@ -21,7 +21,7 @@ OUTSIDE = (FOLDER / "outside_address").read_text(encoding="utf-8").strip() if FO
 HOSTS = tuple(lab_inventory()["_meta"]["hostvars"])
 ADDRESSES = {name: str(values["ansible_host"]) for name, values in lab_inventory()["_meta"]["hostvars"].items()}
 GIVEN = ("--extra-vars", f"@{VARIABLES}")
-"""The journey's own variables, by the file: in no list of processes."""
+"""The variables of the playbook runs, by file, so that no list of processes shows them."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def entries() -> list[Entry]:
 
 
 def variables() -> dict[str, Any]:
-    """Return what the journey was given."""
+    """Return the variables of the playbook runs."""
     given: dict[str, Any] = json.loads(VARIABLES.read_text(encoding="utf-8"))
     return given
 

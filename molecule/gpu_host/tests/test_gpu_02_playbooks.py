@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import image_names, info
-from tests.gpu_journey import (
+from tests.gpu_runs import (
     PAIR,
     STAND_IN,
     be,
@@ -31,7 +31,7 @@ from tests.gpu_journey import (
     state_of,
     versions,
 )
-from tests.journey import Run, on
+from tests.playbook_run import Run, on
 
 FIRST = "580.95.05"
 TOOLKIT = "1.18.2-1"
@@ -161,7 +161,7 @@ def test_the_toolkit_is_the_tested_version_although_others_are_there(host: str, 
     )
 
 
-def test_the_engines_are_told_in_the_way_they_know(done: Run) -> None:
+def test_the_engines_are_configured_in_the_way_they_know(done: Run) -> None:
     old, new = (json.loads(on(host, "cat /etc/docker/daemon.json")) for host in PAIR)
     assert old["runtimes"] == {"nvidia": {"path": "nvidia-container-runtime"}}
     assert (new["features"], "runtimes" in new) == ({"cdi": True}, False)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the tests of scenarios share: run a playbook as a user does, look into a node, compare before and after."""
+"""What the tests of scenarios share: run a playbook as a user does, read a node's state, compare before and after."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Run:
         return self
 
     def refused(self, *texts: str) -> Run:
-        """Assert failure with these texts, and no traceback of Ansible's or ours."""
+        """Assert failure with these texts, and no traceback of Ansible or this collection."""
         assert self.rc != 0, f"was to be refused:\n{self.output[-3000:]}"
         for text in texts:
             assert text in self.text, f"not said: {text}\n{self.output[-6000:]}"
@@ -154,8 +154,8 @@ def start(name: str, *arguments: str | Path) -> subprocess.Popen[str]:
 def as_the_readme_says(example: str) -> Run:
     """Run the playbook by the line in an example's README; it must end well. Those that build an image take long."""
     readme = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
-    ((journey, given),) = re.findall(r"^ansible-playbook (\w+)\.yml -i inventories/lab -e (@\S+)$", readme, re.M)
-    process = start(journey, "-e", given)
+    ((name, given),) = re.findall(r"^ansible-playbook (\w+)\.yml -i inventories/lab -e (@\S+)$", readme, re.M)
+    process = start(name, "-e", given)
     output = process.communicate(timeout=2400)[0]
     return Run(process.returncode, output).done()
 
@@ -173,7 +173,7 @@ def node(name: str) -> Host:
         f"ssh://{values['ansible_user']}@{values['ansible_host']}",
         ssh_identity_file=values["ansible_ssh_private_key_file"],
         ssh_extra_args=values["ansible_ssh_common_args"],
-        controlpath=f"{tempfile.mkdtemp(prefix='journey')}/{name}",
+        controlpath=f"{tempfile.mkdtemp(prefix='nodes-')}/{name}",
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.engines import image_names, info, inspect
-from tests.journey import JOBS, job, network, node, on, playbook, site
-from tests.proxy_journey import ADDRESSES, GIVEN, HOSTS, OUTSIDE, PROXY, entries
+from tests.playbook_run import JOBS, job, network, node, on, playbook, site
+from tests.proxy_runs import ADDRESSES, GIVEN, HOSTS, OUTSIDE, PROXY, entries
 
 
 def test_no_node_tried_to_leave() -> None:
@@ -37,7 +37,7 @@ def test_pip_of_the_build_fetched_through_the_proxy() -> None:
     assert "scikit-learn" in on("lab1", "docker exec swarmspeed-lab1 pip list")
 
 
-def test_nobody_passed_without_the_users_name() -> None:
+def test_no_one_passed_without_the_users_name() -> None:
     passed = [entry for entry in entries() if 200 <= entry.status < 400]
     assert len(passed) > 50
     assert {entry.user for entry in passed} == {"trainer"}

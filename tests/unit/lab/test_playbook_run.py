@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, Report
-from ansible_collections.swarmspeed.cluster.tests.journey import Run
+from ansible_collections.swarmspeed.cluster.tests.playbook_run import Run
 
 CLOCK = Problem("lab2", "its clock is 90.0 s behind the controller's (±0.3 s)", "timedatectl set-ntp true", "clock")
 DISK = Problem("lab1, lab3", "8.0 GiB are free at /: 10.0 GiB are needed", "free space there", "disk")
@@ -25,7 +25,7 @@ def run(text: str, rc: int = 2, changed: int = 0) -> Run:
     indented = "\n".join(f"        {line}" for line in text.splitlines())
     result = f"    changed: false\n    msg: |-\n{indented}\n    problems:\n    -   check: clock\n"
     output = (
-        f"TASK [swarmspeed.cluster.preflight : Check what was found on the nodes] ***\n"
+        f"TASK [swarmspeed.cluster.preflight : Check the facts of the nodes] ***\n"
         f"[ERROR]: Task failed: Action failed: {text}\nOrigin: roles/preflight/tasks/main.yml:42:3\n\n"
         f"fatal: [lab1]: FAILED! => \n{result}\n"
         f"PLAY RECAP ***\nlab1                       : ok=3    changed={changed}    unreachable=0    failed=1\n"
@@ -56,7 +56,7 @@ FAILS: dict[str, tuple[Run, tuple[tuple[str, str], ...], str]] = {
     "a host less": (run(message(DISK)), (("disk", "lab1"),), "found "),
     "one more": (run(TWO), NAMES[:1], "found "),
     "one twice": (run(message(CLOCK, CLOCK)), NAMES[:1], "found "),
-    "no report": (run("lab2: bad. Remedy: mend it. (check: clock)"), NAMES[:1], "reported no problem"),
+    "no report": (run("lab2: bad. Remedy: fix it. (check: clock)"), NAMES[:1], "reported no problem"),
     "the count is too high": (run(ONE.replace("1 problem", "2 problems")), NAMES[:1], "2 problems, and 1 lines"),
     "the count is too low": (run(TWO.replace("2 problems", "1 problem")), NAMES[:1], "1 problems, and 2 lines"),
     "a wrong number": (run(ONE.replace("1. lab2", "2. lab2")), NAMES[:1], "1 problems, and 0 lines"),

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.journey import ROOT, Run, environment, lab_inventory, on, playbook, variables
+from tests.playbook_run import ROOT, Run, environment, lab_inventory, on, playbook, variables
 
 PAIR = ("lab1", "lab2")
 """Debian 12 and Debian 13. A lab may have more nodes; these two are the cluster here."""

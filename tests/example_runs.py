@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the tests of the examples share: an example that was run by its README, and a look at what it left."""
+"""What the tests of the examples share: running an example as its README says, and reading what it left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any
 
-from tests.journey import CLUSTER_ROOT, JOBS, NODES, Run, as_the_readme_says, inside, job, on, playbook, variables
+from tests.playbook_run import CLUSTER_ROOT, JOBS, NODES, Run, as_the_readme_says, inside, job, on, playbook, variables
 
 CHECKPOINTS = "/workspace/checkpoints"
 
