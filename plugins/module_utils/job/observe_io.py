@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io im
 LOG_LIMIT = 1 << 20
 """Most bytes of the log that one call returns."""
 BETWEEN = 0.25
-"""Seconds between two looks at the folder while news is waited for."""
+"""Seconds between two reads of the folder while news is waited for."""
 
 
 def check_log_limit(limit: int) -> None:

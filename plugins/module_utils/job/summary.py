@@ -24,7 +24,7 @@ from ..common.secret_names import (
 FIGURES = ("step", "total", "loss", "samples_per_second", "tokens_per_second", "seconds_left", "slowest_rank")
 VERSIONS = ("deepspeed", "torch", "python", "image")
 LONGEST = 64
-"""Entries of a mapping or list of the specification above which only their number and digest are told: the workspace of
+"""Entries of a mapping or list of the specification above which only number and digest are given: the workspace of
 a job can have thousands of files."""
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"

@@ -24,7 +24,7 @@ FULL = dict(zip(BATCH, (24, 2, 3)))
         ({**FULL, "pipeline": {"stages": 2}}, 8, {**FULL, "pipeline": {"stages": 2}}, 4),
         ({**FULL, "sequence_parallel_size": 2, "data_parallel_size": 4}, 8, FULL, 4),
         ({**FULL, "tensor_parallel": {"autotp_size": 2}}, 4, {**FULL, "tensor_parallel": {"autotp_size": 2}}, 4),
-        # only the script knows the stages: a batch in full can not be judged, one to be derived can be read
+        # only the script knows the stages: a batch in full cannot be judged, one to be derived can be read
         ({**FULL, "pipeline": {}}, 8, {BATCH[1]: 2, BATCH[2]: 3, "pipeline": {}}, 1),
         ({BATCH[0]: 24, "pipeline": {"stages": "auto"}}, 64, {BATCH[0]: 24, "pipeline": {"stages": "auto"}}, 1),
     ],
