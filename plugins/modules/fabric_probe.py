@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One end of all pairs of nodes: started, told to try the others, asked what it found."""
+"""One end of all pairs of nodes: started, instructed to test the others, queried for its results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ options:
     choices: [start, pairs, paired, collective, end]
     required: true
   run:
-    description: A word that tells this run from others at the same time.
+    description: A word that distinguishes this run from others at the same time.
     type: str
     required: true
   token:
@@ -65,7 +65,7 @@ options:
     type: dict
     default: {}
   names:
-    description: Names in the training network, by node, that must lead to its address. None is looked for when empty.
+    description: Names in the training network, by node, that must lead to its address. None is checked when empty.
     type: dict
     default: {}
   ports:
@@ -297,7 +297,7 @@ def try_pairs(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     for end in ends(params):
         found = {name: peer_of(name, params["peers"].get(name), end) for name in params["hosts"]}
         peers = {name: peer for name, peer in found.items() if peer}
-        system.tell(end, {"do": "pairs", "peers": peers, "order": [name for name in others if name in peers]})
+        system.send(end, {"do": "pairs", "peers": peers, "order": [name for name in others if name in peers]})
     return {}
 
 
@@ -312,7 +312,7 @@ def reduce(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     first = peer_of(params["hosts"][0], params["peers"].get(params["hosts"][0]), INNER)
     place = {"master": first["address"], "port": first["store_port"], "backend": params["backend"]}
     rank = params["hosts"].index(params["node"])
-    system.tell(INNER, {"do": "collective", "rank": rank, "world": len(params["hosts"]), "seconds": 2, **place})
+    system.send(INNER, {"do": "collective", "rank": rank, "world": len(params["hosts"]), "seconds": 2, **place})
     return {}
 
 
@@ -323,7 +323,7 @@ def end(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     if params["backend"] and params["peers"]:
         answer["collective"] = system.wait(INNER, "collective", COLLECTIVE)
     for name in ends(params):
-        system.tell(name, {"do": "end"})
+        system.send(name, {"do": "end"})
     answer["seen"] = {}
     for name in ends(params):
         answer["seen"].update(system.wait(name, "ended", 10)["seen"])

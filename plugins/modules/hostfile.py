@@ -191,9 +191,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
     Found,
     TextFileError,
+    apply,
     left_alone,
     read,
-    settle,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan, plan
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
@@ -258,7 +258,7 @@ def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[s
         reason = fault(found)
         if reason and not module.params["force"]:
             raise left_alone(path, "DeepSpeed hostfile", reason)
-        result.update(settle(module, found, wanted, backup=bool(reason)))
+        result.update(apply(module, found, wanted, backup=bool(reason)))
     except HostsError as error:
         module.fail_json(
             msg=refusal(f"The hostfile {path} was not written", error.problems), errors=as_dicts(error.problems)

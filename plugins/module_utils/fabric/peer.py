@@ -3,7 +3,7 @@
 
 """One end of all pairs: answers the other nodes and tries them, in a container or on the host, for a limited time.
 
-The module fabric_probe hands the source of this file, and of those of ours that it imports, over standard input; they
+The module fabric_probe hands the source of this file, and of those that it imports, over standard input; they
 need Python 3.8. It reads commands, one line of JSON each, and prints answers in the same way:
 
 - ``pairs`` tries the others, one after the other in the order given, which is that of pair_rounds.py;
@@ -164,7 +164,7 @@ class Peer:
         for name in wanted:
             waiting.add("name", name, partial(look, name))
         waiting.wait(began + NAMES + 10)
-        late = {"ok": False, "value": NAMES, "said": "the look-up of its name does not end"}
+        late = {"ok": False, "value": NAMES, "said": "the lookup of its name does not end"}
         return {name: waiting.get("name", name, late) for name in wanted}
 
     def _note(self, to: str, check: str, ok: bool, value: float | None, said: str, **more: Any) -> None:

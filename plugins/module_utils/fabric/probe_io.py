@@ -43,7 +43,7 @@ class PeerIO(Protocol):
     def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
         """Start an end."""
 
-    def tell(self, name: str, command: Mapping[str, Any]) -> None:
+    def send(self, name: str, command: Mapping[str, Any]) -> None:
         """Give it a command."""
 
     def wait(self, name: str, kind: str, seconds: float) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class SystemPeerIO:
         finally:
             os.close(pipe)
 
-    def tell(self, name: str, command: Mapping[str, Any]) -> None:
+    def send(self, name: str, command: Mapping[str, Any]) -> None:
         self._open(name)
         self._write(name, json.dumps(dict(command)).encode() + b"\n")
 
