@@ -139,7 +139,7 @@ def test_a_file_that_is_no_configuration_is_never_overwritten(host: str, content
     digest = on(host, f"sha256sum {FILE}")
     failed = docker(host, config={"debug": True})
     assert failed["failed"] is True and FILE in failed["msg"]
-    gpu("site", hosts=(host,), tags="docker").refused(f"{host}: {FILE}", "Remedy: mend it by hand")
+    gpu("site", hosts=(host,), tags="docker").refused(f"{host}: {FILE}", "Remedy: fix it by hand")
     assert on(host, f"sha256sum {FILE}") == digest
 
 

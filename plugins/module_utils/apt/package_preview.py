@@ -74,7 +74,7 @@ class Preview:
 
 
 def look(io: AptIO, goal: Goal) -> Preview:
-    """Ask apt. Whatever speaks against the installation is in ``problems``, each a sentence with its remedy."""
+    """Ask apt. Whatever prevents the installation is in ``problems``, each a sentence with its remedy."""
     trouble = explain_update(io.update(), goal.address)
     if trouble is not None:
         text = trouble.text.replace(_OF_THE_DRIVER, f"{goal.prefix}_repository")
@@ -132,7 +132,7 @@ def _unsolvable(answer: CommandResult, goal: Goal) -> str:
     dummy, separator, tail = answer.text.partition("unmet dependencies:")
     said = " ".join((tail if separator else answer.text).split())[:400].rstrip(". ")
     return (
-        f"apt cannot install {', '.join(goal.packages)}: {said}. Remedy: look at what is held or half-installed "
+        f"apt cannot install {', '.join(goal.packages)}: {said}. Remedy: check what is held or half-installed "
         "(apt-mark showhold; dpkg --audit), and run again."
     )
 

@@ -20,7 +20,7 @@ KEY_BEGIN = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 
 
 def satisfies(version: str | None, pin: str) -> bool:
-    """Tell whether a package's version is the one that is asked for: it, or one that begins with it.
+    """Return whether a package's version is the one that is asked for: it, or one that begins with it.
 
     ``27.5`` is satisfied by ``5:27.5.1-1~debian.12~bookworm``, not by ``27.50``; an epoch counts where it is given.
     Without a pin any version will do.

@@ -69,7 +69,7 @@ def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
         return Trouble(
             KEY,
             f"apt does not trust a repository: {shown}. Remedy: give the key that signs it in "
-            "nvidia_driver_repository_key (its owner publishes it), or mend the source that is named",
+            "nvidia_driver_repository_key (its owner publishes it), or fix the source that is named",
         )
     if any(_NETWORK.search(line) for line in about):
         return Trouble(
@@ -77,7 +77,7 @@ def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
             f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host has no way out but a "
             "proxy, or nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
         )
-    return Trouble(UNREACHABLE, f"apt-get update failed: {shown}. Remedy: run it on this host and mend what it names")
+    return Trouble(UNREACHABLE, f"apt-get update failed: {shown}. Remedy: run it on this host and fix what it reports")
 
 
 def missing(names: Sequence[str], branch: int) -> Trouble:
@@ -143,6 +143,6 @@ def unsolvable(answer: CommandResult) -> Trouble:
     said = " ".join((tail if separator else text).split())[:400].rstrip(". ")
     return Trouble(
         CONFLICT,
-        f"apt cannot install these packages together: {said}. Remedy: look at what is held or half-installed "
+        f"apt cannot install these packages together: {said}. Remedy: check what is held or half-installed "
         "(apt-mark showhold; dpkg --audit), or choose another nvidia_driver_branch",
     )

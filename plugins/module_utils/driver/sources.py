@@ -113,7 +113,7 @@ def extra_components(sources: list[Source], codename: str, wanted: tuple[str, ..
 
 
 def offers_release(sources: list[Source], codename: str) -> bool:
-    """Tell whether any source offers this release's main component."""
+    """Return whether any source offers this release's main component."""
     return any(source.suite == codename and "main" in source.components for source in sources)
 
 

@@ -52,7 +52,7 @@ def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int
 
 
 def _elastic(config: dict[str, Any], elastic: dict[str, Any]) -> list[Problem]:
-    """Elastic training computes the batch sizes, and DeepSpeed refuses any of its own unless told to ignore them."""
+    """Elastic training computes the batch sizes, and DeepSpeed refuses any other unless configured to ignore them."""
     if elastic.get("ignore_non_elastic_batch_info") is True:
         return []
     text = "is set by elasticity: remove it, or set elasticity.ignore_non_elastic_batch_info: true"

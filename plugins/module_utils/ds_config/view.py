@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A ds_config.json as DeepSpeed's engine looks at it: values by path, with the release's defaults where they matter.
+"""A ds_config.json as DeepSpeed's engine reads it: values by path, with the release's defaults where they matter.
 
 Nothing here raises, whatever the configuration holds: wrong types are a matter of ``schema``, and a value that is
 "auto" or of the wrong type is unknown, from which no rule concludes anything.

@@ -138,7 +138,7 @@ def too_deep(value: object) -> bool:
 
 
 def _refused(path: str, reason: str) -> str:
-    return f"{path} was left as it is: {reason}. Mend it, or move it away; the engine could not start with it either"
+    return f"{path} was left as it is: {reason}. Fix it, or move it away; the engine could not start with it either"
 
 
 def _kind(value: object) -> str:

@@ -196,7 +196,7 @@ class Run:
             if managed and self.request.restart == "if_idle":
                 raise DaemonConfigError(
                     f"Nothing was written: {service} runs, but its engine does not answer ({error}), so which"
-                    f" containers run cannot be asked. Look at: journalctl -u {service}; or allow a restart all the"
+                    f" containers run cannot be asked. Check: journalctl -u {service}; or allow a restart all the"
                     " same with restart: always"
                 ) from None
             return Engine(running=managed, managed=managed, unit=unit, version=self._installed_version())
@@ -299,8 +299,8 @@ class Run:
             self._wait_answer()
         except _FailedError as failure:
             journal = ["journalctl", f"--unit={self.request.service}", f"--since=@{int(since)}"]
-            told = self.host.run([*journal, "--lines=100", "--no-pager", "--output=cat"], LOOK)
-            words = engine_words(told.stdout)
+            shown = self.host.run([*journal, "--lines=100", "--no-pager", "--output=cat"], LOOK)
+            words = engine_words(shown.stdout)
             raise DaemonConfigError(
                 f"The engine did not take the new {self.file.path} over: {failure}."
                 + (f" It said: {words}." if words else "")
@@ -317,9 +317,9 @@ class Run:
             else:
                 self.file.commit(kept, new)
         except ForeignEditError:
-            return f"{path} was changed by somebody else since, so the former one was not put back. Mend it by hand"
+            return f"{path} was changed by somebody else since, so the former one was not put back. Fix it by hand"
         except TextFileError as error:
-            return f"The former one could not be put back: {error}. Mend it by hand"
+            return f"The former one could not be put back: {error}. Fix it by hand"
         self.outcome.changed, self.outcome.rolled_back = False, True
         try:
             if how == "restart":
@@ -330,7 +330,7 @@ class Run:
         except _FailedError as failure:
             return (
                 f"The former one was put back, but with it the engine has trouble too: {failure}."
-                f" Look at: journalctl -u {service}"
+                f" Check: journalctl -u {service}"
             )
         return "The former configuration is in force again"
 
@@ -341,7 +341,7 @@ class Run:
             raise _FailedError(f"systemctl {how} {self.request.service} failed: {lines[0].rstrip('.')}")
 
     def _wait_reloaded(self, since: float) -> None:
-        """An engine that refuses a file at SIGHUP only logs it; one that took it over tells by an event."""
+        """An engine that refuses a file at SIGHUP only logs it; one that took it over sends an event."""
         filters = urllib.parse.quote(json.dumps({"type": ["daemon"], "event": ["reload"]}))
         until = self.host.monotonic() + min(RELOAD, self.request.timeout)
         while True:
@@ -354,7 +354,7 @@ class Run:
                 if isinstance(error.__cause__, json.JSONDecodeError):
                     return
             if self.host.monotonic() >= until:
-                raise _FailedError("it was told to reload it and did not")
+                raise _FailedError("it was asked to reload it and did not")
             self.host.sleep(POLL)
 
     def _wait_answer(self) -> None:

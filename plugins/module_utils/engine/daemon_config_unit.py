@@ -74,7 +74,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Unit:
-    """How systemd starts the engine. ``can_reload`` tells whether it has a command for ``systemctl reload``."""
+    """How systemd starts the engine. ``can_reload``: whether it has a command for ``systemctl reload``."""
 
     program: str = ""
     flags: tuple[Flag, ...] = ()
@@ -137,7 +137,7 @@ def conflicts(unit: Unit, config: dict[str, Any]) -> list[Problem]:
             continue
         remedy = "remove the one or the other (null removes a key)"
         if key == "hosts":
-            remedy = "leave hosts out, or start dockerd without -H by a drop-in that sets ExecStart anew"
+            remedy = "leave hosts out, or start dockerd without -H by a drop-in that resets ExecStart"
         problems.append(
             Problem(
                 keys[key],

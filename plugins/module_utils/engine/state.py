@@ -63,9 +63,9 @@ def unsealed(value: Any) -> Any:
 
 
 def engine_settings(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Shape what of GET /info tells how the engine was set up.
+    """Shape what GET /info reports of how the engine was set up.
 
-    ``cdi_directories`` is empty where the engine takes no CDI devices, and ``cdi_devices`` where it is too old to tell.
+    ``cdi_directories`` is empty where the engine takes no CDI devices, and ``cdi_devices`` where it is too old.
     """
     backend = info.get("FirewallBackend")
     devices = info.get("DiscoveredDevices")

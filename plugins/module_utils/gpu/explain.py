@@ -13,12 +13,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import 
 
 MISMATCH = "Driver/library version mismatch"
 
-LOOK = "Look at `dmesg | grep -e Xid -e NVRM`"
+LOOK = "Check `dmesg | grep -e Xid -e NVRM`"
 
 _REMEDIES = (
     (
         "couldn't communicate with the NVIDIA driver",
-        "the kernel module is not loaded or was not built for the running kernel. Look at `dkms status`, then "
+        "the kernel module is not loaded or was not built for the running kernel. Check `dkms status`, then "
         "`modprobe nvidia`; after an installation, reboot",
     ),
     (
@@ -28,17 +28,17 @@ _REMEDIES = (
     ),
     (
         "No devices were found",
-        "the driver is loaded but took no GPU. Look at `dmesg | grep NVRM`; the usual reasons are a driver branch that "
+        "the driver is loaded but took no GPU. Check `dmesg | grep NVRM`; the usual reasons are a driver branch that "
         "does not know this GPU, and the wrong flavour of kernel module (open or proprietary) for its generation",
     ),
     (
         "Unable to determine the device handle",
-        "a GPU does not answer and may have fallen off the bus. Look at `dmesg | grep Xid`, then power the host off "
+        "a GPU does not answer and may have fallen off the bus. Check `dmesg | grep Xid`, then power the host off "
         "and on",
     ),
     (
         "GPU is lost",
-        "a GPU has fallen off the bus or failed. Look at `dmesg | grep Xid`, then power the host off and on; one that "
+        "a GPU has fallen off the bus or failed. Check `dmesg | grep Xid`, then power the host off and on; one that "
         "is lost again has a fault of its own, its slot or its power supply",
     ),
     (
@@ -70,6 +70,6 @@ def explain(answer: CommandResult) -> str | None:
         said = " ".join(answer.text.split())[:300].rstrip(".") or "nothing"
         return (
             f"nvidia-smi ended with status {answer.rc} and said: {said}. "
-            "Run nvidia-smi on this host and look at `dmesg | grep -e Xid -e NVRM`."
+            "Run nvidia-smi on this host and check `dmesg | grep -e Xid -e NVRM`."
         )
     return None

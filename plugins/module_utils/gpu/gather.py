@@ -3,7 +3,7 @@
 
 """What a host's NVIDIA devices, driver and GPUs are: asks in the cheapest order and puts the answers together.
 
-A host without an NVIDIA GPU costs no process and is not looked at any further. Where GPUs answer, nvidia-smi runs
+A host without an NVIDIA GPU costs no process and is not examined further. Where GPUs answer, nvidia-smi runs
 twice; a third time for the topology where there are more GPUs than one or RDMA devices; once more for the names of MIG
 instances where there are any, and once more with drivers before 510. ``nv-fabricmanager --version`` runs where there is
 an NVLink fabric.

@@ -26,7 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text i
 _SLOT = re.compile(r"[0-9]{1,9}")
 _RANGE = re.compile(r"[0-9]+-[0-9]+")
 _HINTS = 3
-"""Unknown names for which the nearest is looked up, which takes a tenth of a second among 10,000."""
+"""Unknown names for which the nearest is searched, which takes a tenth of a second among 10,000."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def plan(entries: object, include: object = None, exclude: object = None, first_
     """Check hosts (see ``check``), choose among them, and see that rank 0 is where it must be.
 
     ``None`` and empty text mean: no filter, no wish for rank 0. Raises ``HostsError`` with all problems of all four.
-    What a filter or ``first_host`` says about hosts is looked at only where the hosts themselves are in order.
+    What a filter or ``first_host`` says about hosts is checked only where the hosts themselves are in order.
     """
     problems: list[Problem] = []
     checked = None

@@ -20,7 +20,7 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 GROUP = 64 << 20
 """Bytes of small layers that are loaded together."""
 CONFIG = "config"
-"""Name of the image's configuration in a spool. Containerd's image store does not tell its digest before."""
+"""Name of the image's configuration in a spool. Containerd's image store does not report its digest before."""
 
 
 def shared(wanted: Sequence[str], images: Iterable[Mapping[str, Any]]) -> tuple[int, str]:

@@ -3,7 +3,7 @@
 
 """Reads out a spool, also one that still grows: all that the key of a transfer may do on a node that gives.
 
-A file of its own beside the spool, started by sshd, so it imports nothing of ours. A request is one line, a name and an
+A file of its own beside the spool, started by sshd, hence without imports. A request is one line, a name and an
 offset; the answer is frames of a letter, a length and that many bytes: D data, W nothing new yet, E the end, X why not.
 """
 
@@ -71,7 +71,7 @@ def finished(spool: Path, name: str, file: BinaryIO) -> bool:
                 return whole
         except FileNotFoundError:
             continue
-    raise Refused("it has begun anew with this part")
+    raise Refused("it has restarted this part")
 
 
 def serve_one(

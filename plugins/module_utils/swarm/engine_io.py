@@ -140,7 +140,7 @@ class SwarmHost:
     def _join(self, wanted: Wanted) -> None:
         failures: list[str] = []
         for address in wanted.remote_addrs:
-            # The engine itself looks at the first address only (moby daemon/cluster/swarm.go, Join).
+            # The engine itself checks the first address only (moby daemon/cluster/swarm.go, Join).
             body = {**_addresses(wanted), "RemoteAddrs": [address], "JoinToken": wanted.join_token}
             try:
                 self._engine.call("POST", "/swarm/join", body)

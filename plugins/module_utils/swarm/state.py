@@ -3,7 +3,7 @@
 
 """Is this host in the swarm it belongs in, and which steps bring it there: data in, data out, no engine.
 
-What the engine can tell (seen on engine 20.10.24; the same fields in the API reference, version 1.41 and later):
+What the engine reports (seen on engine 20.10.24; the same fields in the API reference, version 1.41 and later):
 
 * A manager's ``GET /info`` carries ``Swarm.Cluster`` (id, spec with labels, pools) without the join tokens. A worker's
   carries its own node id and its managers' node ids, never the cluster's id. So whether a worker is in *this* swarm

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What a host tells of its driver: parsers, and how a look is put together.
+"""What a host reports of its driver: parsers, and how a look is put together.
 
 The output of ``dkms status`` on Debian 13 was recorded; those of modinfo, mokutil and systemctl are written after their
 manuals and public reports, as no GPU was at hand.

@@ -358,7 +358,7 @@ def test_a_conflict_is_told_in_apts_words() -> None:
             CommandResult(100, NO_KEY),
             "key",
             "is not signed. Remedy: give the key that signs it in nvidia_driver_repository_key (its owner publishes "
-            "it), or mend the source that is named",
+            "it), or fix the source that is named",
         ),
         (CommandResult(100, NOT_THERE), "unreachable", "404  Not Found"),
         (CommandResult(100, CONFLICTING), "unreachable", "apt-get update failed: Conflicting values set for"),

@@ -37,7 +37,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "zero3_infinity": {"zero_optimization": DISK},
     "zenflow": {"optimizer": {"params": {"lr": 1e-5}}},
 }
-"""What a preset can not know."""
+"""What a preset cannot know."""
 # the field's most asked question: ten billion parameters on two servers of four 24 GB cards
 TEN_BILLION: dict[str, Any] = {
     "preset": "auto",

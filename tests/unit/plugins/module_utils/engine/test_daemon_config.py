@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 PATH = "/etc/docker/daemon.json"
-TAIL = ". Mend it, or move it away; the engine could not start with it either"
+TAIL = ". Fix it, or move it away; the engine could not start with it either"
 
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 names = st.sampled_from(["a", "b", "c", "log-opts"]) | st.text()

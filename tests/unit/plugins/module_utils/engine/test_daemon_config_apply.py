@@ -287,7 +287,7 @@ def test_an_engine_that_cannot_be_asked(bench: Bench) -> None:
     bench.host.up = False
     assert bench.refused({"debug": True}) == (
         "Nothing was written: docker.service runs, but its engine does not answer (no answer from the Docker engine at"
-        " /var/run/docker.sock: refused), so which containers run cannot be asked. Look at: journalctl -u"
+        " /var/run/docker.sock: refused), so which containers run cannot be asked. Check: journalctl -u"
         " docker.service; or allow a restart all the same with restart: always"
     )
     outcome = bench({"debug": True}, restart="always").outcome
@@ -371,7 +371,7 @@ def test_an_engine_that_does_not_come_back_at_all(bench: Bench) -> None:
     assert str(failed.value).endswith(
         " It said: failed to start daemon: no such thing. The former one was put back, but with it the engine has"
         " trouble too: systemctl restart docker.service failed: Job for docker.service failed because the control"
-        " process exited with error code. Look at: journalctl -u docker.service"
+        " process exited with error code. Check: journalctl -u docker.service"
     )
     assert bench.now == {"mtu": 1400}
     bench.tidy()
@@ -390,7 +390,7 @@ def test_a_restart_without_end(bench: Bench) -> None:
 def test_a_reload_that_the_engine_only_logs(bench: Bench) -> None:
     bench.host.journal = 'level=error msg="Error reconfiguring the daemon" error="no runtime ignores"\n'
     assert bench.refused({"default-runtime": "ignores"}) == (
-        "The engine did not take the new FILE over: it was told to reload it and did not. It said: Error reconfiguring"
+        "The engine did not take the new FILE over: it was asked to reload it and did not. It said: Error reconfiguring"
         " the daemon: no runtime ignores. The former configuration is in force again"
     )
     assert bench.host.calls[-4:] == ["GET /events", JOURNAL, RELOAD, "GET /info"]
@@ -421,7 +421,7 @@ def test_a_foreign_edit_before_and_after(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         bench({"storage-driver": "breaks"})
     assert str(refused.value).endswith(
-        f" {bench.path} was changed by somebody else since, so the former one was not put back. Mend it by hand"
+        f" {bench.path} was changed by somebody else since, so the former one was not put back. Fix it by hand"
     )
     assert bench.run is not None
     assert (bench.run.outcome.changed, bench.run.outcome.rolled_back) == (True, False)
@@ -435,7 +435,7 @@ def test_a_file_that_cannot_be_put_back(bench: Bench, monkeypatch: pytest.Monkey
 
     bench.host.at[JOURNAL] = lambda: monkeypatch.setattr(ConfigFile, "commit", cannot)
     with pytest.raises(
-        DaemonConfigError, match=r"\. The former one could not be put back: read-only file system\. Mend"
+        DaemonConfigError, match=r"\. The former one could not be put back: read-only file system\. Fix"
     ):
         bench({"storage-driver": "breaks"})
 
@@ -469,7 +469,7 @@ def test_the_verdict_of_the_engine(bench: Bench) -> None:
          "default-stop-timeout: is known to engines from 29.7 on, and the engine here is 28.5"),
         ({"hosts": ["fd://"]}, {},
          "hosts: is also set by the flag --host in /lib/systemd/system/docker.service, so dockerd would not start;"
-         " leave hosts out, or start dockerd without -H by a drop-in that sets ExecStart anew"),
+         " leave hosts out, or start dockerd without -H by a drop-in that resets ExecStart"),
         ({"live-restore": True}, {"swarm": True},
          "live-restore: is incompatible with swarm mode, so the engine joins no swarm; set it to false or null"),
         ({"a": {"b": [float("nan")]}}, {}, "config.a.b[0]: must be a number, not nan"),
@@ -488,7 +488,7 @@ def test_all_problems_at_once(bench: Bench) -> None:
         "debgu: is no key of daemon.json; the engine refuses or ignores it, perhaps 'debug' is meant",
         "hosts: must be a list, not 1",
         "hosts: is also set by the flag --host in /lib/systemd/system/docker.service, so dockerd would not start; leave"
-        " hosts out, or start dockerd without -H by a drop-in that sets ExecStart anew",
+        " hosts out, or start dockerd without -H by a drop-in that resets ExecStart",
     ]
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Whom a host is told to ask. The files are written here in the forms of their programs; none is a recording."""
+"""Which servers a host is configured to use. The files are written here in the programs' forms; none is a recording."""
 
 from __future__ import annotations
 
