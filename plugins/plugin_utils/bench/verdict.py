@@ -23,7 +23,7 @@ the scheduler of a busy host shows, and no network."""
 GAIN = 1.2
 """From this ratio on a network is called faster; less lies within what repeated measurements differ by."""
 MANY = 20
-"""More sentences of a kind than this help nobody; the figures are in the JSON."""
+"""More sentences of a kind than this help no one; the figures are in the JSON."""
 TIMES = "×"  # not an x
 WORDS = {"host": "the host network", "overlay": "the overlay", "overlay_encrypted": "the encrypted overlay"}
 
@@ -139,7 +139,7 @@ def _nodes(
             if len(mine) > 1 and all(pair in low for pair in mine) and any(pair not in low for pair in others):
                 best = max(rates[pair] for pair in mine)
                 text = f"{name} {way} at most {best:.3g} Gbit/s in {kind}, whatever the other node, where the best "
-                text += f"quarter of the pairs has {reference:.3g}: look at its link, cable and switch port (ethtool)."
+                text += f"quarter of the pairs has {reference:.3g}: check its link, cable and switch port (ethtool)."
                 found.append({"node": name, "network": kind, "text": text})
     return found
 

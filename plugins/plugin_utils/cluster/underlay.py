@@ -164,24 +164,24 @@ def _speed(mbps: int) -> str:
 
 
 def _ask_which(equals: list[Network], claims: Claims) -> str:
-    told = []
+    shared = []
     for subnet in equals:
         ways = [of_host[subnet] for of_host in claims.values()]
         names = list(dict.fromkeys(way.interface for way in ways))
         more = ", …" if len(names) > 3 else ""
-        told.append(f"{subnet} ({', '.join(names[:3])}{more}: {_speed(min(way.speed for way in ways))})")
+        shared.append(f"{subnet} ({', '.join(names[:3])}{more}: {_speed(min(way.speed for way in ways))})")
     return (
-        f"The hosts share {len(equals)} subnets with equal claims: {_and(told)}. "
+        f"The hosts share {len(equals)} subnets with equal claims: {_and(shared)}. "
         "Set cluster_underlay_subnet to the one that is to carry the training."
     )
 
 
 def _refuse_rivals(subnet: Network, ways: Mapping[str, _Claim]) -> None:
     # A single host's ranks meet on the host itself, whichever it is.
-    told = [f"{host} ({way.interface} and {way.rival})" for host, way in ways.items() if way.rival]
-    if told and len(ways) > 1:
+    rivals = [f"{host} ({way.interface} and {way.rival})" for host, way in ways.items() if way.rival]
+    if rivals and len(ways) > 1:
         raise UnderlayError(
-            f"Two interfaces have equal claims to {subnet} on {_and(told)}. Set cluster_underlay_subnet to a part of "
+            f"Two interfaces have equal claims to {subnet} on {_and(rivals)}. Set cluster_underlay_subnet to a part of "
             "it that holds one address of each host, or take the second interface out of the subnet."
         )
 
@@ -304,7 +304,7 @@ def _nothing_shared(hosts: Hosts, claims: Claims, everywhere: Iterable[Network],
     members = {subnet: len(ways) for subnet, ways in holders.items() if not _twins(ways)}
     most = min(members, key=lambda subnet: (-members[subnet], subnet), default=None)
     inside = [host for host in hosts if most is not None and most in claims[host]]
-    # With nobody in the majority, every host is listed.
+    # With no one in the majority, every host is listed.
     apart = [host for host in hosts if host not in inside] if len(inside) > 1 else list(hosts)
     text = "The hosts share no subnet"
     if len(inside) > 1:

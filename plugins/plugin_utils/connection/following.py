@@ -17,7 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction, at_most
 
 RETRIES = 5
-"""How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
+"""How often in a row a query may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
 
 GIVE_UP = 35.0
 """Seconds after which no further try begins. A host that has died takes 20 s to notice, and its next connection

@@ -40,7 +40,7 @@ LOGIN = "/root/.ssh/environment"
 
 
 class FileLeftError(Exception):
-    """There is a file of somebody else's in the place of ours; the text says which, why, and what to do."""
+    """A file that the role did not write is in the place of the role's; the text says which, why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def configured(wishes: Mapping[str, Any]) -> bool:
-    """Whether the script is told of ds_config.json: who does not use DeepSpeed need not give it a batch size."""
+    """Whether the script gets ds_config.json: who does not use DeepSpeed need not give it a batch size."""
     return bool(wishes["deepspeed_launch_script"] and wishes["deepspeed_launch_config_argument"])
 
 

@@ -73,7 +73,7 @@ def docker_changes(host: str, facts: Mapping[str, Any], asked: Request, planned:
 
 
 def unheld(here: Host, planned: Mapping[str, Any]) -> list[str]:
-    """Return the packages that apt must be told to hold."""
+    """Return the packages that apt must hold."""
     already = names(here.facts.get("held"))
     return [package for package in dict.fromkeys(planned["hold"]) if package not in already]
 

@@ -73,7 +73,7 @@ def judge(smi: Mapping[str, Any], slots: Sequence[int]) -> Iterator[Finding]:
             yield Finding("broken", f"nvidia-smi fails where the ranks run: {words or smi[name]['rc']}")
             return
     if _INSTANCE.search(smi["list"]["out"]):
-        yield Finding("note", "its GPUs are divided (MIG): which instance is busy was not looked at")
+        yield Finding("note", "its GPUs are divided (MIG): which instance is busy was not checked")
         return
     cards = {card.index: card for card in parse_cards(smi["gpus"]["out"])}
     apps = parse_apps(smi["apps"]["out"]) if smi["apps"]["rc"] == 0 else {}

@@ -193,7 +193,7 @@ def act(asked: Request, facts: Mapping[str, Any], release: Release, different: l
         "folders": [entry_of(item) for item in entries if item.text is None],
         "files": [entry_of(item) for item in entries],
         "question": question,
-        # One that is about to be made anew renders them itself, but does so here without harm.
+        # One that is about to be re-created renders them itself, but does so here without harm.
         "render": entry_point(asked.cluster, asked.host, "render") if read and takes_over else [],
         "inside": {} if asked.runtime_host else inside(asked, container),
     }

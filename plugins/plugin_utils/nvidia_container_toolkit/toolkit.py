@@ -1,10 +1,10 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The plan for NVIDIA's container toolkit on a host with GPUs: what differs, what it costs, what speaks against it.
+"""The plan for NVIDIA's container toolkit on a host with GPUs: what differs, what it costs, what forbids it.
 
 Pure: facts and what is asked go in. A smoke test is due where toolkit, driver, engine or the way to the GPUs are others
-than in the last one that passed, which a file on the host tells.
+than in the last one that passed, which a file on the host records.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ def _clashes(host: Host, merged: Mapping[str, Any]) -> list[str]:
 
 
 def _missing(asked: Request, host: Host, way: Access) -> list[str]:
-    """Return what keeps containers from the GPUs, as verify tells it."""
+    """Return what keeps containers from the GPUs, as verify reports it."""
     missing = []
     docker = host.part("docker")
     settings = docker.get("settings")

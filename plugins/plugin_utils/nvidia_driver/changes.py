@@ -86,7 +86,7 @@ def to_hold(plan: Plan, request: Request, node: Node) -> list[str]:
 
 
 def unheld(node: Node, held: list[str]) -> list[str]:
-    """Return the packages that apt must be told to hold."""
+    """Return the packages that apt must hold."""
     return [name for name in held if name in node.packages and not node.packages[name].get("held")]
 
 
@@ -217,7 +217,7 @@ def _driver_then(node: Node, plan: Plan) -> str:
         return f"branch {plan.branch} ({plan.flavour}), from {plan.source}"
     then = f"{node.module.get('version')} ({node.module.get('flavour')}), loaded"
     # Of two builds of one version the kernel may have the former one loaded.
-    return f"{then} anew" if then == _driver_now(node) else then
+    return f"{then} again" if then == _driver_now(node) else then
 
 
 def _locked(plan: Plan) -> list[str]:

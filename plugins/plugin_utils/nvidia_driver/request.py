@@ -141,7 +141,7 @@ class Node:
 
     @property
     def switches(self) -> int:
-        """Return how many NVSwitches there are. On a B200 they are no PCI devices, but the GPUs tell of a fabric."""
+        """Return how many NVSwitches there are. On a B200 they are no PCI devices, but the GPUs report a fabric."""
         count = len(self.gpu.get("nvswitches") or [])
         return count or int(bool(_mapping(self.gpu.get("fabric")).get("state")))
 
@@ -173,7 +173,7 @@ class Node:
         return Place(request.source, distribution, release, request.offers.get(f"{distribution} {release}", ()))
 
     def file(self, path: str) -> str:
-        """Return the text of a file of ours, empty where it is not there."""
+        """Return the text of a file of the role, empty where it is not there."""
         return str(_mapping(_mapping(self.facts.get("files")).get(path)).get("content") or "")
 
     @property
@@ -184,7 +184,7 @@ class Node:
 
     @property
     def is_ours(self) -> bool:
-        """Tell whether this role installed the driver: then it keeps its version."""
+        """Return whether this role installed the driver: then it keeps its version."""
         return bool(self.file(PREFERENCES_FILE))
 
     @property

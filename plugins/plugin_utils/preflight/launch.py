@@ -3,7 +3,7 @@
 
 """What preflight can say of the job: that its hostfile and ds_config.json can be written, before anything is changed.
 
-The modules of those names judge it again when they write; here a slip is told before an image is built.
+The modules of those names judge it again when they write; here a mistake is reported before an image is built.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The variables of swarm and overlay: what would be wrong on any host, and so is told before one is contacted."""
+"""The variables of swarm and overlay: what would be wrong on any host, and so is reported before one is contacted."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _plan_host(
         "folders": [entry_of(item) for item in places],
         "provide": provide,
         "files": [entry_of(item) for item in (*places, *texts)],
-        # One that is about to be made anew reads them itself, but does so here without harm.
+        # One that is about to be re-created reads them itself, but does so here without harm.
         "reload": entry_point(asked.cluster, asked.host, "reload") if texts and reads else [],
     }
     left = {item.path: fact_after(item, key) for item in (*folders(asked), *(item for item, dummy in trusted))}

@@ -96,11 +96,11 @@ def network_name(wishes: Mapping[str, Any]) -> str:
 def labels_of(cluster: str, wanted: Mapping[str, Any]) -> dict[str, str]:
     """Return the labels of a container that is made with these settings."""
     # As a JSON text: without the environment, which may hold what somebody takes for a secret.
-    told = {name: value for name, value in wanted.items() if name != ENVIRONMENT}
+    labelled = {name: value for name, value in wanted.items() if name != ENVIRONMENT}
     labels = {
         CLUSTER_LABEL: cluster,
         HASH_LABEL: fingerprint(wanted),
-        SETTINGS_LABEL: json.dumps(told, sort_keys=True, separators=(",", ":"), default=str),
+        SETTINGS_LABEL: json.dumps(labelled, sort_keys=True, separators=(",", ":"), default=str),
     }
     return {**labels, ADDRESS_LABEL: str(wanted["address"])} if wanted.get("address") else labels
 

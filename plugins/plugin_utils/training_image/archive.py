@@ -39,6 +39,6 @@ def choose_loaded(names: Sequence[str], expected: str, archive: str, variable: s
             f"Remedy: set {variable} to the name in the archive."
         )
     return Loaded(
-        problem=f"{archive} holds {len(ids)} images without a name, and nothing tells which is {expected}. "
+        problem=f"{archive} holds {len(ids)} images without a name, and it is not known which is {expected}. "
         f"Remedy: make it of one image, docker save {expected}."
     )

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What speaks against a combination: GPUs without code, drivers that do not run it, wheels that do not exist."""
+"""What rules out a combination: GPUs without code, drivers that do not run it, wheels that do not exist."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.proble
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Pair, Table
 
 Way = Callable[[], str]
-"""Says which row works instead, empty where none does; asked only where something speaks against a combination."""
+"""Says which row works instead, empty where none does; called only where something rules out a combination."""
 
 
 def without_code(found: Candidate, capability: str) -> bool:
-    """Tell whether PyTorch has no code for a GPU, or nvcc makes none. What the table does not know is let through."""
+    """Return whether PyTorch has no code for a GPU, or nvcc makes none. What the table does not know is let through."""
     if found.row is None:
         return False
     plain = capability.removesuffix("+PTX").rstrip("af")
@@ -40,7 +40,7 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way
             yield Problem(
                 "compute_capability",
                 (host.name,),
-                f"the compute capability of {', '.join(host.unknown)} is not known, and no driver tells it",
+                f"the compute capability of {', '.join(host.unknown)} is not known, and no driver reports it",
                 "set training_image_compute_capabilities to those of all GPUs of the cluster, such as "
                 '["9.0"] (developer.nvidia.com/cuda-gpus)',
             )

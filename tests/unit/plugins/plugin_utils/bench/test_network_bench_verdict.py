@@ -70,7 +70,7 @@ def test_a_node_with_a_bad_link_in_both_directions_is_found_among_three() -> Non
         (
             "gpu2",
             f"gpu2 {way} at most 0.1 Gbit/s in overlay, whatever the other node, where the best quarter of the pairs "
-            "has 10: look at its link, cable and switch port (ethtool).",
+            "has 10: check its link, cable and switch port (ethtool).",
         )
         for way in ("sends", "receives")
     ]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The manifest of a bundle, what speaks against using one, and its files on the controller."""
+"""The manifest of a bundle, what forbids using one, and its files on the controller."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The engine's files as facts, the plan for it, and what speaks against it: over invented hosts."""
+"""The engine's files as facts, the plan for it, and what forbids it: over invented hosts."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_file_that_is_not_json_is_a_fact_and_a_problem(content: bytes, problem
     found = gather_engine_files(FakeFiles(content), installed=True)
     assert found["config"] == {} and problem in found["problem"]
     (told,) = plan({**host(packages=DEBIAN), "engine": found})["problems"]
-    assert told.startswith("/etc/docker/daemon.json was left as it is: ") and told.endswith("Remedy: mend it by hand")
+    assert told.startswith("/etc/docker/daemon.json was left as it is: ") and told.endswith("Remedy: fix it by hand")
 
 
 def test_holds_and_clock() -> None:

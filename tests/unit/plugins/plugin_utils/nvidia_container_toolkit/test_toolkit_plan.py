@@ -255,12 +255,12 @@ def test_the_unit_runs_before_the_engine() -> None:
             "the image i:1 has CUDA 13.0, but driver 580 knows CUDA up to 12.8 (Failed: CUDA driver version is "
             "insufficient for CUDA runtime version)",
         ),
-        (["PATH=/x"], "12.8", "unknown", "the image i:1 does not tell which CUDA it has"),
+        (["PATH=/x"], "12.8", "unknown", "the image i:1 does not state which CUDA it has"),
         (
             ["CUDA_VERSION=13.0"],
             None,
             "unknown",
-            "the image i:1 has CUDA 13.0, and the driver does not tell which CUDA it knows",
+            "the image i:1 has CUDA 13.0, and the driver does not report which CUDA it supports",
         ),
     ],
 )

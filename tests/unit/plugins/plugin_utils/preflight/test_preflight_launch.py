@@ -95,7 +95,7 @@ SHRINK = {"wanted": True, "resume": "auto"}
 def test_a_job_that_may_shrink() -> None:
     zero0 = {"preset": "zero0", "config": CONFIG}
     assert lines(hosts=HOSTS, shrink=SHRINK, ds_config=zero0) == []
-    assert lines(hosts=HOSTS, shrink=SHRINK) == []  # the script is not told of a configuration
+    assert lines(hosts=HOSTS, shrink=SHRINK) == []  # the script does not get a configuration
     assert lines(hosts=HOSTS, shrink={"wanted": False, "resume": "never"}, ds_config={"config": CONFIG}) == []
 
 

@@ -198,7 +198,7 @@ def test_the_users_compute_capabilities(given_value: Any, expected: tuple[str, .
 def test_a_gpu_that_nothing_knows_needs_the_variable_and_then_passes() -> None:
     rubin = replace(NEW, capabilities=(), unknown=("0x3000 at 0000:01:00.0",))
     assert said(rubin) == [
-        "new: the compute capability of 0x3000 at 0000:01:00.0 is not known, and no driver tells it. Remedy: set "
+        "new: the compute capability of 0x3000 at 0000:01:00.0 is not known, and no driver reports it. Remedy: set "
         'training_image_compute_capabilities to those of all GPUs of the cluster, such as ["9.0"] '
         "(developer.nvidia.com/cuda-gpus)."
     ]
