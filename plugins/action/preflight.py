@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Preflight runs on the controller alone: it reads variables and facts that Ansible holds, and contacts nobody."""
+"""Preflight runs on the controller alone: it reads variables and facts that Ansible holds, and contacts no host."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
 
 
 def kind(path: str) -> str | None:
-    """Return ``file``, ``directory``, or None for what is missing or cannot be looked at."""
+    """Return ``file``, ``directory``, or None for what is missing or cannot be read."""
     try:
         if Path(path).is_dir():
             return "directory"

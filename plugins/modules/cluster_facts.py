@@ -52,7 +52,7 @@ options:
         type: str
         default: ""
       pool:
-        description: Where a free subnet is looked for. One is free that overlaps no device, route, Docker network or
+        description: Where a free subnet is searched. One is free that overlaps no device, route, Docker network or
           address pool, name server, proxy or mirror of any host.
         type: str
         default: 10.64.0.0/12
@@ -62,7 +62,7 @@ options:
         type: int
         default: 0
       recreate:
-        description: Whether the network may be made anew, so that nothing of it need be kept that does not suit.
+        description: Whether the network may be re-created, so that nothing of it that does not suit need be kept.
         type: bool
         default: false
       swarm_pools:

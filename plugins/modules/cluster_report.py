@@ -15,7 +15,7 @@ description:
     beside it where they are. The page needs no server and no other file.
   - It is written whatever the state of the cluster. A node that did not answer, a file that is missing, old or not
     readable is shown as such.
-  - Every text from a node is escaped, and credentials in URLs and values of variables whose name tells of a secret are
+  - Every text from a node is escaped, and credentials in URLs and values of variables whose name suggests a secret are
     replaced by asterisks.
   - Implemented as an action plugin; nothing is sent to any node.
 options:
@@ -43,7 +43,7 @@ options:
     type: dict
     required: true
   folder:
-    description: Where the page is written and the two files are looked for. Made where it is missing.
+    description: Where the page is written and the two files are searched. Created where it is missing.
     type: path
     required: true
   network_mode:

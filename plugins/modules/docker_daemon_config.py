@@ -85,7 +85,7 @@ attributes:
     support: full
     description: Changes nothing, and asks the engine nothing, where the file holds the keys.
 notes:
-  - Masked in results, diffs and messages are user and password in any URL, all values under keys whose name tells of a
+  - Masked in results, diffs and messages are user and password in any URL, all values under keys whose name suggests a
     password, token, secret, credential or API key, and what is assigned to such a name inside a text.
   - Another tool that writes the file at the same moment is noticed by its content, right before the file is replaced.
   - Proxies and other settings in systemd drop-ins are read, to find clashes, and never written.

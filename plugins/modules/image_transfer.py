@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One node's part of giving an image to many: started, told what to do, waited for, ended."""
+"""One node's part of giving an image to many: started, instructed, waited for, ended."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ description:
 options:
   step:
     description:
-      - V(start) takes the lock, starts the process and looks at what is there. V(allow) lets those that come after
-        read, and when all nodes have done so V(go) tells the process what to do. V(wait) waits until this node has the
+      - V(start) takes the lock, starts the process and checks what is there. V(allow) lets those that come after
+        read, and when all nodes have done so V(go) instructs the process. V(wait) waits until this node has the
         image. V(end) ends the process and removes what the transfer has left.
     type: str
     choices: [start, allow, go, wait, end]
     required: true
   run:
-    description: A word that tells this transfer from others.
+    description: A word that distinguishes this transfer from others.
     type: str
     required: true
   place:
@@ -82,7 +82,7 @@ attributes:
     description: Layers are no text.
   idempotent:
     support: partial
-    description: The module transfers when it is told to.
+    description: The module transfers only on request.
     details:
       - Layers that are there do not travel again. Only V(wait), on a node that got the image, reports a change.
 author:

@@ -2,13 +2,13 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One look at a node of a job, from where its ranks will run."""
+"""Check a node of a job once, from where its ranks will run."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: launch_probe
-short_description: Look at a node of a job just before it starts
+short_description: Check a node of a job just before it starts
 version_added: 0.1.0
 description:
   - Looks from inside the container, or from the host, in one process and within seconds. Whether every other node is
@@ -48,7 +48,7 @@ options:
         type: str
         required: true
       host:
-        description: Its name in the training network, which must lead to its address. Not looked up when empty.
+        description: Its name in the training network, which must lead to its address. Not resolved when empty.
         type: str
         default: ''
   names_timeout:
@@ -86,7 +86,7 @@ options:
     type: str
     default: ''
   script:
-    description: The script, relative to O(chdir). Not looked for when empty.
+    description: The script, relative to O(chdir). Not checked when empty.
     type: str
     default: ''
   data_paths:
@@ -95,19 +95,19 @@ options:
     elements: str
     default: []
   checkpoints:
-    description: Folder of the checkpoints, which need not exist yet. Not looked at when empty.
+    description: Folder of the checkpoints, which need not exist yet. Not checked when empty.
     type: str
     default: ''
   checkpoint_gib:
-    description: GiB that must be free there. Not looked at when 0.
+    description: GiB that must be free there. Not checked when 0.
     type: float
     default: 0
   ds_config:
-    description: Configuration of DeepSpeed. Not looked for when empty.
+    description: Configuration of DeepSpeed. Not checked when empty.
     type: str
     default: ''
   hostfile:
-    description: The hostfile, without which DeepSpeed would train on one node only. Not looked for when empty.
+    description: The hostfile, without which DeepSpeed would train on one node only. Not checked when empty.
     type: str
     default: ''
   slots:
@@ -128,7 +128,7 @@ options:
     elements: str
     default: []
   master_port:
-    description: Port of the rendezvous, on the node of rank 0. Not looked at when 0.
+    description: Port of the rendezvous, on the node of rank 0. Not checked when 0.
     type: int
     default: 0
   torch_extensions:
@@ -154,7 +154,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at every node of a job
+- name: Check every node of a job
   swarmspeed.cluster.launch_probe:
     container: "lab-{{ inventory_hostname }}"
     node: "{{ inventory_hostname }}"
@@ -164,14 +164,14 @@ EXAMPLES = r"""
     chdir: /workspace
     script: train.py
     programs: [deepspeed]
-  register: looked
+  register: checked
 
 - name: Say what keeps the job from starting
   ansible.builtin.debug:
     msg: "{{ (dict(names | zip(answers)) | swarmspeed.cluster.launch_problems).message }}"
   vars:
     names: "{{ ansible_play_hosts }}"
-    answers: "{{ names | map('extract', hostvars, ['looked', 'probe']) | list }}"
+    answers: "{{ names | map('extract', hostvars, ['checked', 'probe']) | list }}"
   run_once: true
 """
 
@@ -228,7 +228,7 @@ class AskedWrongly(Exception):
 
 
 def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
-    """What is asked of the look itself."""
+    """What the check itself is to do."""
     for member in params["members"]:
         for text in (member["name"], member["host"]):
             if text and not NAME.fullmatch(text):

@@ -165,7 +165,7 @@ options:
         description:
           - The job that will be launched, C(hosts), C(include) and C(exclude) as for M(swarmspeed.cluster.hostfile),
             and C(ds_config), options of M(swarmspeed.cluster.ds_config) but C(world_size), which hosts give. Without
-            one, neither is checked. C(gpus_known=false) leaves out what only a working driver tells. C(shrink), whether
+            one, neither is checked. C(gpus_known=false) leaves out what needs a working driver. C(shrink), whether
             the job may go on with fewer nodes (C(wanted)) and its C(resume).
         type: dict
         default: {}
@@ -182,7 +182,7 @@ options:
       swarm:
         description:
           - What is asked of the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
-            nodes are to tell each other, and C(removed_nodes), the names of nodes that are gone for good.
+            nodes are to use for each other, and C(removed_nodes), the names of nodes that are gone for good.
         type: dict
         default: {}
       distributions:

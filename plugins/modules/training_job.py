@@ -63,7 +63,7 @@ options:
   environment:
     description:
       - Variables for the launcher, on top of the container's.
-      - A value of 6 characters or more is hidden in everything this module returns when a word of its name tells of a
+      - A value of 6 characters or more is hidden in everything this module returns when a word of its name suggests a
         secret, as in C(HF_TOKEN), C(PGPASSWORD) or C(GH_PAT). So are those in C(etc/env) beside O(jobs_dir), where the
         role C(nccl_env) keeps what all ranks get, user and password in any address, and what is printed as
         C(HF_TOKEN=value).
@@ -157,7 +157,7 @@ options:
         required: true
   secret_file:
     description:
-      - A file that every node of the job has and nobody else, as the supervisor sees it; they prove to each other that
+      - A file that every node of the job has and no one else, as the supervisor sees it; they prove to each other that
         they know its content. Required with more than one of O(members).
     type: str
   visible_devices:
@@ -205,7 +205,7 @@ options:
   shrink:
     description:
       - With O(resume=auto), a job goes on without nodes of O(members) that did not come back in time, with the world
-        size of those that are left. The first one, which holds rank 0, can not be left out.
+        size of those that are left. The first one, which holds rank 0, cannot be left out.
       - Refused before the start where O(ds_config) does not allow it, as DeepSpeed loads no checkpoint of ZeRO into
         another number of ranks.
       - The job then has a hostfile and a configuration of its own, in its folder. In O(command) C(@hostfile@) and
@@ -306,7 +306,7 @@ job:
       description: Number of the run, counted from 1.
       type: int
     run_id:
-      description: What tells this run from any other.
+      description: What distinguishes this run from any other.
       type: str
     attempt:
       description: Which attempt of the run it is, counted from 1.
@@ -433,7 +433,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io im
 
 
 class Call:
-    """One call of the module: look, decide, act unless it is check mode, look again."""
+    """One call of the module: read the state, decide, act unless it is check mode, read it again."""
 
     def __init__(self, params: dict[str, Any], check_mode: bool, runtimes: Mapping[str, Runtime]) -> None:
         self.params, self.check_mode, self._runtimes = params, check_mode, runtimes
