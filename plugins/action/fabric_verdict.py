@@ -110,7 +110,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Wanted:
-    """What was asked; Ansible hands numbers over as text."""
+    """What was requested; Ansible hands numbers over as text."""
     data = given.get("data_port")
     return Wanted(
         hosts=tuple(nodes),

@@ -153,7 +153,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 class _Templated(Mapping[str, Any]):
-    """The variables of the current task, each templated when it is asked for, as hostvars are."""
+    """The variables of the current task, each templated when it is read, as hostvars are."""
 
     def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
         self._variables = variables

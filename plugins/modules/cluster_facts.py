@@ -66,7 +66,7 @@ options:
         type: bool
         default: false
       swarm_pools:
-        description: Address pools that the swarm was asked to have.
+        description: Address pools that the swarm was configured to have.
         type: list
         elements: str
         default: []
@@ -86,7 +86,7 @@ options:
     type: dict
     default: {}
   drivers:
-    description: What is asked of each host's driver, by host, as the filter P(swarmspeed.cluster.driver_request#filter)
+    description: Request for each host's driver, by host, as the filter P(swarmspeed.cluster.driver_request#filter)
       returns it. It decides which driver will run there, and so which CUDA.
     type: dict
     default: {}

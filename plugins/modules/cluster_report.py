@@ -56,7 +56,7 @@ options:
     type: str
     default: ''
   runtime:
-    description: As C(deepspeed_launch_runtime). Without containers nothing is said of engine and swarm.
+    description: As C(deepspeed_launch_runtime). Without containers nothing is reported of engine and swarm.
     type: str
     choices: [container, host]
     default: container

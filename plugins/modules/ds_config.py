@@ -148,7 +148,7 @@ attributes:
     description: Shows the file before and after.
   idempotent:
     support: full
-    description: Changes nothing where the file means the same and its attributes are as asked for.
+    description: Changes nothing where the file means the same and its attributes are as requested.
 notes:
   - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - A file with comments (hjson, which DeepSpeed reads) is understood; when it is rewritten its comments are lost, so
@@ -370,7 +370,7 @@ def plan(module: AnsibleModule) -> Plan:
 
 
 def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[str, Any]:
-    """Make the file as asked for and say so. The action hands in a stand-in for the module, and what a look found."""
+    """Make the file as requested and say so. The action hands in a stand-in for the module, and what a look found."""
     module.no_log_values.update(secrets(module.params["config"]))
     path = module.params["path"]
     result: dict[str, Any] = {"path": path}

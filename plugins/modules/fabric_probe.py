@@ -168,7 +168,7 @@ seen:
   returned: with step end
   type: dict
 collective:
-  description: How the reduction went. Empty where none was asked for.
+  description: How the reduction went. Empty where none was requested.
   returned: with step end
   type: dict
 trouble:
@@ -218,7 +218,7 @@ def order(hosts: list[str], node: str) -> list[str]:
 
 
 def requests(params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What is asked of each end."""
+    """What is requested of each end."""
     others = order(params["hosts"], params["node"])
     if not params["token"] or not params["subnet"] or len(params["ports"]) != 2:
         raise AskedWrongly("token, subnet and ports (first and last) are needed to start.")
@@ -331,7 +331,7 @@ def end(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
 
 
 def step(params: dict[str, Any], system: PeerIO, python: str) -> dict[str, Any]:
-    """Do what is asked; what keeps this node from it is an answer."""
+    """Do what is requested; what keeps this node from it is an answer."""
     result = {"changed": False, "trouble": {}, "ready": {}, "pairs": [], "seen": {}, "collective": {}}
     try:
         if params["step"] == "start":

@@ -80,7 +80,7 @@ attributes:
     description: Shows the file before and after.
   idempotent:
     support: full
-    description: Changes nothing where the file and its attributes are as asked for.
+    description: Changes nothing where the file and its attributes are as requested.
 notes:
   - With O(looked=true) an action plugin answers on the controller where nothing is to change.
   - The grammars of file and filters are those of C(deepspeed/launcher/runner.py), DeepSpeed 0.19.8.
@@ -243,7 +243,7 @@ def facts(planned: Plan) -> dict[str, Any]:
 
 
 def answer(module: AnsibleModule, look: Callable[[str], Found] = read) -> dict[str, Any]:
-    """Make the file as asked for and say so. The action hands in a stand-in for the module, and what a look found."""
+    """Make the file as requested and say so. The action hands in a stand-in for the module, and what a look found."""
     path = module.params["path"]
     result: dict[str, Any] = {"path": path}
     wanted = None

@@ -176,7 +176,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 
 
 def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
-    """Do what is asked."""
+    """Do what is requested."""
     result: dict[str, Any] = {"changed": False}
     if params["step"] == "start":
         result["look"] = transfer.start(params["image"], params["started_from"])

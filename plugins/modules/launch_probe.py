@@ -182,7 +182,7 @@ probe:
   type: dict
   contains:
     asked:
-      description: What was asked for, as far as it is needed to judge the answer.
+      description: What was requested, as far as it is needed to judge the answer.
       type: dict
       returned: always
     image:

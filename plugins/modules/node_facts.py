@@ -174,11 +174,11 @@ ansible_facts:
           returned: always
           sample: {offset: 0.02, uncertainty: 0.3}
         disk:
-          description: Free and total bytes of each path asked for.
+          description: Free and total bytes of each path requested.
           type: dict
           returned: always
         packages:
-          description: Installed version of each package asked for, or null.
+          description: Installed version of each package requested, or null.
           type: dict
           returned: always
         dpkg:
@@ -190,7 +190,7 @@ ansible_facts:
           returned: always
           sample: {unfinished: ["rsync (half-configured)"], journal: false, busy: false}
         files:
-          description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for; where asked, its text
+          description: Existence, SHA-256, mode, owner and group (numbers) of each path requested; where asked, its text
             and whether it is C(plain), neither a link nor with an SELinux context.
           type: dict
           returned: always
@@ -203,15 +203,15 @@ ansible_facts:
           type: dict
           returned: always
         groups:
-          description: Members of each group asked for, or null where the group does not exist.
+          description: Members of each group requested, or null where the group does not exist.
           type: dict
           returned: always
         sysctls:
-          description: Value of each kernel parameter asked for, or null.
+          description: Value of each kernel parameter requested, or null.
           type: dict
           returned: always
         jobs:
-          description: The last written state of each job below the directory asked for.
+          description: The last written state of each job below the directory requested.
           type: dict
           returned: always
         listening:
@@ -237,7 +237,7 @@ ansible_facts:
         services:
           description:
             - Servers that the host uses. C(nameservers), C(addresses) that URLs in the configuration of apt, Docker,
-              pip and git name (each with the file), and C(resolved), the addresses of each name asked for.
+              pip and git name (each with the file), and C(resolved), the addresses of each name requested.
           type: dict
           returned: always
         proxies:
@@ -247,7 +247,7 @@ ansible_facts:
           type: dict
           returned: always
         held:
-          description: Those of the packages asked for that are on hold.
+          description: Those of the packages requested that are on hold.
           type: list
           returned: always
         clock_synchronized:

@@ -43,7 +43,7 @@ options:
   files:
     description:
       - For stage V(inventory), files on the controller that variables name, as a mapping of variable name to path.
-      - A path that is null or empty is not asked for. A relative path starts at the playbook's folder.
+      - A path that is null or empty is not checked. A relative path starts at the playbook's folder.
       - Where C(workspace_source) is given and missing, C(deepspeed_launch_script) below it is not complained about too.
       - C(workspace_source), C(cluster_bundle), C(training_image_context) and those that end in C(_wheelhouse) have to
         be directories, everything else regular files.
@@ -83,12 +83,12 @@ options:
         type: str
         default: overlay
       runtime:
-        description: What ranks run in, V(container) or V(host). With V(host) nothing is asked of Docker and its swarms.
+        description: What ranks run in, V(container) or V(host). With V(host) Docker and its swarms are not checked.
         type: str
         choices: [container, host]
         default: container
       overlay_subnet:
-        description: The subnet asked for the overlay; without one, none is checked.
+        description: The subnet requested for the overlay; without one, none is checked.
         type: str
       overlay_network:
         description: Name of the overlay, which may have that subnet already.
@@ -171,7 +171,7 @@ options:
         default: {}
       overlay:
         description:
-          - What is asked of the overlay, C(mtu) (bytes, 0 for the smallest of all hosts), C(encrypted) and C(recreate)
+          - For the overlay, C(mtu) (bytes, 0 for the smallest of all hosts), C(encrypted) and C(recreate)
             (whether a network with other settings may be replaced), and what C(cluster_facts) C(planned).
         type: dict
         default: {}
@@ -181,7 +181,7 @@ options:
         default: {}
       swarm:
         description:
-          - What is asked of the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
+          - For the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
             nodes are to use for each other, and C(removed_nodes), the names of nodes that are gone for good.
         type: dict
         default: {}

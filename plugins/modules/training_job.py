@@ -315,16 +315,16 @@ job:
       description: Whether rank 0 of the job is on this host. Null where the job has no O(members).
       type: bool
     launcher:
-      description: As asked for.
+      description: As requested.
       type: str
     transport:
-      description: As asked for.
+      description: As requested.
       type: str
     runtime:
-      description: As asked for.
+      description: As requested.
       type: str
     members:
-      description: As asked for, or those that were left when the job shrank, each with its C(first_rank).
+      description: As requested, or those that were left when the job shrank, each with its C(first_rank).
       type: list
       elements: dict
     shrunk_from:
@@ -363,13 +363,13 @@ job:
       description: Exit code of the launcher, negative when a signal ended it. Null while it runs.
       type: int
     world_size_expected:
-      description: Number of ranks asked for, or of those that were left when the job shrank.
+      description: Number of ranks requested, or of those that were left when the job shrank.
       type: int
     world_size_seen:
       description: Number of ranks in the launcher's log. Null when it has not said.
       type: int
     nodes_expected:
-      description: Number of nodes asked for, or of those that were left when the job shrank.
+      description: Number of nodes requested, or of those that were left when the job shrank.
       type: int
     nodes_seen:
       description: Number of nodes whose launcher has reported. Null when none has.
@@ -396,7 +396,7 @@ job:
       type: list
       elements: str
 log:
-  description: The log from RV(log_offset) as asked for. Empty when the action plugin has shown it.
+  description: The log from RV(log_offset) as requested. Empty when the action plugin has shown it.
   returned: success
   type: str
 log_offset:
@@ -556,7 +556,7 @@ class Call:
                 RunStore(self.params["jobs_dir"], self.params["name"], on_host=on_host).remove()
 
     def _move(self) -> None:
-        """Start in the place of the runtime that was asked for; the record of an earlier run in the other one ends."""
+        """Start in the place of the runtime that was requested; the record of an earlier run in the other one ends."""
         on_host = self.params["runtime"] == "host"
         if self.store.on_host != on_host:
             if self.store.recorded():

@@ -14,7 +14,7 @@ description:
   - Returns every job below a folder, or one of them, with its state now, the summary of its run and the end of its log.
   - Changes nothing. A job whose container is gone, or whose supervisor has fallen silent, is V(lost); one that cannot
     be read is V(unreadable). Neither is a failure of this module.
-  - The engine is asked only about jobs that may be running. Where it does not answer, the supervisor's last sign of
+  - The engine is queried only about jobs that may be running. Where it does not answer, the supervisor's last sign of
     life decides alone, and RV(engine_error) says so.
   - Each node of a job has a folder of its own for it. The one with RV(jobs[].leader=true) reports the whole
     job, the others their part.
@@ -90,7 +90,7 @@ jobs:
       description: How long this run took, or has taken by its last sign of life.
       type: float
     log:
-      description: The last lines of its log, as many as asked for, without control codes.
+      description: The last lines of its log, as many as requested, without control codes.
       type: list
       elements: str
     log_path:

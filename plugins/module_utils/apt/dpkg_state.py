@@ -60,7 +60,7 @@ class DpkgState:
 
 
 class DpkgIO(Protocol):
-    """What is asked of a host, and done on it; tests hand in a fake."""
+    """What is read from a host, and done on it; tests hand in a fake."""
 
     def query(self) -> CommandResult | None:
         """Run QUERY, or return None where there is no dpkg."""

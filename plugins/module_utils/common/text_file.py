@@ -96,7 +96,7 @@ def left_alone(path: str, kind: str, reason: str) -> TextFileError:
 def apply(module: FileModule, found: Found, wanted: str | None, *, backup: bool = False) -> dict[str, Any]:
     """Make the file hold ``wanted`` (``None``: no file), with the file attributes of the module's parameters.
 
-    Returns ``changed`` and ``diff`` for ``exit_json``, and ``backup_file`` where ``backup`` asked for one and content
+    Returns ``changed`` and ``diff`` for ``exit_json``, and ``backup_file`` where ``backup`` requested one and content
     was replaced or removed. In check mode nothing is touched. A symbolic link stays one: its target is written.
     """
     differs = found.exists if wanted is None else (not found.exists or found.text != wanted)

@@ -30,7 +30,7 @@ _UNFINISHED = "UFHWt"
 
 
 class DriverIO(Protocol):
-    """What may be asked of a host; tests hand in a fake."""
+    """What may be read from a host; tests hand in a fake."""
 
     def read(self, path: str) -> str:
         """Return a file's text, empty where it cannot be read."""
@@ -178,7 +178,7 @@ def _module(io: DriverIO, kernel: str, dkms: list[dict[str, str]]) -> dict[str, 
 
 
 def _mok_enrolled(io: DriverIO) -> bool | None:
-    """Return whether the firmware trusts the key with which DKMS signs here; None where that cannot be asked."""
+    """Return whether the firmware trusts the key with which DKMS signs here; None where that cannot be queried."""
     for key in ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der"):
         if not io.exists(key):
             continue

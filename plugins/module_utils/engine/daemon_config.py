@@ -26,7 +26,7 @@ _INDENT = re.compile(r"^\s*\{[^\S\n]*\n( +)\"")
 
 
 class DaemonConfigError(Exception):
-    """The file, or what is asked for, cannot be used; the text says what, where, and what to do."""
+    """The file, or what is requested, cannot be used; the text says what, where, and what to do."""
 
 
 def decode(content: bytes, path: str) -> str:

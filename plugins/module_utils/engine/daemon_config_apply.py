@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""From keys that are asked for to an engine that runs with them, or to everything as it was.
+"""From keys that are requested to an engine that runs with them, or to everything as it was.
 
 Everything is judged before the first change: the keys, the clash with the unit's flags, the consent to a restart, and,
 where the engine can, its own verdict on the whole file. What fails after the file is in place is rolled back.
@@ -196,7 +196,7 @@ class Run:
             if managed and self.request.restart == "if_idle":
                 raise DaemonConfigError(
                     f"Nothing was written: {service} runs, but its engine does not answer ({error}), so which"
-                    f" containers run cannot be asked. Check: journalctl -u {service}; or allow a restart all the"
+                    f" containers run cannot be queried. Check: journalctl -u {service}; or allow a restart all the"
                     " same with restart: always"
                 ) from None
             return Engine(running=managed, managed=managed, unit=unit, version=self._installed_version())
@@ -247,7 +247,7 @@ class Run:
         try:
             running = self.host.ask("/containers/json", LOOK)
         except EngineError as error:
-            raise DaemonConfigError(f"Nothing was written: which containers run cannot be asked: {error}") from None
+            raise DaemonConfigError(f"Nothing was written: which containers run cannot be queried: {error}") from None
         names = [item.get("Names") or [item.get("Id", "?")[:12]] for item in running or []]
         return sorted(name[0].lstrip("/") for name in names)
 
@@ -303,7 +303,7 @@ class Run:
             words = engine_words(shown.stdout)
             raise DaemonConfigError(
                 f"The engine did not take the new {self.file.path} over: {failure}."
-                + (f" It said: {words}." if words else "")
+                + (f" It reported: {words}." if words else "")
                 + f" {self._roll_back(how, kept, new)}"
             ) from None
         self.outcome.reloaded, self.outcome.restarted = how == "reload", how == "restart"

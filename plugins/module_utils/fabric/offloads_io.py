@@ -31,7 +31,7 @@ _NAME = 32
 
 
 class Features:
-    """Features of interfaces. Their names are the same for all, so they are asked for once."""
+    """Features of interfaces. Their names are the same for all, so they are queried once."""
 
     def __init__(self) -> None:
         self._names: list[str] = []

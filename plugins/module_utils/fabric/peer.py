@@ -88,7 +88,7 @@ class Peer:
         found = local_addresses(Path("/proc/net/fib_trie").read_text(encoding="ascii"))
         network = ipaddress.ip_network(self.asked["subnet"], strict=False)
         own = [address for address in found if ipaddress.ip_address(address) in network]
-        # A second address in the subnet can be a virtual one that moves: the node's own is asked for by the module.
+        # A second address in the subnet can be a virtual one that moves: the node's own is requested by the module.
         address = self.asked["address"] if self.asked["address"] in own else (own or [""])[0]
         interface = interface_in(self.asked["subnet"], Path("/proc/net/route").read_text(encoding="ascii"))
         said: dict[str, Any] = {"address": address, "interface": interface, "mtu": mtu_of(interface), "port": 0}
@@ -254,7 +254,7 @@ class Peer:
         """Two seconds of all-reduce; the process that is there for it says how it went."""
         process = self.collective
         if process is None or process.stdin is None or process.stdout is None:
-            say("collective", ok=False, said="was not asked for")
+            say("collective", ok=False, said="was not requested")
             return
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps(command) + "\n")

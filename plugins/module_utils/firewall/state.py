@@ -31,7 +31,7 @@ _REFUSING = ("DROP", "REJECT")
 
 
 class FirewallIO(Protocol):
-    """What is asked of a host; tests hand in a fake."""
+    """What is read from a host; tests hand in a fake."""
 
     def read(self, path: str) -> str:
         """Return a file's text, empty where it cannot be read."""

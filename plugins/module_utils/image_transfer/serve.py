@@ -33,7 +33,7 @@ SILENT = 900
 
 
 class Refused(Exception):
-    """What was asked cannot be had here (any more). The text says why."""
+    """What was requested cannot be had here (any more). The text says why."""
 
 
 def frame(kind: bytes, data: bytes = b"") -> bytes:

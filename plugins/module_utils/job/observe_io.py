@@ -30,7 +30,7 @@ def check_log_limit(limit: int) -> None:
 def current(
     store: Store, runtime: Runtime, recorded: Callable[[], dict[str, Any]]
 ) -> tuple[str, str, resource.Container | None]:
-    """Return state and reason of a job, and its container. The engine is asked only about a job that may be running."""
+    """Return state and reason of a job, and its container. The engine is queried only for a job that may run."""
     container, known = None, recorded()
     if known.get("state") in resource.ACTIVE and (store.on_host or known.get("container")):
         container = runtime.container(known.get("container") or "")

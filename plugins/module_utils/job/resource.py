@@ -168,7 +168,7 @@ def _check_members(
     if members and (len(members) != nodes or sum(len(item["slots"]) for item in members) != world_size):
         raise JobError(
             f"members: {len(members)} node(s) with {sum(len(item['slots']) for item in members)} slot(s) are not the "
-            f"{nodes} node(s) and {world_size} rank(s) that were asked for."
+            f"{nodes} node(s) and {world_size} rank(s) that were requested."
         )
     if len(members) > 1 and not secret_file:
         raise JobError("secret_file: give the path of a file that every node of the job has, and no one else.")

@@ -43,7 +43,7 @@ _LARGEST = 1 << 20
 
 
 class ServicesIO(Protocol):
-    """What is asked of a host; tests hand in a fake."""
+    """What is read from a host; tests hand in a fake."""
 
     def text(self, path: str) -> str:
         """Return a file's text (unpacked where its name ends in .gz), empty where it cannot be read."""

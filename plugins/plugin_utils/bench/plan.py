@@ -51,7 +51,7 @@ LIMITS = {  # least, most, unit
 
 
 class BenchError(Exception):
-    """The benchmark cannot be run as asked; the text says why and what to do."""
+    """The benchmark cannot be run as requested; the text says why and what to do."""
 
 
 def checked(settings: Mapping[str, Any]) -> dict[str, float]:

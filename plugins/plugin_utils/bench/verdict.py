@@ -186,7 +186,7 @@ def failures(networks: Networks, in_use: str, thresholds: Mapping[str, float]) -
         text = f"{in_use}: {best[1]:.3g} GB/s of bus bandwidth (all_reduce of {size})"
         found.append(f"{text}, less than {name}min_busbw ({least:g}).")
     elif least and not best:
-        found.append(f"{in_use}: {name}min_busbw ({least:g}) is asked for, and no all_reduce could be measured.")
+        found.append(f"{in_use}: {name}min_busbw ({least:g}) is requested, and no all_reduce could be measured.")
     least = thresholds["min_ratio"]
     overlay = in_use if in_use != "host" else "overlay"
     both = compared(networks, overlay, "host") if least else None
@@ -194,5 +194,5 @@ def failures(networks: Networks, in_use: str, thresholds: Mapping[str, float]) -
         text = f"{overlay}: {both[1] / both[2]:.2g} {TIMES} the bus bandwidth of the host network"
         found.append(f"{text} (all_reduce of {size_text(both[0])}), less than {name}min_ratio ({least:g}).")
     elif least and not both:
-        found.append(f"{name}min_ratio ({least:g}) is asked for, and {overlay} and host could not be compared.")
+        found.append(f"{name}min_ratio ({least:g}) is requested, and {overlay} and host could not be compared.")
     return found

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Which subnet carries the cluster's traffic: the one asked for, or the best that all hosts share. Pure, IPv4 only."""
+"""Which subnet carries the cluster's traffic: the one requested, or the best that all hosts share. Pure, IPv4 only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WIDEST = 8
 
 
 class UnderlayError(Exception):
-    """The hosts share no subnet, or not the one that is asked for."""
+    """The hosts share no subnet, or not the one that is requested."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _wanted_underlay(hosts: Hosts, subnet: Network, ssh: Mapping[str, str]) -> U
             "Give each host an address of its own, or name another subnet."
         )
     _refuse_rivals(subnet, ways)
-    return _underlay(subnet, ways, "asked for by cluster_underlay_subnet")
+    return _underlay(subnet, ways, "requested by cluster_underlay_subnet")
 
 
 def _underlay(subnet: Network, ways: Mapping[str, _Claim], reason: str) -> Underlay:

@@ -3,7 +3,7 @@
 
 """The plan for a host's Docker engine: what differs from what is requested, what it costs, and what forbids it.
 
-Pure: facts and what is asked go in. The role acts, and has ``docker_daemon_config`` write daemon.json.
+Pure: facts and what is requested go in. The role acts, and has ``docker_daemon_config`` write daemon.json.
 """
 
 from __future__ import annotations

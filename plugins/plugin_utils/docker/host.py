@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is asked of a host's Docker engine, what the host is, and which packages follow from both."""
+"""What is requested of a host's Docker engine, what the host is, and which packages follow from both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PRO
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked, by the variables of the role without its prefix.
+    """What is requested, by the variables of the role without its prefix.
 
     ``mtu`` is the underlay's, ``ca`` the hash of the certificate authority that the host was given, empty for none.
     ``digest_key`` is the run's, by which ``node_facts`` has digested secrets.
@@ -122,7 +122,7 @@ def parse_request(request: Mapping[str, Any]) -> Request:
 
 
 def packages_wanted(asked: Request, host: Host) -> tuple[list[str], bool]:
-    """Return what apt is to install, and whether in a version that is asked for."""
+    """Return what apt is to install, and whether in a version that is requested."""
     wanted = [name for name in PYTHON_PACKAGES if not host.version_of(name)]
     family = host.family
     engine = engine_packages(DOCKER if family == "docker-ce" else asked.source, host.codename)

@@ -27,7 +27,7 @@ SLOW_NAMES = 3.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked. ``network`` is where ranks meet; ``data_port`` is VXLAN's, None without an overlay."""
+    """What was requested. ``network`` is where ranks meet; ``data_port`` is VXLAN's, None without an overlay."""
 
     hosts: tuple[str, ...]
     network: str = CONTAINER

@@ -16,9 +16,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 VERSION = 1
 PROMISES = {
     "preflight": "every check of a run passes",
-    "host": "names, kernel parameters and firewall are as asked",
+    "host": "names, kernel parameters and firewall are as requested",
     "nvidia_driver": "the driver is loaded and new enough, where the cluster computes on GPUs",
-    "docker": "the engine answers and is configured as asked",
+    "docker": "the engine answers and is configured as requested",
     "nvidia_container_toolkit": "the toolkit is known to the engine, where the cluster computes on GPUs",
     "swarm": "every node is a ready, active member of this swarm, in its role",
     "overlay_network": "the overlay has the subnet, MTU and encryption requested",

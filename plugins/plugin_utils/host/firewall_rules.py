@@ -39,7 +39,7 @@ _CHAIN_LENGTH = 28
 
 
 class FirewallError(Exception):
-    """What is asked cannot be opened; the text says what, and what to write instead."""
+    """What is requested cannot be opened; the text says what, and what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ RENDEZVOUS_PORTS = (29500, 29599)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of a host. ``peers`` are the addresses of the other nodes."""
+    """What is requested of a host. ``peers`` are the addresses of the other nodes."""
 
     cluster: str
     peers: tuple[str, ...]

@@ -140,7 +140,7 @@ def check_space(nodes: Sequence[Node]) -> Iterator[Problem]:
             asked = size(int(need * GIB))
             yield Problem(
                 node.name,
-                f"{space['at']} has {size(space['free'])} free for checkpoints, and {asked} are asked for",
+                f"{space['at']} has {size(space['free'])} free for checkpoints, and {asked} are requested",
                 "make room there, or correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib",
             )
 

@@ -62,7 +62,7 @@ class Request:
     def locate(self) -> str:
         """The command that finds the training network's interface inside the container.
 
-        By address and not by route: it may be a /32, or in a part of the subnet that was asked for.
+        By address and not by route: it may be a /32, or in a part of the subnet that was requested.
         """
         device = "" if self.network_mode == OVERLAY else f"dev {self.interface} "
         return f"ip -4 -o address show {device}scope global to {self.subnet}"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The planner of the role nccl_env: its files, the image that is asked for its NCCL, and who reads the files again."""
+"""The planner of the role nccl_env: its files, the image that is queried for NCCL, and who reads the files again."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 better.
 
 The distribution comes first, as it signs its modules (Ubuntu) and needs no key. It is left where its branch is past its
-end of life, is not the one that is asked for, does not drive the GPUs, or has no fabric manager for NVSwitches.
+end of life, is not the one that is requested, does not drive the GPUs, or has no fabric manager for NVSwitches.
 """
 
 from __future__ import annotations

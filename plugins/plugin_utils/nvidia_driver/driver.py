@@ -3,7 +3,7 @@
 
 """What is to be done about a host's NVIDIA driver, with what, and why it must not be begun.
 
-Pure: what is asked and the facts go in. ``node_facts`` reads the facts, ``driver_preview`` asks apt, the role acts.
+Pure: what is requested and the facts go in. ``node_facts`` reads the facts, ``driver_preview`` asks apt, the role acts.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _beside_a_working_driver(request: Request, node: Node, asked: tuple[Refusal,
     version = str(node.loaded.get("version"))
     why = manager_shortcoming(node)
     if why is None:
-        # What is asked must make sense all the same: a misspelt branch does not become right by a driver that runs.
+        # What is requested must make sense all the same: a misspelt branch does not become right by a driver that runs.
         return Plan(WORKS, version=version, refusals=asked)
     branch = int(numeric(version)[0])
     if request.source == KEEP:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is asked of a host's NVIDIA driver, what it has, and why the two differ. Shared by planner and preflight."""
+"""What is requested of a host's NVIDIA driver, what it has, and why the two differ. Shared by planner and preflight."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Node:
         return Kernel(str(self.host.get("kernel") or ""), flavours, headers.get("installed") is True)
 
     def place(self, request: Request) -> Place:
-        """Return where the packages that are asked for come from on this host."""
+        """Return where the packages that are requested come from on this host."""
         distribution, release = str(self.system.get("distribution")), str(self.system.get("release"))
         return Place(request.source, distribution, release, request.offers.get(f"{distribution} {release}", ()))
 
@@ -215,7 +215,7 @@ def exclusion(held: list[str]) -> str:
 
 
 def misfit(version: str | None, flavour: str | None, request: Request, node: Node) -> str | None:
-    """Return why a driver of this version and flavour is not what is asked, or None. Unknown flavours pass."""
+    """Return why a driver of this version and flavour is not what is requested, or None. Unknown flavours pass."""
     if not version:
         return "no driver is there"
     number = request.number

@@ -33,7 +33,7 @@ AUTO = "auto"
 
 
 class OverlayError(Exception):
-    """The overlay cannot be as it is asked; the text says what, where and what to do."""
+    """The overlay cannot be as it is requested; the text says what, where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def network_of(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def choose_subnet(asked: OverlayAsked, found: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the subnet: the one asked for, else that of the network that exists, else the first free one of the pool.
+    """Return the subnet: the one requested, else that of the network that exists, else the first free one of the pool.
 
     One that exists and collides is given up only where the network may be re-created.
     """
@@ -92,7 +92,7 @@ def choose_subnet(asked: OverlayAsked, found: Mapping[str, Any], facts: Mapping[
 
 
 def choose_mtu(asked: OverlayAsked, found: Mapping[str, Any], underlay_mtu: int) -> int:
-    """Return the MTU option in bytes: the one asked for, else the smallest of all hosts' underlay interfaces.
+    """Return the MTU option in bytes: the one requested, else the smallest of all hosts' underlay interfaces.
 
     A network that exists with a smaller one works, so it is kept until it may be re-created.
     """

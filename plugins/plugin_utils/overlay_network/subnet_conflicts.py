@@ -6,7 +6,7 @@
 Docker keeps an overlay's interfaces in network namespaces of their own, so an overlay that is up does not appear among
 a host's routes, and the engine does not see that a bridge it makes later overlaps one. Hence its address pools count.
 
-The swarm's own pool counts only where it was asked for: one allocator gives out all of a swarm's subnets, those with
+The swarm's own pool counts only where it was requested: one allocator gives out all of a swarm's subnets, those with
 an address given too, and gives none twice; and Docker's default for it, 10.0.0.0/8, is most of what there is.
 """
 
@@ -50,7 +50,7 @@ class Conflict:
 def obstacles(node: Mapping[str, Any], but_network: str, swarm_pools: Sequence[str] = ()) -> list[Conflict]:
     """Return all that a host has: devices' networks, routes, Docker's networks and pools, and services' addresses.
 
-    ``but_network`` is the overlay itself; ``swarm_pools`` are the pools that the swarm was asked to have.
+    ``but_network`` is the overlay itself; ``swarm_pools`` are the pools that the swarm was configured to have.
     """
     found = [*_behind_devices(mapping(node.get("fabric"))), *_services(mapping(node.get("services")))]
     for name, network in mapping(mapping(node.get("docker")).get("networks")).items():

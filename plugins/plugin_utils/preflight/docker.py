@@ -12,7 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 
 
 def check_docker(hosts: Mapping[str, Mapping[str, Any]], refused: Mapping[str, Any]) -> Iterator[Problem]:
-    """Every host's engine can be had, and run, as it is asked for.
+    """Every host's engine can be had, and run, as it is requested.
 
     ``refused`` is what the plan refuses, by host: a daemon.json that is not JSON, keys that the engine refuses, that
     its unit sets too or that keep it out of a swarm, a version that it cannot get, and a package that is on hold.

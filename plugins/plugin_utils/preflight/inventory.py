@@ -60,7 +60,7 @@ OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu
 
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"
-"""The launch script lies below the workspace's source: where that is missing, the script is not asked for."""
+"""The launch script lies below the workspace's source: where that is missing, the script is not checked."""
 DIRECTORIES = (
     SOURCE,
     "cluster_bundle",

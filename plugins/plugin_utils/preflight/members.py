@@ -39,7 +39,7 @@ def _own_swarm(hosts: Hosts, wanted: Wanted) -> Mapping[str, Any]:
 
 
 def check_swarm_fixed(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
-    """What is fixed when a swarm is formed, or when a node joins, is as asked."""
+    """What is fixed when a swarm is formed, or when a node joins, is as requested."""
     swarm = _own_swarm(hosts, wanted)
     if wanted.runtime == "host" or not swarm:
         return

@@ -74,7 +74,7 @@ Context = TypeVar("Context")
 def collect(
     checks: Mapping[str, Callable[[Context], Iterable[Problem]]], context: Context, skip: Sequence[str] = ()
 ) -> Report:
-    """Run all checks but the skipped ones. What is said of several subjects in the same words is said once."""
+    """Run all checks but the skipped ones. What is the same on several subjects is reported once."""
     merged: dict[tuple[str, str, str, bool], Problem] = {}
     checked = tuple(name for name in checks if name not in skip)
     for name in checked:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What needs somebody's attention: where, what, and what to do. What many nodes have in common is said once."""
+"""What needs somebody's attention: where, what, and what to do. What many nodes have in common is reported once."""
 
 from __future__ import annotations
 

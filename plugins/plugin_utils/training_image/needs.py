@@ -91,7 +91,7 @@ NEEDS = (
 
 
 def uses_of(job: Mapping[str, Any]) -> list[str]:
-    """Return which needs apply to a job. Without a script none is started, and what starts one is not asked for."""
+    """Return which needs apply to a job. Without a script none is started, and what starts one is not required."""
     found = ["always"]
     if job.get("script"):
         launcher = str(job.get("launcher") or "")

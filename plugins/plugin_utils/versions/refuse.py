@@ -161,7 +161,7 @@ def _index_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Pr
         yield Problem(
             "torch_index",
             ("training_image_torch_index" if asked.torch_index else "training_image_torch",),
-            f"{found.index} has PyTorch {span}, and {found.release} is asked for ({table.source_of(index.source)})",
+            f"{found.index} has PyTorch {span}, and {found.release} is requested ({table.source_of(index.source)})",
             f"{working}, which it has"
             if asked.torch_index and stack and _has(index.first, index.last, stack.torch)
             else "leave training_image_torch and training_image_torch_index empty to have both chosen",

@@ -145,7 +145,7 @@ class NodeContext:
         return {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
 
     def environment(self, master_port: int) -> dict[str, str]:
-        """Variables of this node's launcher: those asked for, and what launchers other than DeepSpeed's need."""
+        """Variables of this node's launcher: those requested, and what launchers other than DeepSpeed's need."""
         found = self.given()
         launcher, devices = self.spec.get("launcher", "deepspeed"), self.spec.get("visible_devices")
         if launcher != "deepspeed" and devices:

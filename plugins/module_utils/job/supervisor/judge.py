@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Judges a job by what its launchers and ranks say and how they end: whether it did what was asked, and if not, who
+"""Judges a job by what its launchers and ranks say and how they end: whether it did what was requested, and if not, who
 failed first and why.
 
 Part of the supervisor's archive: standard library, Python 3.8 or later.
@@ -31,7 +31,7 @@ def weak(finding: Finding | None) -> bool:
 
 @dataclass
 class Failure:
-    """Why a job did not do what was asked. ``reason`` is the sentence for people; the rest is known or not."""
+    """Why a job did not do what was requested. ``reason`` is the sentence for people; the rest is known or not."""
 
     reason: str
     node: str = ""

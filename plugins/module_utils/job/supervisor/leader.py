@@ -164,7 +164,7 @@ class Leader(Nodes):
         return self._follow()
 
     def _follow(self) -> Failure | None:
-        """Wait for the end of all; end it when somebody asks or when it is not the job that was asked for."""
+        """Wait for the end of all; end it when somebody asks or when it is not the job that was requested."""
         failed_at = 0.0
         stall = float(self.place.options.get("stall_timeout") or 0)
         while True:
@@ -237,8 +237,8 @@ class Leader(Nodes):
             with contextlib.suppress(OSError):
                 (self.folder / name).unlink()
         with contextlib.suppress(OSError):
-            state = {**self.state, "name": self.folder.name}
+            recorded = {**self.state, "name": self.folder.name}
             given, history = self.place.given(), self.progress.history()
-            found = summary(self.place.spec, state, history=history, environment=given)
+            found = summary(self.place.spec, recorded, history=history, environment=given)
             write_json(self.folder / "summary.json", found)
         self.write()

@@ -316,15 +316,15 @@ class Progress:
 
     def _slowest(self) -> int | None:
         """The rank that is behind by more than one report, else the one whose steps take clearly longest."""
-        known = {rank: state for rank, state in self._ranks.items() if state.step is not None}
-        kinds = {state.kind for state in known.values()}
-        if len(known) < 2 or len(kinds) > 1:
+        counting = {rank: state for rank, state in self._ranks.items() if state.step is not None}
+        kinds = {state.kind for state in counting.values()}
+        if len(counting) < 2 or len(kinds) > 1:
             return None
-        behind = sorted(known, key=lambda rank: (known[rank].step or 0, rank))
-        lowest, ahead = known[behind[0]], known[behind[-1]]
+        behind = sorted(counting, key=lambda rank: (counting[rank].step or 0, rank))
+        lowest, ahead = counting[behind[0]], counting[behind[-1]]
         if (ahead.step or 0) - (lowest.step or 0) > max(ahead.stride(), lowest.stride()):
             return behind[0]
-        rates = {rank: state.rate() for rank, state in known.items() if len(state.times) >= 4}
+        rates = {rank: state.rate() for rank, state in counting.items() if len(state.times) >= 4}
         known = sorted((rate, rank) for rank, rate in rates.items() if rate)
         if len(known) < 2 or known[0][0] * CLEARLY > known[1][0]:
             return None

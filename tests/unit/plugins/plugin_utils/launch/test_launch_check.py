@@ -264,7 +264,7 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
         ),
         (
             {"gpu2": {"asked": {"checkpoint_gib": 50.5}}},
-            "gpu2: /ckpt has 50.0 GiB free for checkpoints, and 50.5 GiB are asked for. Remedy: make room there, or "
+            "gpu2: /ckpt has 50.0 GiB free for checkpoints, and 50.5 GiB are requested. Remedy: make room there, or "
             "correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib.",
         ),
         (

@@ -201,7 +201,7 @@ def test_whom_it_concerns() -> None:
         (
             node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]),
             {},
-            "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is asked for. Remedy: apt-mark "
+            "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is requested. Remedy: apt-mark "
             "unhold libnvidia-container1 if that may be, or set nvidia_container_toolkit_source: keep",
         ),
         (

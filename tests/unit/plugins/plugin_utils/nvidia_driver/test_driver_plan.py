@@ -445,7 +445,7 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Ampere"],
             {"branch": 620, "flavour": "proprietary"},
-            "branch 620 of ubuntu 24.04 has no proprietary kernel module, which is what is asked for. Remedy: "
+            "branch 620 of ubuntu 24.04 has no proprietary kernel module, which is what is requested. Remedy: "
             "choose another "
             "nvidia_driver_branch or nvidia_driver_source, or nvidia_driver_flavour: auto.",
         ),
