@@ -50,7 +50,7 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 @one_line("hosts_facts", "what node_facts returned", AnsibleActionFail)
 def check_facts(facts: Facts, skip: Sequence[str] = ()) -> Report:
-    """Run the checks of the second stage. What a node said of itself stands in them on one line."""
+    """Run the checks of the second stage. What a node reported stands in them on one line."""
     report = collect(FACT_CHECKS, facts, skip)
     problems, warnings = (
         tuple(replace(one, text=sentence(one.text), remedy=sentence(one.remedy)) for one in found)

@@ -63,7 +63,7 @@ def network_bench_report(
     name = "network_bench_report"
     _checked(name, plan, "the input")
     by_node = {
-        str(node): _checked(name, data(entry), f"what {node} said")
+        str(node): _checked(name, data(entry), f"what {node} returned")
         for node, entry in _checked(name, said, "said").items()
     }
     try:

@@ -47,7 +47,7 @@ attributes:
     description: Files of packages are not shown as a diff.
   idempotent:
     support: N/A
-    description: What is sent is removed again when the playbook is through; asked only where packages are missing.
+    description: What is sent is removed again when the playbook is through; read only where packages are missing.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

@@ -166,7 +166,7 @@ rolled_back:
   returned: always
   type: bool
 engine_version:
-  description: Version of the engine; null where there is none, and where nothing differs, as it is not asked then.
+  description: Version of the engine; null where there is none, and where nothing differs, as it is not queried then.
   returned: always
   type: str
   sample: 20.10.24+dfsg1

@@ -20,7 +20,7 @@ description:
     it could not read one.
   - Two seconds of all-reduce over all nodes show which interface Gloo or NCCL takes.
   - Judges nothing. The action M(swarmspeed.cluster.fabric_verdict) does, with the answers of all nodes.
-  - Fails only where it is asked wrongly. That a container is missing is an answer, in RV(trouble).
+  - Fails only where its parameters are wrong. That a container is missing is an answer, in RV(trouble).
 options:
   step:
     description:
@@ -123,7 +123,7 @@ attributes:
     description: There is nothing to compare.
   idempotent:
     support: none
-    description: V(start) starts a process each time it is asked to. The task never reports a change.
+    description: V(start) starts a process each time. The task never reports a change.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -275,7 +275,7 @@ def ends(params: dict[str, Any]) -> list[str]:
 
 
 def peer_of(name: str, said: Any, end: str) -> dict[str, Any]:
-    """Return where another node answers, as it said itself; empty where it does not."""
+    """Return where another node answers, as it reported; empty where it does not."""
     found = said.get(end) if isinstance(said, dict) else said
     if not found:
         return {}

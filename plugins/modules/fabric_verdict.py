@@ -56,7 +56,7 @@ options:
     type: str
     default: ''
   failed:
-    description: Whether a role failed before. Then what it said is kept as well, and the task fails.
+    description: Whether a role failed before. Then its message is kept as well, and the task fails.
     type: bool
     default: false
 attributes:

@@ -61,7 +61,7 @@ options:
   force:
     description:
       - Replace or remove a file that DeepSpeed could not read as a hostfile. A copy is kept beside it.
-      - Without it such a file is left as it is and the module fails, because the path may be a slip.
+      - Without it such a file is left as it is and the module fails, because the path may be a mistake.
     type: bool
     default: false
   mode:

@@ -102,7 +102,7 @@ seconds:
   returned: when the build has ended
   type: float
 reason:
-  description: What a step itself said of the failure, with its remedy; empty where none did.
+  description: A step's own message on the failure, with its remedy; empty where none did.
   returned: when the build has failed
   type: str
 log:

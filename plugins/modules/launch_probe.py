@@ -11,7 +11,7 @@ module: launch_probe
 short_description: Check a node of a job just before it starts
 version_added: 0.1.0
 description:
-  - Looks from inside the container, or from the host, in one process and within seconds. Whether every other node is
+  - Checks from inside the container, or from the host, in one process and within seconds. Whether every other node is
     found by name and reached by ssh, which image and releases are there, shared and locked memory, whether the GPUs and
     the port of the rendezvous are free, script, data, configuration and space for checkpoints.
   - Judges nothing. The filter P(swarmspeed.cluster.launch_problems#filter) compares the answers of all nodes.
@@ -19,7 +19,7 @@ description:
     an empty file C(lock) in a folder of the cache; it is dead when it is older than 60 s and no process has it open or
     is busy in its folder. In a folder that is mounted into the container nothing may have changed for 30 minutes, as
     its holder could be hidden in another container. On a network file system a lock is reported and never removed.
-  - Fails only where it is asked wrongly. That a container is missing is an answer, in RV(probe).
+  - Fails only where its parameters are wrong. That a container is missing is an answer, in RV(probe).
 options:
   container:
     description: Container in which the ranks will run. On the host itself when not given.
@@ -116,7 +116,7 @@ options:
     elements: int
     default: [0]
   accelerator:
-    description: With V(cuda) C(nvidia-smi) is asked whether the GPUs of the slots are free.
+    description: With V(cuda) C(nvidia-smi) is queried for whether the GPUs of the slots are free.
     type: str
     choices: [cpu, cuda]
     default: cpu
@@ -142,7 +142,7 @@ notes:
 attributes:
   check_mode:
     support: full
-    description: Looks in the same way. Dead locks are reported and left.
+    description: Checks in the same way. Dead locks are reported and left.
   diff_mode:
     support: full
     description: The locks that are removed.

@@ -11,7 +11,7 @@ module: node_facts
 short_description: Gather facts of one node, once, for all roles
 version_added: 0.1.0
 description:
-  - Reads in one round trip what the roles of this collection compare with what is asked of them.
+  - Reads in one round trip what the roles of this collection compare with what is requested.
   - Never changes anything, and works on a host that has nothing installed yet but Python.
   - Run through an action plugin of the same name, which adds the offset of the node's clock.
 options:
@@ -85,7 +85,7 @@ options:
     default: []
   proxies:
     description:
-      - HTTP proxies by the variable that names each, to be asked whether they let this host through. Five seconds are
+      - HTTP proxies by the variable that names each, to check whether they let this host through. Five seconds are
         spent on each at most.
     type: dict
     default: {}

@@ -67,7 +67,7 @@ options:
     default: {}
   wanted:
     description:
-      - For stage V(facts), what is going to be asked of the hosts. A key that is left out or null has its default.
+      - For stage V(facts), what the hosts are checked for. A key that is left out or null has its default.
     type: dict
     suboptions:
       cluster_name:

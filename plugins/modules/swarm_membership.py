@@ -286,7 +286,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 class Run:
-    """One call of the module: looks, plans, acts, and remembers what was planned."""
+    """One call of the module: reads, plans, acts, and remembers what was planned."""
 
     wanted: Wanted
 

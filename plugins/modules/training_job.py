@@ -195,7 +195,7 @@ options:
     default: []
   checkpoints:
     description:
-      - Folder of the checkpoints, as the supervisor sees it. All nodes are asked what they have there.
+      - Folder of the checkpoints, as the supervisor sees it. All nodes report what they have there.
       - Without it O(resume=auto) starts without O(resume_args).
     type: str
   restarts:

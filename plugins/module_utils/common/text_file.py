@@ -86,7 +86,7 @@ def read(path: str) -> Found:
 
 
 def left_alone(path: str, kind: str, reason: str) -> TextFileError:
-    """The refusal to touch a file that holds something else: perhaps a slip in the path, perhaps work by hand."""
+    """The refusal to touch a file that holds something else: perhaps a mistake in the path, perhaps work by hand."""
     return TextFileError(
         f"{path} is not a {kind}: {reason}. It was left as it is; fix or remove it, name another path, or set"
         " force: true to replace it, which keeps a copy beside it"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Why apt cannot install a driver, in words with the way out."""
+"""Why apt cannot install a driver, each with its remedy."""
 
 from __future__ import annotations
 

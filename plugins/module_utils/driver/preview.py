@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What apt would do for a driver, asked before anything is changed.
+"""What apt would do for a driver, simulated before anything is changed.
 
 apt is run over the host's own sources and one more, in a directory that is removed again; then it simulates. So a
 repository that cannot be reached, a key that does not match, a branch that is gone and a package that would have to

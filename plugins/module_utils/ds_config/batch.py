@@ -33,7 +33,7 @@ def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int
         return None, _elastic(config, elastic)
     total, micro, steps = config.get(TOTAL), config.get(MICRO), config.get(STEPS)
     if any(value is not None and not positive(value) for value in (total, micro, steps)):
-        return None, []  # "auto", or wrong, which the schema has said
+        return None, []  # "auto", or wrong, which the schema has reported
     if total is None and micro is None:
         text = f"is missing: give {TOTAL} or {MICRO}; DeepSpeed does not start without one of them"
         return None, [Problem(TOTAL, text)]

@@ -145,7 +145,7 @@ class View:
     def bf16_optimizer(self) -> bool:
         """Whether the engine takes ``BF16_Optimizer`` for ZeRO stage 1, which knows none of ZeRO's options.
 
-        ``_do_optimizer_sanity_check`` of runtime/engine.py: offload to a disk is not asked there.
+        ``_do_optimizer_sanity_check`` of runtime/engine.py: offload to a disk is not checked there.
         """
         return (
             self.stage == 1

@@ -256,7 +256,7 @@ _LOG_FIELD = re.compile(r'\b(?:msg|error)="((?:[^"\\]|\\.)*)"')
 
 
 def engine_words(text: str, most: int = 3) -> str:
-    """What the engine said of its trouble, out of its journal or its error output: a few lines as one text."""
+    """What the engine reported of its trouble, out of its journal or its error output: a few lines as one text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.search(line)]
     telling = telling or [line for line in lines if "level=error" in line] or lines

@@ -185,7 +185,7 @@ def interface_of(interfaces: list[dict[str, Any]], subnet: str) -> str | None:
 
 
 def gather_fabric(io: FabricIO, gpu: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what ``fabric_info`` promises. What cannot be read is named in ``problems``; the rest is still there.
+    """Return what ``fabric_info`` returns. What cannot be read is named in ``problems``; the rest is still there.
 
     ``gpu`` is what ``gpu_info`` found; without it no distances to GPUs are returned.
     """

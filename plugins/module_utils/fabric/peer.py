@@ -293,7 +293,7 @@ def read_environment(path: str) -> dict[str, str]:
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Answer and obey until the input ends, ``end`` is said or the time is over."""
+    """Answer and obey until the input ends, ``end`` is received or the time is over."""
     peer = Peer(asked)
 
     def over() -> None:

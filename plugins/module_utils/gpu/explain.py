@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What nvidia-smi says when it fails, and what that means with the way out.
+"""What nvidia-smi prints when it fails, and what that means, with the remedy.
 
 Sources: nvidia-smi(1) for its return values, and public reports for the messages.
 """
@@ -55,7 +55,7 @@ _REMEDIES = (
 
 def explain(answer: CommandResult) -> str | None:
     """Return what is wrong, with cause and remedy, or None where nvidia-smi is content."""
-    # What stands in the row of a GPU is said of that GPU alone.
+    # What stands in the row of a GPU concerns that GPU alone.
     lines = [line.strip()[:300] for line in answer.text.splitlines() if not ROW_START.match(line)]
     for said, meaning in _REMEDIES:
         line = next((line for line in lines if said.lower() in line.lower()), None)

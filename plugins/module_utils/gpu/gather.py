@@ -55,7 +55,7 @@ _FABRIC_STATES = ("Not Started", "In Progress", "Completed")
 
 
 def gather_gpu(io: GpuIO) -> dict[str, Any]:
-    """Return what ``gpu_info`` promises. Runs no command on a host without an NVIDIA GPU."""
+    """Return what ``gpu_info`` returns. Runs no command on a host without an NVIDIA GPU."""
     found = io.pci_devices()
     devices, switches = display_devices(found), nvswitches(found)
     ours = [device for device in devices if device["driver"] not in NOT_FOR_US]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The one place that looks for NVIDIA devices, driver and tools on a host. Reads only."""
+"""The one place that searches for NVIDIA devices, driver and tools on a host. Reads only."""
 
 from __future__ import annotations
 

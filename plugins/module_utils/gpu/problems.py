@@ -65,7 +65,7 @@ class Host:
 
 
 def find_problems(host: Host) -> list[str]:
-    """Return every problem of a host that has GPUs, each with its cause and the way out."""
+    """Return every problem of a host that has GPUs, each with its cause and the remedy."""
     found = [*_driver_problems(host), *_smi_problems(host), *_gpu_problems(host), *_fabric_problems(host)]
     return list(dict.fromkeys(found))  # the first and the second call of nvidia-smi may fail alike
 

@@ -63,7 +63,7 @@ class Plan:
 def plan(entries: object, include: object = None, exclude: object = None, first_host: object = None) -> Plan:
     """Check hosts (see ``check``), choose among them, and see that rank 0 is where it must be.
 
-    ``None`` and empty text mean: no filter, no wish for rank 0. Raises ``HostsError`` with all problems of all four.
+    ``None`` and empty text mean: no filter, no choice of rank 0. Raises ``HostsError`` with all problems of all four.
     What a filter or ``first_host`` says about hosts is checked only where the hosts themselves are in order.
     """
     problems: list[Problem] = []
@@ -102,7 +102,7 @@ def parse_filter(key: str, value: object) -> tuple[dict[str, set[int]], list[Pro
         return {}, [Problem(key, text)]
     asked: dict[str, set[int]] = {}
     whole: set[str] = set()
-    # A mapping, because the same slip many times over is one problem.
+    # A mapping, because the same mistake many times over is one problem.
     faults: dict[str, None] = {}
     for spec in value.split("@"):
         name, colon, slots = spec.partition(":")

@@ -112,7 +112,7 @@ class Transfer:
             raise OSError(f"ssh-keygen: {made.text}")
 
     def _fork(self, lock: int, started_from: str) -> None:
-        """Leave a process behind that has the lock; return when it has said who it is."""
+        """Leave a process behind that has the lock; return when it has reported its state."""
         reading, writing = os.pipe()
         first = os.fork()
         if first:

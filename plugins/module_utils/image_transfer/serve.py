@@ -56,7 +56,7 @@ def writer_is_gone(spool: Path) -> str:
 def find(spool: Path, name: str) -> BinaryIO | None:
     for path in (spool / "blobs" / name, spool / "blobs" / (name + ".part")):
         try:
-            return path.open("rb", buffering=0)  # closed by who asked
+            return path.open("rb", buffering=0)  # closed by the caller
         except FileNotFoundError:
             continue
     return None

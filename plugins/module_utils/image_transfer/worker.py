@@ -151,7 +151,7 @@ class Loader:
             self._system.remove(identity)
 
     def name(self, config: bytes) -> None:
-        """Load the image itself, of which the engine has all layers now, and name it once it is what was promised."""
+        """Load the image itself, of which the engine has all layers now, and name it once it is what was announced."""
         image, content = self._part["image"], self._part["content"]
         identity = self._archive(config, self._part["layers"], {})
         found = self._system.content(identity)

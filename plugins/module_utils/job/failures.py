@@ -1202,7 +1202,7 @@ FAILURES = (
             "Cannot reach https://huggingface.co",
             "find them in the cached files",
         ),
-        "A model or data set is asked of the Hugging Face hub, which the node cannot reach.",
+        "A model or data set is requested from the Hugging Face hub, which the node cannot reach.",
         "Put it on every node (workspace_source, training_container_volumes) and name its path, or set HF_ENDPOINT.",
         "deepspeed_launch_environment",
         "recorded",

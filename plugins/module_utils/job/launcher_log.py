@@ -39,7 +39,7 @@ def plain(text: str) -> str:
 
 
 class LogWatch:
-    """What the log of a launcher has said so far. Lines of other nodes begin with pdsh's ``host: ``."""
+    """What the log of a launcher has shown so far. Lines of other nodes begin with pdsh's ``host: ``."""
 
     def __init__(self) -> None:
         self.world_sizes: list[int] = []

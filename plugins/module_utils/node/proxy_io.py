@@ -41,7 +41,7 @@ class SystemProxyIO:
 
 
 def gather_proxies(io: ProxyIO, files: ServicesIO, asked: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what each proxy answers, by the variable that names it. A URL that several variables hold is asked once.
+    """Return what each proxy answers, by the variable that names it. A URL that several variables hold is queried once.
 
     What is requested is one of apt's own sources: a proxy may answer otherwise for what no one fetches.
     """

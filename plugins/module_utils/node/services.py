@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 _ADDRESS_IN_URL = re.compile(r"(?<=://)(?:[^\s/\"'@]*@)?([0-9]{1,3}(?:\.[0-9]{1,3}){3})(?![0-9.])")
 _EXCEPTIONS = re.compile(r"no[-_]proxy", re.IGNORECASE)
-"""Lists what is *not* asked through a proxy."""
+"""Lists what is *not* fetched through a proxy."""
 
 
 def address(text: Any) -> str | None:

@@ -22,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state imp
 )
 
 POLL = 0.5
-"""Seconds between two looks while waiting."""
+"""Seconds between two checks while waiting."""
 
 _CONTINUES = " The attempt to join the swarm will continue in the background"  # not so: it is taken back here
 _OUT_OF_SEQUENCE = "update out of sequence"

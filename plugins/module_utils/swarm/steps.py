@@ -246,7 +246,7 @@ def _enter(wanted: Wanted, alone: bool) -> Step:
 
 
 def check_join(steps: list[Step], wanted: Wanted) -> None:
-    """What joining needs; asked just before acting, as in check mode a swarm still to come has no token."""
+    """What joining needs; fetched just before acting, as in check mode a swarm still to come has no token."""
     if any(step.kind == "join" for step in steps):
         missing = [name for name in ("remote_addrs", "join_token") if not getattr(wanted, name)]
         if missing:

@@ -120,7 +120,7 @@ def problems(folder: str, wanted: Mapping[str, Any]) -> Iterator[Problem]:
     """What forbids using a bundle, before any host is contacted: all digests are worked out."""
     path = Path(folder)
     if not path.is_dir():
-        return  # said by the check of files
+        return  # reported by the check of files
     try:
         manifest = read_manifest(path)
     except BundleError as error:

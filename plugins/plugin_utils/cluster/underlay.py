@@ -74,7 +74,7 @@ def common_underlay(hosts: Hosts, wanted: str | None = None, ssh: Mapping[str, s
 
     ``hosts`` maps a host to what ``fabric_info`` found there; ``ssh`` maps it to the address Ansible uses. Best is the
     highest speed that all have (an unknown speed counts as none), then the subnet with most addresses of ``ssh``; among
-    subnets of unknown speed, then that of the default routes. Where that leaves several, it is not guessed but asked
+    subnets of unknown speed, then that of the default routes. Where that leaves several, the user must choose
     (UnderlayError). A single host's is that of its default route. A subnet in which two hosts have one address is never
     shared: it is a bridge of the same make on each.
     """
@@ -292,7 +292,7 @@ def _twins(ways: Mapping[str, _Claim]) -> str:
 
 
 def _nothing_shared(hosts: Hosts, claims: Claims, everywhere: Iterable[Network], ssh: Mapping[str, str]) -> str:
-    """Return the error: which hosts stand apart from most, what they have, and the way out."""
+    """Return the error: which hosts stand apart from most, what they have, and the remedy."""
     repeated = [
         f"{subnet} does not count, as {_twins({host: claims[host][subnet] for host in hosts})} there"
         for subnet in sorted(everywhere)

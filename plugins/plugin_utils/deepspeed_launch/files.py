@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The files of a job, as they are wished: hostfile, ds_config.json, and the configuration for VS Code. Pure.
+"""The files of a job, as configured: hostfile, ds_config.json, and the configuration for VS Code. Pure.
 
 What is compared is what the modules ``hostfile`` and ``ds_config`` compare, which write the first two.
 """
@@ -45,7 +45,7 @@ class FileLeftError(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """A text file as it is wished; ``secret``: its text must not be shown."""
+    """A text file as configured; ``secret``: its text must not be shown."""
 
     path: str
     text: str
@@ -68,7 +68,7 @@ def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:
 
 
 def configuration(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> Configuration:
-    """Return the configuration of DeepSpeed that is wished, with what is wrong with it. It is left as it is."""
+    """Return the wanted configuration of DeepSpeed, with what is wrong with it. It is left as it is."""
     release = "workspace_python_deepspeed_version" if on_hosts(wishes) else "training_image_deepspeed_version"
     request = {
         "preset": wishes["deepspeed_launch_ds_config_preset"] or None,

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Why apt, pip or the engine could not fetch something, in one sentence with the way out. Pure."""
+"""Why apt, pip or the engine could not fetch something, in one sentence with the remedy. Pure."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ LOCKED = ("docker-ce", "docker-ce-cli")
 BUILDX = "docker-buildx"
 """The client's BuildKit, which builds the training image. 20.10 has it built in, and Debian 12 has no such package."""
 PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
-"""What node_facts must be asked about."""
+"""What node_facts must read."""
 SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1)}
 """The engine of a release that does not change any more, for a host that has none yet."""
 PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PROXY"}
@@ -136,7 +136,7 @@ def packages_wanted(asked: Request, host: Host) -> tuple[list[str], bool]:
     if not asked.version or family == "other" or satisfies(host.engine_version, asked.version):
         return wanted, False
     if (family, asked.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
-        return wanted, False  # said by _request_problems
+        return wanted, False  # reported by _request_problems
     locked = ("docker.io", "docker-cli") if family == "docker.io" else LOCKED
     return list(dict.fromkeys([*wanted, *(name for name in engine if name in locked)])), True
 

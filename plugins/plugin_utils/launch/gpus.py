@@ -33,7 +33,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Finding:
-    """What is to be said of the GPUs of a node. ``kind`` chooses the remedy: broken, absent, busy or mode; or note."""
+    """A finding on the GPUs of a node. ``kind`` chooses the remedy: broken, absent, busy or mode; or note."""
 
     kind: str
     text: str

@@ -26,7 +26,7 @@ _OF_THE_HOST = "# Kept by swarmspeed.cluster, role nccl_env. Ranks find it by NC
 
 @dataclass(frozen=True)
 class Request:
-    """What is wished of a host, and what the cluster says of it.
+    """What is configured for a host, and what the cluster says of it.
 
     ``runtime_host``: ranks are processes of the host itself. ``interface`` is the host's in the underlay; ``subnet``
     that of the training network. ``image`` is the name of the training image, empty where it is not known.

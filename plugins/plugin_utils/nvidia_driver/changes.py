@@ -3,7 +3,7 @@
 
 """The changes of a host's driver that follow from ``make_plan``, and the facts that the host has afterwards.
 
-Which version a source has, only apt knows, which is asked when the role begins: until then it is the branch that is
+Which version a source has, only apt knows, which is queried when the role begins: until then it is the branch that is
 planned, and "(known after apply)" what depends on the version.
 """
 

@@ -16,6 +16,6 @@ def check_docker(hosts: Mapping[str, Mapping[str, Any]], refused: Mapping[str, A
 
     ``refused`` is what the plan refuses, by host: a daemon.json that is not JSON, keys that the engine refuses, that
     its unit sets too or that keep it out of a swarm, a version that it cannot get, and a package that is on hold.
-    Whether apt has the packages is asked later, over the host's proxy.
+    Whether apt has the packages is checked later, over the host's proxy.
     """
     yield from refusals(hosts, refused)

@@ -309,7 +309,7 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
             continue
         wanted = "directory" if name in DIRECTORIES else "file"
         if name == SCRIPT and isinstance(source, str) and source and inventory.kind(source) != "directory":
-            continue  # already said of the source
+            continue  # already reported for the source
         kind = inventory.kind(path)
         if kind is None:
             yield Problem(name, f"there is no {wanted} {path} on the controller", "create it or correct the path")

@@ -18,7 +18,7 @@ SHOWN_HOSTS = 5
 
 
 class PreflightError(Exception):
-    """Preflight itself was asked wrongly: an argument, not the inventory or a host, has to be corrected."""
+    """Preflight itself was called wrongly: an argument, not the inventory or a host, has to be corrected."""
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def _columns(count: int) -> int:
 
 
 def _health(inputs: Inputs) -> dict[str, Any]:
-    """What verify.yml said of each role, when, and of the collective."""
+    """What verify.yml found of each role, when, and of the collective."""
     verify = inputs.verify
     order = [role for role in ROLES if role in verify.roles] + sorted(set(verify.roles) - set(ROLES))
     used = mapping(verify.collective.get("interfaces"))

@@ -249,7 +249,7 @@ def _job(inputs: Inputs) -> Iterator[Finding]:
 def _differences(differing: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     for item in differing:
         known = [group for group in item["groups"] if group["value"] != UNKNOWN]
-        if item["matters"] and len(known) > 1:  # what is not known has been said with its cause
+        if item["matters"] and len(known) > 1:  # what is not known has been reported with its cause
             parts = [f"{group['value']} on {'most' if group['majority'] else group['who']}" for group in known[:3]]
             more = "; and others" if len(known) > 3 else ""
             others = [name for group in known[1:] for name in group["nodes"]] if known[0]["majority"] else []

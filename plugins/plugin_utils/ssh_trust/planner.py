@@ -108,7 +108,7 @@ class SshTrustPlanner:
 
 
 def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
-    """Return what is wished of a host, with what the cluster says."""
+    """Return what is configured for a host, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
     mode = str(wishes.get("cluster_network_mode") or OVERLAY)

@@ -28,7 +28,7 @@ MANAGER, WORKER = "manager", "worker"
 
 @dataclass(frozen=True)
 class Member:
-    """One host: what is wished of it, and what its engine says. ``role`` is the wanted one."""
+    """One host: what is configured for it, and what its engine says. ``role`` is the wanted one."""
 
     host: str
     role: str

@@ -52,7 +52,7 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way
                 (host.name,),
                 f"its GPUs have compute capability {', '.join(left_out)}, and an image for "
                 f"{', '.join(wanted)} has no operators for them",
-                "add it to training_image_compute_capabilities, or leave that empty to have the GPUs asked",
+                "add it to training_image_compute_capabilities, or leave that empty to have it read from the GPUs",
             )
         lacking = [has for has in host.capabilities if without_code(found, has)]
         if lacking and found.row:

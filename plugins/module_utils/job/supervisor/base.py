@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the supervisors of a job share: their place in it, the state file, and how they are asked to end.
+"""What the supervisors of a job share: their place in it, the state file, and how they are stopped.
 
 Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
@@ -180,7 +180,7 @@ class NodeContext:
 
 
 class Supervisor:
-    """What leader and followers share: the state file, and how they are asked to end."""
+    """What leader and followers share: the state file, and how they are stopped."""
 
     def __init__(self, folder: Path, timing: argparse.Namespace) -> None:
         self.folder, self.timing = folder, timing

@@ -11,7 +11,7 @@ secret (frames.py), a fixed number of its bytes is read within a limited time an
 costs that connection only. After that each message is authenticated, and its fields are checked (messages.py): one
 that does not fit ends that channel, and its node connects again.
 
-This gives integrity and authenticity. It gives no confidentiality: what is said is log lines and beats, on the network
+This gives integrity and authenticity. It gives no confidentiality: the content is log lines and beats, on the network
 that carries the gradients in clear as well, and who is on the path reads it, and can cut the line. All nodes of a
 cluster share the secret: it keeps strangers out, and does not keep one node from speaking for another.
 """
@@ -108,7 +108,7 @@ class Hub:
             self._parting.pop(0).close()
 
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
-        """What the followers have said since the last call; sends beats."""
+        """What the followers have sent since the last call; sends beats."""
         now = self._clock()
         self._accept(now)
         for wire in self._parting:

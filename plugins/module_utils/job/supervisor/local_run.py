@@ -24,7 +24,7 @@ LONGEST_LINE = 65536
 BAR_INTERVAL = 10.0
 """Seconds between two lines of a progress bar that redraws itself without ending its line."""
 LOOK = 1.0
-"""Seconds between two looks for ranks that are new."""
+"""Seconds between two checks for ranks that are new."""
 
 _RANK_FILE = re.compile(r"_rank(\d+)\.log$")
 """What launch.py calls the log of a rank (--enable_each_rank_log)."""
@@ -49,7 +49,7 @@ def survivors(folder: Path) -> list[int]:
 
 
 def ended_with(pid: int) -> int | None:
-    """How a process ended that its parent has not asked about yet; ``None`` while it runs and once it is gone.
+    """How a process ended that its parent has not waited for yet; ``None`` while it runs and once it is gone.
 
     Linux shows it in the last field of /proc/PID/stat of a zombie (proc(5), exit_code). launch.py asks once a second.
     """

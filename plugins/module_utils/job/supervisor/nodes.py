@@ -169,7 +169,7 @@ class Nodes(Supervisor):
                     self.progress.feed(rank, line, time.monotonic())
             elif kind == "lines":
                 for rank, line in message["lines"]:
-                    # With pdsh only the launcher here names other nodes: a follower speaks for itself.
+                    # With pdsh only the launcher here names other nodes: a follower reports for itself.
                     foreign = rank is None and not self.place.direct
                     self._merge(node, rank, f"{node}: {line}" if foreign else line)
             elif kind in {"part", "ended"}:
@@ -198,7 +198,7 @@ class Nodes(Supervisor):
         }
 
     def look(self) -> None:
-        """What is new on this node. Of a rank that has failed, what it said before comes first."""
+        """What is new on this node. Of a rank that has failed, its earlier lines come first."""
         self.part.poll()
         pending, self._pending = self._pending, []
         for rank, line in [*self._filter.final_lines(self.part.exits), *pending]:

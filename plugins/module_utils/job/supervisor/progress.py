@@ -106,7 +106,7 @@ class _Rank:
         self.bad_loss = ""
         self.samples: float | None = None
         self.tokens: float | None = None
-        self.left: tuple[float, float] | None = None  # seconds, and when it was said
+        self.left: tuple[float, float] | None = None  # seconds, and when it was computed
         self.ended = False
         self._from_zero = False
         self._epoch: tuple[int, int] = (-1, -1)  # the last epoch, and the step it was at

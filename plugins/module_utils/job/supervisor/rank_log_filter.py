@@ -36,7 +36,7 @@ class RankLogFilter:
         return loud, step
 
     def final_lines(self, exits: Mapping[int, int]) -> list[tuple[int, str]]:
-        """What each rank that has failed by now said last and was not passed on; once for each rank."""
+        """The last lines of each rank that has failed by now, if not passed on yet; once for each rank."""
         failed = [rank for rank, code in exits.items() if code and rank in self._loud and rank not in self._mourned]
         self._mourned.update(failed)
         return [(rank, line) for rank in failed for line in self._loud[rank].before()]

@@ -180,7 +180,7 @@ def test_a_broken_connection_is_tried_again(shown: list[str]) -> None:
     assert not result.get("failed")
     assert action.waits == [2.0, 4.0]
     assert action.resets == 1
-    assert "Job digits: no answer (timed out); looking again in 2 s." in shown
+    assert "Job digits: no answer (timed out); trying again in 2 s." in shown
     assert ["wait" in asked for asked in action.asked] == [False, True, True, True]  # never started twice
 
 
@@ -286,4 +286,4 @@ def test_a_look_that_hangs_is_one_that_gave_no_answer(shown: list[str], monkeypa
 
     action = Hanging([reply("running", changed=True), reply("succeeded")])
     assert action.run(task_vars=VARS)["job"]["state"] == "succeeded"
-    assert "Job digits: no answer (no answer within 0.2 s); looking again in 2 s." in shown
+    assert "Job digits: no answer (no answer within 0.2 s); trying again in 2 s." in shown
