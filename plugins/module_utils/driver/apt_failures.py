@@ -62,7 +62,7 @@ def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
         return Trouble(
             UNREACHABLE,
             f"apt's indices could not be fetched in time: {shown}. Remedy: see which source does not answer "
-            "(apt-get update), and set host_apt_proxy where this host has no way out but a proxy",
+            "(apt-get update), and set host_apt_proxy where this host needs a proxy",
         )
     unsigned = any(_UNSIGNED.search(line) for line in about) and not any(_NETWORK.search(line) for line in about)
     if unsigned or any(_KEY.search(line) for line in about):
@@ -74,7 +74,7 @@ def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
     if any(_NETWORK.search(line) for line in about):
         return Trouble(
             UNREACHABLE,
-            f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host has no way out but a "
+            f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host needs a "
             "proxy, or nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
         )
     return Trouble(UNREACHABLE, f"apt-get update failed: {shown}. Remedy: run it on this host and fix what it reports")

@@ -164,6 +164,6 @@ def _write(file: BinaryIO, data: bytes) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise TransferError(
                 f"the disk of {getattr(file, 'name', 'the spool')} is full. Remedy: make room there, and run again; "
-                "it goes on from what it has."
+                "the transfer resumes."
             ) from error
         raise

@@ -237,7 +237,7 @@ class Transfer:
             if state.get("run") == self.run and state.get("state") in ("done", "failed"):
                 return {**state, "over": True}
             if not there:
-                said = "the process of the transfer was killed. Remedy: run again; it goes on from what is there."
+                said = "the process of the transfer was killed. Remedy: run again; the transfer resumes."
                 return {"state": "failed", "trouble": said, "over": True}
             if time.monotonic() > until:
                 return {**state, "over": False}

@@ -26,7 +26,7 @@ _VARIABLES = {
     "precision": f"{_PREFIX}_precision",
     "model": f"{_PREFIX}_model",
     "script_keys": f"{_PREFIX}_script_keys",
-    # found on the hosts: where they are missing, another preset is the way out
+    # found on the hosts: where they are missing, another preset is the remedy
     "gpus": f"{_PREFIX}_preset",
     "host_memory": f"{_PREFIX}_preset",
     "deepspeed_version": "training_image_deepspeed_version",

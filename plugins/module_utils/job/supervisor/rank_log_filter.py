@@ -22,7 +22,7 @@ class RankLogFilter:
     def __init__(self) -> None:
         self._loud: dict[int, Loud] = {}
         self._reported: dict[int, float] = {}
-        self._mourned: set[int] = set()
+        self._final_sent: set[int] = set()
 
     def on_line(self, rank: int | None, line: str, now: float) -> tuple[list[str], str]:
         """The lines to pass on for the log, and a line to pass on for its figures, or an empty one."""
@@ -37,6 +37,6 @@ class RankLogFilter:
 
     def final_lines(self, exits: Mapping[int, int]) -> list[tuple[int, str]]:
         """The last lines of each rank that has failed by now, if not passed on yet; once for each rank."""
-        failed = [rank for rank, code in exits.items() if code and rank in self._loud and rank not in self._mourned]
-        self._mourned.update(failed)
+        failed = [rank for rank, code in exits.items() if code and rank in self._loud and rank not in self._final_sent]
+        self._final_sent.update(failed)
         return [(rank, line) for rank in failed for line in self._loud[rank].before()]

@@ -148,9 +148,7 @@ def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_told(ho
     while running(pid):
         pass
     waited = step(params("wait"), one)
-    assert (
-        waited["trouble"] == "the process of the transfer was killed. Remedy: run again; it goes on from what is there."
-    )
+    assert waited["trouble"] == "the process of the transfer was killed. Remedy: run again; the transfer resumes."
     with pytest.raises(TransferError, match="the process of this transfer is gone"):
         step(params("go", part=PART), one)
     step(params("end", keep=True), one)

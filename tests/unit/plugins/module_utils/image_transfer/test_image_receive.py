@@ -157,7 +157,7 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
         with open("/dev/full", "wb", buffering=0) as file:  # noqa: PTH123
             _write(file, b"x")
     assert str(caught.value) == (
-        "the disk of /dev/full is full. Remedy: make room there, and run again; it goes on from what it has."
+        "the disk of /dev/full is full. Remedy: make room there, and run again; the transfer resumes."
     )
 
 
