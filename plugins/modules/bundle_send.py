@@ -53,7 +53,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Bring what a node lacks
+- name: Send what a node lacks
   swarmspeed.cluster.bundle_send:
     bundle: /srv/bundle
     system: "{{ ansible_facts['swarmspeed']['system'] }}"

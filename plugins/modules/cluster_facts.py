@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_facts
-short_description: Work out what concerns more than one node
+short_description: Derive what concerns more than one node
 version_added: 0.1.0
 description:
   - From the facts that M(swarmspeed.cluster.node_facts) gathered on every host, works out rank order, slots,
@@ -105,7 +105,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Work the cluster out
+- name: Derive the cluster's facts
   swarmspeed.cluster.cluster_facts:
     hosts: "{{ groups['managers'] + groups['workers'] }}"
   run_once: true

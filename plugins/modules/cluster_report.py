@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_report
-short_description: Write the cluster down as one page of HTML
+short_description: Write a report of the cluster as one HTML page
 version_added: 0.1.0
 description:
   - Writes C(report.html) on the controller, from what the nodes said, and from C(verify.json) and C(bench_network.json)

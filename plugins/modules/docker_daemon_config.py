@@ -101,7 +101,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Log rotation and a registry mirror
+- name: Configure log rotation and a registry mirror
   swarmspeed.cluster.docker_daemon_config:
     config:
       log-driver: json-file
@@ -116,13 +116,13 @@ EXAMPLES = r"""
         nvidia: {path: nvidia-container-runtime, runtimeArgs: []}
     swarm: true
 
-- name: Another data folder, whatever runs now
+- name: Set another data folder, whatever runs now
   swarmspeed.cluster.docker_daemon_config:
     config: {data-root: /data/docker}
     restart: always
     backup: true
 
-- name: No proxy any more
+- name: Remove the proxy
   swarmspeed.cluster.docker_daemon_config:
     config: {proxies: null}
 """

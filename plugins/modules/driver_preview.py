@@ -101,7 +101,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Ask what the installation of branch 550 would do
+- name: Simulate the installation of branch 550
   swarmspeed.cluster.driver_preview:
     branch: 550
     choices:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_probe
-short_description: Try the network between all pairs of nodes
+short_description: Test the network between all pairs of nodes
 version_added: 0.1.0
 description:
   - Starts a process for a limited time, in the container or on a host without containers, that answers the other
@@ -140,7 +140,7 @@ EXAMPLES = r"""
     subnet: 10.64.0.0/24
   register: started
 
-- name: Try all others
+- name: Test all others
   swarmspeed.cluster.fabric_probe:
     step: pairs
     run: "{{ run.id }}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_verdict
-short_description: Judge the network between all nodes, and keep what verify found
+short_description: Judge the network between all nodes, and store the results of verify
 version_added: 0.1.0
 description:
   - Runs on the controller and contacts no host. Judges what M(swarmspeed.cluster.fabric_probe) returned on all nodes.

@@ -120,7 +120,7 @@ EXAMPLES = r"""
 # hostfile.include is gpu1:0,1,2,3@gpu2:1,2,3, hostfile.world_size is 7, and the launch is
 # deepspeed --hostfile /job/hostfile --include {{ hostfile.include }} --master_addr (the address of gpu1) ...
 
-- name: No hostfile any more
+- name: Remove the hostfile
   swarmspeed.cluster.hostfile:
     path: /job/hostfile
     state: absent

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image_transfer
-short_description: Give an image from one node to many, in about the time of one transfer
+short_description: Distribute an image from one node to many, in about the time of one transfer
 version_added: 0.1.0
 description:
   - Each node reads from the one before it over the sshd of the host, while that one is still receiving, and loads layer

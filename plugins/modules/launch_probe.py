@@ -166,7 +166,7 @@ EXAMPLES = r"""
     programs: [deepspeed]
   register: checked
 
-- name: Say what keeps the job from starting
+- name: Print what keeps the job from starting
   ansible.builtin.debug:
     msg: "{{ (dict(names | zip(answers)) | swarmspeed.cluster.launch_problems).message }}"
   vars:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: overlay_reach
-short_description: Try whether a container reaches the others over the overlay network
+short_description: Test whether a container reaches the others over the overlay network
 version_added: 0.1.0
 description:
   - From inside the container, looks each of O(hosts) up by name and connects to O(port) there, all at once, within

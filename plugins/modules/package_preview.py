@@ -72,7 +72,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Ask which packages an engine 27.5 would bring
+- name: Simulate the installation of engine 27.5
   swarmspeed.cluster.package_preview:
     packages: [docker-ce, docker-ce-cli, containerd.io]
     locked: [docker-ce, docker-ce-cli]

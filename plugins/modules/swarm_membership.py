@@ -180,7 +180,7 @@ EXAMPLES = r"""
     join_token: "{{ first.join_tokens.worker }}"
     advertise_addr: 10.20.0.12
 
-- name: Remove what former lives of two hosts left in the list
+- name: Remove stale entries of two hosts from the list
   swarmspeed.cluster.swarm_membership:
     state: manager
     cluster: demo
