@@ -115,7 +115,7 @@ class ActionModule(FollowingAction):
             left = WAIT if deadline is None else min(WAIT, max(0.0, deadline - self._clock()))
             reply = self._look({**look, "log_offset": offset, "wait": left}, task_vars, name, stays)
             if reply["job"]["run"] != run:
-                raise AnsibleError(f"Job {name}, run {run}, was replaced meanwhile by somebody else's run.")
+                raise AnsibleError(f"Job {name}, run {run}, was replaced meanwhile by someone else's run.")
 
     def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None, name: str, stays: str) -> dict[str, Any]:
         """Query the job once, again when the connection or the engine does not answer."""

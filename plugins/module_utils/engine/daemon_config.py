@@ -174,7 +174,7 @@ def _duplicate(text: str) -> str:
             if key in keys:
                 start = last.start()
                 line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-                return f"the key {shown(key)} stands there twice, again at line {line}, column {column}"
+                return f"the key {shown(key)} appears twice, again at line {line}, column {column}"
             keys.add(key)
         last = token
     return ""

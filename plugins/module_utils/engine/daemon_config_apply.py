@@ -134,7 +134,7 @@ class Run:
             self._converge()
         except ForeignEditError:
             raise DaemonConfigError(
-                f"{self.file.path} was changed by somebody else at this moment, so nothing was written. Find out what"
+                f"{self.file.path} was changed by someone else at this moment, so nothing was written. Find out what"
                 " else writes it, and run this again"
             ) from None
         except (DaemonConfigError, TextFileError) as error:
@@ -317,9 +317,9 @@ class Run:
             else:
                 self.file.commit(kept, new)
         except ForeignEditError:
-            return f"{path} was changed by somebody else since, so the former one was not put back. Fix it by hand"
+            return f"{path} was changed by someone else since, so the previous one was not restored. Fix it by hand"
         except TextFileError as error:
-            return f"The former one could not be put back: {error}. Fix it by hand"
+            return f"The previous one could not be restored: {error}. Fix it by hand"
         self.outcome.changed, self.outcome.rolled_back = False, True
         try:
             if how == "restart":
@@ -329,10 +329,10 @@ class Run:
             self._wait_answer()
         except _FailedError as failure:
             return (
-                f"The former one was put back, but with it the engine has trouble too: {failure}."
+                f"The previous one was restored, but with it the engine has trouble too: {failure}."
                 f" Check: journalctl -u {service}"
             )
-        return "The former configuration is in force again"
+        return "The previous configuration is in force again"
 
     def _systemctl(self, how: str) -> None:
         answer = self.host.run(["systemctl", how, self.request.service], self.request.timeout)

@@ -161,7 +161,7 @@ def _gpu_problems(host: Host) -> Iterator[str]:
                 f"and `nvidia-smi --gpu-reset -i {gpu.index}`, or reboot. If such errors come again, replace the GPU."
             )
         if details.repair_failed:
-            yield f"{name} could not take failing memory out of use any more. It is to be replaced."
+            yield f"{name} could not retire more failing memory. Replace it."
         elif details.recovery:
             todo = _RECOVERIES.get(details.recovery, LOOK).format(index=gpu.index)
             yield f"{name} wants to be recovered (nvidia-smi says '{details.recovery[:60]}'). {todo}."

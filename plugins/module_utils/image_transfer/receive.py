@@ -150,7 +150,7 @@ class Receiver:
         said = "; ".join(f"{source}: {text}" for source, text in reasons.items())
         kept = sum(path.stat().st_size for path in self._folder.iterdir())
         return (
-            f"no node gives the image any more ({said}). {mebibytes(kept)} of it are kept. "
+            f"no node offers the image any longer ({said}). {mebibytes(kept)} of it are kept. "
             "Remedy: restore the first node named and run again; the transfer resumes."
         )
 

@@ -186,7 +186,7 @@ def _add_kept(changes: Changes, node: Node, request: Request, plan: Plan, key: s
             add_file(changes, record(held), files, key, _HOLD)
     if not request.hold:
         for name in still_held(node):
-            changes.add(f"hold on {name}", True, None, f"{_HOLD}, which is not set any more")
+            changes.add(f"hold on {name}", True, None, f"{_HOLD}, which is no longer set")
         if differs(NO_RECORD, files, key):
             add_file(changes, NO_RECORD, files, key, _HOLD)
     for name, why in services(node, request).items():

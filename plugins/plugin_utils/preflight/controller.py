@@ -50,7 +50,7 @@ def check_ansible_version(controller: Controller | None) -> Iterator[Problem]:
     if ended:
         yield Problem(
             subject,
-            f"reached its end of life in {ended} and gets no fixes any more, not even of security",
+            f"reached its end of life in {ended} and no longer gets fixes, not even for security",
             f"{_remedy(controller)}; or leave this check out with preflight_skip",
             fatal=False,
         )

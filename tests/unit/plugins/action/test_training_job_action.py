@@ -219,7 +219,7 @@ def test_ranks_that_nobody_saw_are_not_counted(shown: list[str]) -> None:
 
 def test_another_run_in_its_place_is_an_error(shown: list[str]) -> None:
     action = Follower([reply("running", changed=True), reply("running", job={"run": 2})])
-    with pytest.raises(AnsibleError, match=r"Job digits, run 1, was replaced meanwhile by somebody else's run\."):
+    with pytest.raises(AnsibleError, match=r"Job digits, run 1, was replaced meanwhile by someone else's run\."):
         action.run(task_vars=VARS)
 
 

@@ -129,7 +129,7 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
         # Nobody answers at that address: the process says so, in the sentence that the user will read.
         waited = step(params("wait", seconds=60), one)
         assert waited["over"] and not waited["changed"]
-        assert waited["trouble"].startswith("no node gives the image any more (lab1: ")
+        assert waited["trouble"].startswith("no node offers the image any longer (lab1: ")
     finally:
         step(params("end"), one)
     assert not running(pid)

@@ -328,7 +328,7 @@ def test_a_start_that_fails_is_rolled_back(bench: Bench) -> None:
     assert bench.refused({"storage-driver": "breaks"}) == (
         "The engine did not take the new FILE over: systemctl restart docker.service failed: Job for docker.service"
         " failed because the control process exited with error code. It reported: failed to start daemon: no such"
-        " thing. The former configuration is in force again"
+        " thing. The previous configuration is in force again"
     )
     assert bench.host.calls == [
         *LOOK, "GET /containers/json", VALIDATE, RESTART, JOURNAL, RESET, RESTART, "GET /info",
@@ -344,7 +344,7 @@ def test_a_start_that_fails_without_a_former_file(bench: Bench) -> None:
     bench.host.journal = ""
     assert bench.refused({"storage-driver": "breaks"}) == (
         "The engine did not take the new FILE over: systemctl restart docker.service failed: Job for docker.service"
-        " failed because the control process exited with error code. The former configuration is in force again"
+        " failed because the control process exited with error code. The previous configuration is in force again"
     )
     assert bench.now is None
 
@@ -360,7 +360,7 @@ def test_an_engine_that_starts_and_never_answers(bench: Bench) -> None:
     assert bench.refused({"mtu": 1}, timeout=5) == (
         "The engine did not take the new FILE over: it does not answer within 5 seconds: no answer from the Docker"
         " engine at /var/run/docker.sock: refused. It reported: failed to start daemon: no such"
-        " thing. The former configuration is in force again"
+        " thing. The previous configuration is in force again"
     )
     assert bench.host.calls.count("GET /info") == 1 + 21 + 1
     assert bench.host.clock == 1005.5
@@ -371,7 +371,7 @@ def test_an_engine_that_does_not_come_back_at_all(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as failed:
         bench({"mtu": 1})
     assert str(failed.value).endswith(
-        " It reported: failed to start daemon: no such thing. The former one was put back, but with it the engine has"
+        " It reported: failed to start daemon: no such thing. The previous one was restored, but with it the engine has"
         " trouble too: systemctl restart docker.service failed: Job for docker.service failed because the control"
         " process exited with error code. Check: journalctl -u docker.service"
     )
@@ -393,7 +393,7 @@ def test_a_reload_that_the_engine_only_logs(bench: Bench) -> None:
     bench.host.journal = 'level=error msg="Error reconfiguring the daemon" error="no runtime ignores"\n'
     assert bench.refused({"default-runtime": "ignores"}) == (
         "The engine did not take the new FILE over: it was asked to reload it and did not. It reported: Error"
-        " reconfiguring the daemon: no runtime ignores. The former configuration is in force again"
+        " reconfiguring the daemon: no runtime ignores. The previous configuration is in force again"
     )
     assert bench.host.calls[-4:] == ["GET /events", JOURNAL, RELOAD, "GET /info"]
     assert bench.host.clock == 1015.5
@@ -413,7 +413,7 @@ def test_a_foreign_edit_before_and_after(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         bench({"mtu": 1})
     assert str(refused.value) == (
-        f"{bench.path} was changed by somebody else at this moment, so nothing was written. Find out what else writes"
+        f"{bench.path} was changed by someone else at this moment, so nothing was written. Find out what else writes"
         " it, and run this again"
     )
     assert bench.now == {"theirs": 1}
@@ -423,7 +423,7 @@ def test_a_foreign_edit_before_and_after(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         bench({"storage-driver": "breaks"})
     assert str(refused.value).endswith(
-        f" {bench.path} was changed by somebody else since, so the former one was not put back. Fix it by hand"
+        f" {bench.path} was changed by someone else since, so the previous one was not restored. Fix it by hand"
     )
     assert bench.run is not None
     assert (bench.run.outcome.changed, bench.run.outcome.rolled_back) == (True, False)
@@ -437,7 +437,7 @@ def test_a_file_that_cannot_be_put_back(bench: Bench, monkeypatch: pytest.Monkey
 
     bench.host.at[JOURNAL] = lambda: monkeypatch.setattr(ConfigFile, "commit", cannot)
     with pytest.raises(
-        DaemonConfigError, match=r"\. The former one could not be put back: read-only file system\. Fix"
+        DaemonConfigError, match=r"\. The previous one could not be restored: read-only file system\. Fix"
     ):
         bench({"storage-driver": "breaks"})
 

@@ -562,7 +562,7 @@ def ecc(volatile: int, aggregate: int) -> str:
         ),
         (
             "<remapped_rows><remapped_row_failure>Yes</remapped_row_failure></remapped_rows>",
-            "GPU 0 could not take failing memory out of use any more. It is to be replaced.",
+            "GPU 0 could not retire more failing memory. Replace it.",
         ),
         (
             "<gpu_recovery_action>Reboot</gpu_recovery_action>",

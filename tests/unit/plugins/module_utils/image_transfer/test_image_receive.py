@@ -131,7 +131,7 @@ def test_when_nobody_gives_any_more_it_says_who_and_why_and_keeps_what_came(tmp_
     with pytest.raises(TransferError) as caught:
         receiver(tmp_path, time, near=near, holder=holder).fetch(NAME)
     assert str(caught.value) == (
-        "no node gives the image any more (near: the connection broke; holder: its own transfer has ended). "
+        "no node offers the image any longer (near: the connection broke; holder: its own transfer has ended). "
         "0 MiB of it are kept. Remedy: restore the first node named and run again; the transfer resumes."
     )
     assert time.now > PATIENCE
