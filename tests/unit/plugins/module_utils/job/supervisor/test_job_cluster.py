@@ -563,5 +563,5 @@ def test_without_the_node_of_rank_0_there_is_only_advice(cluster: Callable[..., 
     job.processes["gpu1"].kill()
     job.wipe("gpu1")
     job.until(lambda: all(job.state(name)["state"] == "failed" for name in NAMES[1:]))
-    assert "Without the node of rank 0 a job cannot go on with fewer. Look at that node" in job.state("gpu2")["reason"]
+    assert "Without the node of rank 0 a job cannot go on with fewer. Check that node" in job.state("gpu2")["reason"]
     job.end()
