@@ -54,9 +54,7 @@ class ActionModule(NodeAction):
         except ReportedError as error:
             raise AnsibleActionFail(str(error)) from None
         except (BundleError, OSError) as error:
-            raise AnsibleActionFail(
-                f"{folder}: {error}. Remedy: see that there is space, and run bundle.yml again."
-            ) from error
+            raise AnsibleActionFail(f"{folder}: {error}. Remedy: free some space, and run bundle.yml again.") from error
         packages = [
             {
                 "name": deb.name,

@@ -55,9 +55,7 @@ class ActionModule(NodeAction):
                 self._save(name, path, variables)
                 write_record(path, record)
         except (BundleError, OSError) as error:
-            raise AnsibleActionFail(
-                f"{path}: {error}. Remedy: see that there is space, and run bundle.yml again."
-            ) from error
+            raise AnsibleActionFail(f"{path}: {error}. Remedy: free some space, and run bundle.yml again.") from error
         result.update(changed=not there, id=image, path=path.relative_to(bundle).as_posix())
         return result
 

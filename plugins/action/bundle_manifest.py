@@ -100,7 +100,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     @staticmethod
     def _archive(bundle: Path, archive: Path) -> str:
-        """Take an archive of the user's, which ``docker save`` made, with a record beside it as one of ours has."""
+        """Take a user's archive that ``docker save`` made, with a record beside it such as this collection writes."""
         expected = digest(archive)
         path = own_folder(bundle, "image") / f"{expected[1][:24]}.tar"
         if read_record(path) is None:

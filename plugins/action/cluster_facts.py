@@ -70,7 +70,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             result.update(changed=False, skipped=True, msg=f"no facts of {', '.join(missing)}")
             return result
         try:
-            # Again: any module that ran on a host since it was looked at could have returned facts of this name.
+            # Again: any module that ran on a host since facts were gathered could have returned facts of this name.
             facts = {name: checked_facts(name, found) for name, found in facts.items()}
         except ReportedError as error:
             raise AnsibleActionFail(str(error)) from None

@@ -64,7 +64,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 write_whole(path, page(made))
         except OSError as error:
             raise AnsibleActionFail(
-                f"{error.filename or folder} on the controller can not be used: {error.strerror}. "
+                f"{error.filename or folder} on the controller cannot be used: {error.strerror}. "
                 "Set cluster_reports_dir to a folder that you may write to."
             ) from error
         said = made["verdict"]["text"]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Judges on the controller what all nodes found of one another, and writes verify.json there. Contacts nobody."""
+"""Judges on the controller what all nodes found of one another, and writes verify.json there. Contacts no host."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             notes = [sentence(text) for text in verdict.notes + noted]
         notes += open_overlay(nodes, hostvars, given["wanted"])
         asked = asked_roles(variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or [])
-        # Which roles were looked at before something else failed is not known.
+        # Which roles were verified before something else failed is not known.
         known = [] if given["failed"] and not failure["role"] else asked
         ended = time.time()
         made = document(
@@ -89,7 +89,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             collective=collective,
             versions={name: self._versions(name, hostvars, records) for name in nodes},
         )
-        # A run with tags has looked at a part only; what is there from a whole one says more.
+        # A run with tags verified a part only; the file of a whole run says more.
         whole = set(asked) == set(PROMISES)
         where = ""
         if given["reports_dir"] and whole and not self._task.check_mode:
@@ -110,7 +110,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Wanted:
-    """What was asked; Ansible hands numbers over as text."""
+    """What was requested; Ansible hands numbers over as text."""
     data = given.get("data_port")
     return Wanted(
         hosts=tuple(nodes),
@@ -142,7 +142,7 @@ def open_overlay(nodes: list[str], hostvars: Mapping[str, Any], given: Mapping[s
 
 
 def failed_before(nodes: list[str], hostvars: Mapping[str, Any]) -> dict[str, str]:
-    """The role and the words of the task that ended the journey, on the first node that it failed on."""
+    """The role and the words of the task that ended the playbook, on the first node that it failed on."""
     for name in nodes:
         found = mapping(mapping(hostvars.get(name)).get("_verify_failed"))
         if found:
@@ -174,7 +174,7 @@ def write(folder: str, made: Mapping[str, Any]) -> str:
         write_whole(path, json.dumps(sealed(made), indent=1) + "\n")
     except OSError as error:
         raise AnsibleActionFail(
-            f"verify.json can not be written: {error}. "
+            f"verify.json cannot be written: {error}. "
             "Remedy: set cluster_reports_dir to a folder that you may write to."
         ) from error
     return str(path)

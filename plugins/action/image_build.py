@@ -13,7 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
 
 MODULE = "swarmspeed.cluster.image_build"
 POLL = 2.0
-"""Seconds between two looks at the log."""
+"""Seconds between two reads of the log."""
 TAIL = 6000
 """Characters of the log that a failed build returns."""
 

@@ -19,7 +19,7 @@ MODULE = "swarmspeed.cluster.image_transfer"
 EVERY = 10
 """Seconds between two lines."""
 PATIENCE = 50
-"""Seconds that step wait takes where it is not told otherwise, as the module's default."""
+"""Seconds that step wait takes by default, as in the module."""
 
 
 class ActionModule(FollowingAction):

@@ -55,7 +55,7 @@ class ActionModule(NodeAction):
             raise AnsibleError(f"job_logs: {error}") from None
         except OSError as error:
             raise AnsibleError(
-                f"job_logs: {copy.path} on the controller can not be written: {error}. Give another dest."
+                f"job_logs: {copy.path} on the controller cannot be written: {error}. Give another dest."
             ) from error
         if "files" not in reply:  # failed or unreachable: nothing was gathered, or not all
             return {**reply, "changed": result["changed"]}

@@ -28,14 +28,14 @@ class ActionModule(FollowingAction):
         patience = float(args.get("names_timeout") or 0)
         began = self._clock()
         reply = first = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
-        told = False
+        reported = False
         while missing := unresolved(reply):
             waited = self._clock() - began
             if waited >= patience:
                 late(reply, waited)
                 break
-            if not told:
-                node, told = str((task_vars or {}).get("inventory_hostname", "")), True
+            if not reported:
+                node, reported = str((task_vars or {}).get("inventory_hostname", "")), True
                 say(
                     f"{node}: the overlay network's DNS does not know {listing(missing)} yet, as after a change of "
                     f"containers or a restart of an engine; waiting up to {patience:g} s."

@@ -23,7 +23,7 @@ class ActionModule(FollowingAction):
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         args = dict(self._task.args)
-        patience, began, told = float(args.get("patience") or 0), self._clock(), False
+        patience, began, reported = float(args.get("patience") or 0), self._clock(), False
         while True:
             reply = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
             reached = reply.get("reached")
@@ -32,8 +32,8 @@ class ActionModule(FollowingAction):
             missing = [name for name, how in reached.items() if how.get("stage") != "done"]
             if not missing or self._clock() - began >= patience:
                 return {**result, **reply}
-            if not told:
-                told = True
+            if not reported:
+                reported = True
                 node = str((task_vars or {}).get("inventory_hostname", ""))
                 say(
                     f"{node}: its container does not reach {listing(missing)} over the overlay network yet; "

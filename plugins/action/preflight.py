@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Preflight runs on the controller alone: it reads variables and facts that Ansible holds, and contacts nobody."""
+"""Preflight runs on the controller alone: it reads variables and facts that Ansible holds, and contacts no host."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 @one_line("hosts_facts", "what node_facts returned", AnsibleActionFail)
 def check_facts(facts: Facts, skip: Sequence[str] = ()) -> Report:
-    """Run the checks of the second stage. What a node said of itself stands in them on one line."""
+    """Run the checks of the second stage. What a node reported stands in them on one line."""
     report = collect(FACT_CHECKS, facts, skip)
     problems, warnings = (
         tuple(replace(one, text=sentence(one.text), remedy=sentence(one.remedy)) for one in found)
@@ -153,7 +153,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 class _Templated(Mapping[str, Any]):
-    """The variables of the current task, each templated when it is asked for, as hostvars are."""
+    """The variables of the current task, each templated when it is read, as hostvars are."""
 
     def __init__(self, variables: Mapping[str, Any], templar: Any) -> None:
         self._variables = variables
@@ -206,7 +206,7 @@ def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
 
 
 def kind(path: str) -> str | None:
-    """Return ``file``, ``directory``, or None for what is missing or cannot be looked at."""
+    """Return ``file``, ``directory``, or None for what is missing or cannot be read."""
     try:
         if Path(path).is_dir():
             return "directory"

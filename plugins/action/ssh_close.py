@@ -12,7 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.keep
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
-    """Contacts nobody: only the master process here is told to accept no more."""
+    """Contacts no host: only asks the master process here to accept no more."""
 
     TRANSFERS_FILES = False
 

@@ -22,9 +22,9 @@ MODULE = "swarmspeed.cluster.training_job"
 FOLLOW = "swarmspeed.cluster.training_job_follow"
 """Sends half as much to the host at each look: it has nothing of what starts a job."""
 PAUSE = 2.0
-"""Seconds between two looks at a job that go to the host."""
+"""Seconds between two queries of a job on the host."""
 WAIT = 10.0
-"""Seconds that a look waits on the host while the log is silent."""
+"""Seconds that a query waits on the host while the log is silent."""
 ATTACH_BYTES = 8192
 """How much of its log a job that was already running shows first."""
 BEHIND_BYTES = 1 << 20
@@ -55,7 +55,7 @@ class ActionModule(FollowingAction):
             reply = {**reply, **self._follow(args, task_vars, reply, timeout=timeout, fresh=fresh)}
             if reply["job"]["state"] == "succeeded":
                 ranks, nodes = reply["job"]["world_size_seen"], reply["job"]["nodes_seen"]
-                # With per_node a script may start ranks that nobody else sees.
+                # With per_node a script may start ranks that no one else sees.
                 what = (
                     f"{ranks} rank(s) on {nodes}"
                     if ranks
@@ -115,10 +115,10 @@ class ActionModule(FollowingAction):
             left = WAIT if deadline is None else min(WAIT, max(0.0, deadline - self._clock()))
             reply = self._look({**look, "log_offset": offset, "wait": left}, task_vars, name, stays)
             if reply["job"]["run"] != run:
-                raise AnsibleError(f"Job {name}, run {run}, was replaced meanwhile by somebody else's run.")
+                raise AnsibleError(f"Job {name}, run {run}, was replaced meanwhile by someone else's run.")
 
     def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None, name: str, stays: str) -> dict[str, Any]:
-        """One look at the job, tried again when the connection or the engine does not answer."""
+        """Query the job once, again when the connection or the engine does not answer."""
         return self._patiently(
             lambda: self._module(args, task_vars, FOLLOW),
             "job",

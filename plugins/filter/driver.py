@@ -15,7 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filter
 
 
 def driver_request(wishes: Any) -> dict[str, Any]:
-    """Return what is asked of the driver of the host whose variables these are; and what there is."""
+    """Return what is requested of the driver of the host whose variables these are; and what there is."""
     if not isinstance(wishes, Mapping):
         raise AnsibleFilterError("swarmspeed.cluster.driver_request: expected the variables of a host as a mapping")
     return asked(wishes)

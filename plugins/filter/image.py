@@ -24,7 +24,7 @@ def image_chain(
 ) -> dict[str, Any]:
     """Return the order of the nodes, what each does, and what stands against it."""
     if not isinstance(looks, Mapping) or holder not in looks:
-        raise AnsibleFilterError(f"image_chain: expected what every node said of itself, {holder} among them.")
+        raise AnsibleFilterError(f"image_chain: expected what every node reported, {holder} among them.")
     try:
         if not isinstance(addresses, Mapping) or not isinstance(ports, Mapping):
             raise AnsibleFilterError("image_chain: addresses and ports must be mappings by node.")
@@ -34,7 +34,7 @@ def image_chain(
     except ReportedError as error:
         raise AnsibleFilterError(f"image_chain: {error}") from None
     except KeyError as error:
-        raise AnsibleFilterError(f"image_chain: {error} is missing in what a node said of itself.") from None
+        raise AnsibleFilterError(f"image_chain: {error} is missing in what a node reported.") from None
 
 
 class FilterModule:

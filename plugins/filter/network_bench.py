@@ -45,7 +45,7 @@ def network_bench_subnets(facts: Any, pool: str, count: int) -> list[str]:
 
 
 def network_bench_part(plan: Any, node: str, network: Any) -> dict[str, Any]:
-    """Return what one node is told."""
+    """Return the parameters of one node."""
     name = "network_bench_part"
     try:
         return bench_plan.part(_checked(name, plan, "the input"), node, _checked(name, network, "network"))
@@ -63,7 +63,7 @@ def network_bench_report(
     name = "network_bench_report"
     _checked(name, plan, "the input")
     by_node = {
-        str(node): _checked(name, data(entry), f"what {node} said")
+        str(node): _checked(name, data(entry), f"what {node} returned")
         for node, entry in _checked(name, said, "said").items()
     }
     try:

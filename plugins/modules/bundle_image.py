@@ -26,7 +26,7 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Looks, and saves nothing.
+    description: Checks, and saves nothing.
   diff_mode:
     support: none
     description: An image is not shown as a diff.

@@ -14,7 +14,7 @@ description:
   - Compares what is installed on a node with what the bundle holds for its system, and sends what it lacks as one
     archive, with a list of just these packages, to C(/var/lib/swarmspeed-bundle).
   - The node's own sources are left as they are. C(apt.conf) in that folder has apt ask the packages there and nothing
-    else; it holds for those who have it as C(APT_CONFIG) in their environment, and for nobody else.
+    else; it holds where C(APT_CONFIG) names it in the environment, and nowhere else.
   - Has apt simulate the installation at once, so that what does not fit together is known before anything is installed.
   - Implemented as an action plugin with a module of the same name, which runs on the node.
 options:
@@ -47,13 +47,13 @@ attributes:
     description: Files of packages are not shown as a diff.
   idempotent:
     support: N/A
-    description: What is sent is removed again when the playbook is through; asked only where packages are missing.
+    description: What is sent is removed again when the playbook is through; read only where packages are missing.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
-- name: Bring what a node lacks
+- name: Send what a node lacks
   swarmspeed.cluster.bundle_send:
     bundle: /srv/bundle
     system: "{{ ansible_facts['swarmspeed']['system'] }}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_facts
-short_description: Work out what concerns more than one node
+short_description: Derive what concerns more than one node
 version_added: 0.1.0
 description:
   - From the facts that M(swarmspeed.cluster.node_facts) gathered on every host, works out rank order, slots,
@@ -52,7 +52,7 @@ options:
         type: str
         default: ""
       pool:
-        description: Where a free subnet is looked for. One is free that overlaps no device, route, Docker network or
+        description: Where a free subnet is searched. One is free that overlaps no device, route, Docker network or
           address pool, name server, proxy or mirror of any host.
         type: str
         default: 10.64.0.0/12
@@ -62,11 +62,11 @@ options:
         type: int
         default: 0
       recreate:
-        description: Whether the network may be made anew, so that nothing of it need be kept that does not suit.
+        description: Whether the network may be re-created, so that nothing of it that does not suit need be kept.
         type: bool
         default: false
       swarm_pools:
-        description: Address pools that the swarm was asked to have.
+        description: Address pools that the swarm was configured to have.
         type: list
         elements: str
         default: []
@@ -86,7 +86,7 @@ options:
     type: dict
     default: {}
   drivers:
-    description: What is asked of each host's driver, by host, as the filter P(swarmspeed.cluster.driver_request#filter)
+    description: Request for each host's driver, by host, as the filter P(swarmspeed.cluster.driver_request#filter)
       returns it. It decides which driver will run there, and so which CUDA.
     type: dict
     default: {}
@@ -105,7 +105,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Work the cluster out
+- name: Derive the cluster's facts
   swarmspeed.cluster.cluster_facts:
     hosts: "{{ groups['managers'] + groups['workers'] }}"
   run_once: true

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_report
-short_description: Write the cluster down as one page of HTML
+short_description: Write a report of the cluster as one HTML page
 version_added: 0.1.0
 description:
   - Writes C(report.html) on the controller, from what the nodes said, and from C(verify.json) and C(bench_network.json)
     beside it where they are. The page needs no server and no other file.
   - It is written whatever the state of the cluster. A node that did not answer, a file that is missing, old or not
     readable is shown as such.
-  - Every text from a node is escaped, and credentials in URLs and values of variables whose name tells of a secret are
+  - Every text from a node is escaped, and credentials in URLs and values of variables whose name suggests a secret are
     replaced by asterisks.
   - Implemented as an action plugin; nothing is sent to any node.
 options:
@@ -43,7 +43,7 @@ options:
     type: dict
     required: true
   folder:
-    description: Where the page is written and the two files are looked for. Made where it is missing.
+    description: Where the page is written and the two files are searched. Created where it is missing.
     type: path
     required: true
   network_mode:
@@ -56,7 +56,7 @@ options:
     type: str
     default: ''
   runtime:
-    description: As C(deepspeed_launch_runtime). Without containers nothing is said of engine and swarm.
+    description: As C(deepspeed_launch_runtime). Without containers nothing is reported of engine and swarm.
     type: str
     choices: [container, host]
     default: container

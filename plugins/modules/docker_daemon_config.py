@@ -85,7 +85,7 @@ attributes:
     support: full
     description: Changes nothing, and asks the engine nothing, where the file holds the keys.
 notes:
-  - Masked in results, diffs and messages are user and password in any URL, all values under keys whose name tells of a
+  - Masked in results, diffs and messages are user and password in any URL, all values under keys whose name suggests a
     password, token, secret, credential or API key, and what is assigned to such a name inside a text.
   - Another tool that writes the file at the same moment is noticed by its content, right before the file is replaced.
   - Proxies and other settings in systemd drop-ins are read, to find clashes, and never written.
@@ -101,7 +101,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Log rotation and a registry mirror
+- name: Configure log rotation and a registry mirror
   swarmspeed.cluster.docker_daemon_config:
     config:
       log-driver: json-file
@@ -116,13 +116,13 @@ EXAMPLES = r"""
         nvidia: {path: nvidia-container-runtime, runtimeArgs: []}
     swarm: true
 
-- name: Another data folder, whatever runs now
+- name: Set another data folder, whatever runs now
   swarmspeed.cluster.docker_daemon_config:
     config: {data-root: /data/docker}
     restart: always
     backup: true
 
-- name: No proxy any more
+- name: Remove the proxy
   swarmspeed.cluster.docker_daemon_config:
     config: {proxies: null}
 """
@@ -166,7 +166,7 @@ rolled_back:
   returned: always
   type: bool
 engine_version:
-  description: Version of the engine; null where there is none, and where nothing differs, as it is not asked then.
+  description: Version of the engine; null where there is none, and where nothing differs, as it is not queried then.
   returned: always
   type: str
   sample: 20.10.24+dfsg1

@@ -15,7 +15,7 @@ description:
     cannot be reached, a key that does not match, a branch that is gone, a package on hold and packages that would be
     removed are known before anything is changed, in check mode too.
   - Chooses the first set of packages that apt can install, and the one version that all packages of the driver have.
-  - Fails only where it cannot try at all. What speaks against the installation is in RV(problems).
+  - Fails only where it cannot try at all. What prevents the installation is in RV(problems).
 options:
   choices:
     description: Sets of packages, the best first, each with C(kind), C(packages), C(locked), C(optional)
@@ -69,7 +69,7 @@ options:
     type: str
     default: ''
   address:
-    description: Address of the repository that is new, to tell its errors from others.
+    description: Address of the repository that is new, to distinguish its errors from others.
     type: str
     default: ''
   without:
@@ -101,7 +101,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Ask what the installation of branch 550 would do
+- name: Simulate the installation of branch 550
   swarmspeed.cluster.driver_preview:
     branch: 550
     choices:
@@ -157,7 +157,7 @@ removes:
   returned: success
   type: dict
 problems:
-  description: What speaks against it, in words with the way out.
+  description: What prevents the installation, each a sentence with its remedy.
   returned: success
   type: list
   elements: str

@@ -147,13 +147,13 @@ attributes:
     description: Shows the file before and after.
   idempotent:
     support: full
-    description: Changes nothing where the file means the same and its attributes are as asked for.
+    description: Changes nothing where the file means the same and its attributes are as requested.
 notes:
-  - A file with comments (hjson, which DeepSpeed reads) is understood; when it is written anew its comments are lost, so
+  - A file with comments (hjson, which DeepSpeed reads) is understood; when it is rewritten its comments are lost, so
     a copy is kept beside it.
   - The memory plan is arithmetic from published formulas and DeepSpeed's source. What it was compared with on GPUs is
     in C(docs/gpu_hosts.md).
-  - Values of C(comet.api_key) and of keys whose name tells of a secret (C(token), C(password), C(…_token)) are masked
+  - Values of C(comet.api_key) and of keys whose name suggests a secret (C(token), C(password), C(…_token)) are masked
     in all output.
 seealso:
   - module: swarmspeed.cluster.hostfile
@@ -296,9 +296,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
     Found,
     TextFileError,
+    apply,
     left_alone,
     read,
-    settle,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import PRECISIONS, Plan, Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import AUTO, INTEGRATIONS, NEWEST
@@ -392,7 +392,7 @@ def run_module(module: AnsibleModule) -> dict[str, Any]:
             )
         # comments of a file in hjson would be lost
         backup = bool(reason) or not is_json(found.text or "")
-        result.update(settle(module, found, text, backup=backup))
+        result.update(apply(module, found, text, backup=backup))
     except TextFileError as error:
         module.fail_json(msg=str(error))
     return result

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_info
-short_description: Tell which interfaces, routes and RDMA devices a host has
+short_description: Return which interfaces, routes and RDMA devices a host has
 version_added: 0.1.0
 description:
   - Reads interfaces and IPv4 routes with two calls of C(ip) (iproute2), speed, driver and RDMA devices from sysfs, and
@@ -99,7 +99,7 @@ interfaces:
       sample: [ens1f0, ens1f1]
     speed_mbps:
       description: >-
-        Speed in Mbit/s as the driver tells it; where it tells none, that of the RDMA port it runs over (IPoIB) or of
+        Speed in Mbit/s as the driver reports it; where it reports none, that of its RDMA port (IPoIB) or of
         the interface it is stacked on; else null.
       type: int
       returned: always

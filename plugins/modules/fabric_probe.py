@@ -2,13 +2,13 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One end of all pairs of nodes: started, told to try the others, asked what it found."""
+"""One end of all pairs of nodes: started, instructed to test the others, queried for its results."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_probe
-short_description: Try the network between all pairs of nodes
+short_description: Test the network between all pairs of nodes
 version_added: 0.1.0
 description:
   - Starts a process for a limited time, in the container or on a host without containers, that answers the other
@@ -20,7 +20,7 @@ description:
     it could not read one.
   - Two seconds of all-reduce over all nodes show which interface Gloo or NCCL takes.
   - Judges nothing. The action M(swarmspeed.cluster.fabric_verdict) does, with the answers of all nodes.
-  - Fails only where it is asked wrongly. That a container is missing is an answer, in RV(trouble).
+  - Fails only where its parameters are wrong. That a container is missing is an answer, in RV(trouble).
 options:
   step:
     description:
@@ -30,7 +30,7 @@ options:
     choices: [start, pairs, paired, collective, end]
     required: true
   run:
-    description: A word that tells this run from others at the same time.
+    description: A word that distinguishes this run from others at the same time.
     type: str
     required: true
   token:
@@ -65,7 +65,7 @@ options:
     type: dict
     default: {}
   names:
-    description: Names in the training network, by node, that must lead to its address. None is looked for when empty.
+    description: Names in the training network, by node, that must lead to its address. None is checked when empty.
     type: dict
     default: {}
   ports:
@@ -123,7 +123,7 @@ attributes:
     description: There is nothing to compare.
   idempotent:
     support: none
-    description: V(start) starts a process each time it is asked to. The task never reports a change.
+    description: V(start) starts a process each time. The task never reports a change.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -140,7 +140,7 @@ EXAMPLES = r"""
     subnet: 10.64.0.0/24
   register: started
 
-- name: Try all others
+- name: Test all others
   swarmspeed.cluster.fabric_probe:
     step: pairs
     run: "{{ run.id }}"
@@ -168,7 +168,7 @@ seen:
   returned: with step end
   type: dict
 collective:
-  description: How the reduction went. Empty where none was asked for.
+  description: How the reduction went. Empty where none was requested.
   returned: with step end
   type: dict
 trouble:
@@ -218,7 +218,7 @@ def order(hosts: list[str], node: str) -> list[str]:
 
 
 def requests(params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """What is asked of each end."""
+    """What is requested of each end."""
     others = order(params["hosts"], params["node"])
     if not params["token"] or not params["subnet"] or len(params["ports"]) != 2:
         raise AskedWrongly("token, subnet and ports (first and last) are needed to start.")
@@ -275,7 +275,7 @@ def ends(params: dict[str, Any]) -> list[str]:
 
 
 def peer_of(name: str, said: Any, end: str) -> dict[str, Any]:
-    """Return where another node answers, as it said itself; empty where it does not."""
+    """Return where another node answers, as it reported; empty where it does not."""
     found = said.get(end) if isinstance(said, dict) else said
     if not found:
         return {}
@@ -297,7 +297,7 @@ def try_pairs(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     for end in ends(params):
         found = {name: peer_of(name, params["peers"].get(name), end) for name in params["hosts"]}
         peers = {name: peer for name, peer in found.items() if peer}
-        system.tell(end, {"do": "pairs", "peers": peers, "order": [name for name in others if name in peers]})
+        system.send(end, {"do": "pairs", "peers": peers, "order": [name for name in others if name in peers]})
     return {}
 
 
@@ -312,7 +312,7 @@ def reduce(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     first = peer_of(params["hosts"][0], params["peers"].get(params["hosts"][0]), INNER)
     place = {"master": first["address"], "port": first["store_port"], "backend": params["backend"]}
     rank = params["hosts"].index(params["node"])
-    system.tell(INNER, {"do": "collective", "rank": rank, "world": len(params["hosts"]), "seconds": 2, **place})
+    system.send(INNER, {"do": "collective", "rank": rank, "world": len(params["hosts"]), "seconds": 2, **place})
     return {}
 
 
@@ -323,7 +323,7 @@ def end(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     if params["backend"] and params["peers"]:
         answer["collective"] = system.wait(INNER, "collective", COLLECTIVE)
     for name in ends(params):
-        system.tell(name, {"do": "end"})
+        system.send(name, {"do": "end"})
     answer["seen"] = {}
     for name in ends(params):
         answer["seen"].update(system.wait(name, "ended", 10)["seen"])
@@ -331,7 +331,7 @@ def end(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
 
 
 def step(params: dict[str, Any], system: PeerIO, python: str) -> dict[str, Any]:
-    """Do what is asked; what keeps this node from it is an answer."""
+    """Do what is requested; what keeps this node from it is an answer."""
     result = {"changed": False, "trouble": {}, "ready": {}, "pairs": [], "seen": {}, "collective": {}}
     try:
         if params["step"] == "start":

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fabric_verdict
-short_description: Judge the network between all nodes, and keep what verify found
+short_description: Judge the network between all nodes, and store the results of verify
 version_added: 0.1.0
 description:
-  - Runs on the controller and contacts nobody. Judges what M(swarmspeed.cluster.fabric_probe) returned on all nodes.
-    Each pair that fails is told with both ends, the most likely reason and the remedy; what follows from something else
-    that is wrong between the same two nodes is not told again.
+  - Runs on the controller and contacts no host. Judges what M(swarmspeed.cluster.fabric_probe) returned on all nodes.
+    Reports each pair that fails with both ends, the likeliest reason and the remedy; what follows from another fault
+    between the same two nodes is not reported again.
   - Writes C(verify.json), with what verify found of roles, pairs and versions, whole or not at all. A run with tags
     leaves the file as it is.
 options:
@@ -56,7 +56,7 @@ options:
     type: str
     default: ''
   failed:
-    description: Whether a role failed before. Then what it said is kept as well, and the task fails.
+    description: Whether a role failed before. Then its message is kept as well, and the task fails.
     type: bool
     default: false
 attributes:
@@ -91,7 +91,7 @@ problems:
   type: list
   elements: str
 notes:
-  description: What is worth knowing and in nobody's way.
+  description: What is worth knowing and no reason to fail.
   returned: always
   type: list
   elements: str

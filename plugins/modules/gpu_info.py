@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: gpu_info
-short_description: Tell which NVIDIA GPUs a host has and whether they can be used
+short_description: Return which NVIDIA GPUs a host has and whether they can be used
 version_added: 0.1.0
 description:
   - Finds NVIDIA GPUs and NVSwitches on the PCI bus without any tool, reads which driver is loaded, and asks
@@ -48,7 +48,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at the GPUs
+- name: Check the GPUs
   swarmspeed.cluster.gpu_info:
   register: gpu_info
 
@@ -121,7 +121,7 @@ pci_devices:
 nvswitches:
   description:
     - The NVSwitches on the PCI bus (bridges of vendor 0x10de, class 0x0680).
-    - Those of B200 and later are no PCI devices of the host; there RV(fabric.state) tells of the fabric.
+    - Those of B200 and later are no PCI devices of the host; there RV(fabric.state) describes the fabric.
   returned: always
   type: list
   elements: dict
@@ -181,7 +181,7 @@ cuda_version:
 gpus:
   description:
     - The GPUs that answer, in the order of their index.
-    - What a GPU or its driver does not tell is null.
+    - What a GPU or its driver does not report is null.
   returned: always
   type: list
   elements: dict
@@ -208,7 +208,7 @@ gpus:
     compute_capability:
       description:
         - CUDA compute capability.
-        - By the PCI device number with drivers before 510, which do not tell it; null where that is not known either.
+        - By the PCI device number with drivers before 510, which do not report it; null where that is not known either.
       type: str
       returned: always
       sample: "9.0"
@@ -324,7 +324,7 @@ topology:
     - How the GPUs reach each other and the RDMA devices (C(nvidia-smi topo -m)).
     - V(NV18) is 18 NVLinks, V(PIX) one PCIe bridge, V(PXB) several, V(PHB) the processor's host bridge, V(NODE) several
       of them in a NUMA node, V(SYS) another NUMA node.
-    - Null where there is one GPU and no RDMA device, and where C(nvidia-smi) cannot tell.
+    - Null where there is one GPU and no RDMA device, and where C(nvidia-smi) cannot report it.
   returned: always
   type: dict
   contains:
@@ -346,7 +346,7 @@ fabric:
     state:
       description:
         - The least far registration of all GPUs, V(Not Started), V(In Progress) or V(Completed).
-        - Null where no GPU tells one, as on hosts without NVSwitch and on A100 with NVSwitch.
+        - Null where no GPU reports one, as on hosts without NVSwitch and on A100 with NVSwitch.
       type: str
       returned: always
     manager_running:

@@ -61,7 +61,7 @@ options:
   force:
     description:
       - Replace or remove a file that DeepSpeed could not read as a hostfile. A copy is kept beside it.
-      - Without it such a file is left as it is and the module fails, because the path may be a slip.
+      - Without it such a file is left as it is and the module fails, because the path may be a mistake.
     type: bool
     default: false
   mode:
@@ -79,7 +79,7 @@ attributes:
     description: Shows the file before and after.
   idempotent:
     support: full
-    description: Changes nothing where the file and its attributes are as asked for.
+    description: Changes nothing where the file and its attributes are as requested.
 notes:
   - The grammars of file and filters are those of C(deepspeed/launcher/runner.py), DeepSpeed 0.19.8.
   - Of DeepSpeed's launchers C(pdsh) takes every filter, and C(slurm), from 0.19.7 on, one that leaves each host the
@@ -118,7 +118,7 @@ EXAMPLES = r"""
 # hostfile.include is gpu1:0,1,2,3@gpu2:1,2,3, hostfile.world_size is 7, and the launch is
 # deepspeed --hostfile /job/hostfile --include {{ hostfile.include }} --master_addr (the address of gpu1) ...
 
-- name: No hostfile any more
+- name: Remove the hostfile
   swarmspeed.cluster.hostfile:
     path: /job/hostfile
     state: absent
@@ -188,9 +188,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
     Found,
     TextFileError,
+    apply,
     left_alone,
     read,
-    settle,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan, plan
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
@@ -254,7 +254,7 @@ def run_module(module: AnsibleModule) -> dict[str, Any]:
         reason = fault(found)
         if reason and not module.params["force"]:
             raise left_alone(path, "DeepSpeed hostfile", reason)
-        result.update(settle(module, found, wanted, backup=bool(reason)))
+        result.update(apply(module, found, wanted, backup=bool(reason)))
     except HostsError as error:
         module.fail_json(
             msg=refusal(f"The hostfile {path} was not written", error.problems), errors=as_dicts(error.problems)

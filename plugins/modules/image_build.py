@@ -45,7 +45,7 @@ options:
     type: dict
     default: {}
   observe:
-    description: Only look at a build that was started, and return the log from O(offset) on. The action plugin uses it.
+    description: Only query a build that was started, and return the log from O(offset) on. The action plugin uses it.
     type: bool
     default: false
   offset:
@@ -102,7 +102,7 @@ seconds:
   returned: when the build has ended
   type: float
 reason:
-  description: What a step itself said of the failure, with its remedy; empty where none did.
+  description: A step's own message on the failure, with its remedy; empty where none did.
   returned: when the build has failed
   type: str
 log:
@@ -131,7 +131,7 @@ ARGUMENTS = {
 
 
 def main() -> None:
-    """Start the build, or look at it."""
+    """Start the build, or query it."""
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     given = module.params
     if module.check_mode:
@@ -154,7 +154,7 @@ def main() -> None:
     except BuildError as error:
         module.fail_json(msg=str(error))
     except OSError as error:
-        module.fail_json(msg=f"{error}. Remedy: run again; if it stays, look at the disk of {place}.")
+        module.fail_json(msg=f"{error}. Remedy: run again; if it stays, check the disk of {place}.")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,13 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One node's part of giving an image to many: started, told what to do, waited for, ended."""
+"""One node's part of giving an image to many: started, instructed, waited for, ended."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image_transfer
-short_description: Give an image from one node to many, in about the time of one transfer
+short_description: Distribute an image from one node to many, in about the time of one transfer
 version_added: 0.1.0
 description:
   - Each node reads from the one before it over the sshd of the host, while that one is still receiving, and loads layer
@@ -23,14 +23,14 @@ description:
 options:
   step:
     description:
-      - V(start) takes the lock, starts the process and looks at what is there. V(allow) lets those that come after
-        read, and when all nodes have done so V(go) tells the process what to do. V(wait) waits until this node has the
+      - V(start) takes the lock, starts the process and checks what is there. V(allow) lets those that come after
+        read, and when all nodes have done so V(go) instructs the process. V(wait) waits until this node has the
         image. V(end) ends the process and removes what the transfer has left.
     type: str
     choices: [start, allow, go, wait, end]
     required: true
   run:
-    description: A word that tells this transfer from others.
+    description: A word that distinguishes this transfer from others.
     type: str
     required: true
   place:
@@ -82,7 +82,7 @@ attributes:
     description: Layers are no text.
   idempotent:
     support: partial
-    description: The module transfers when it is told to.
+    description: The module transfers only on request.
     details:
       - Layers that are there do not travel again. Only V(wait), on a node that got the image, reports a change.
 author:
@@ -176,7 +176,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 
 
 def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
-    """Do what is asked."""
+    """Do what is requested."""
     result: dict[str, Any] = {"changed": False}
     if params["step"] == "start":
         result["look"] = transfer.start(params["image"], params["started_from"])

@@ -116,7 +116,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
 
 
-def answer(params: dict[str, Any]) -> dict[str, Any]:
+def run_module(params: dict[str, Any]) -> dict[str, Any]:
     """What the action plugin gets."""
     check_name(params["name"])
     if not 1 <= params["max_mib"] <= 64:
@@ -145,7 +145,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        module.exit_json(**answer(module.params))
+        module.exit_json(**run_module(module.params))
     except (JobError, LogsError) as error:
         module.fail_json(msg=f"logs of job {module.params['name']}: {error}")
     except OSError as error:

@@ -2,16 +2,16 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One look at a node of a job, from where its ranks will run."""
+"""Check a node of a job once, from where its ranks will run."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: launch_probe
-short_description: Look at a node of a job just before it starts
+short_description: Check a node of a job just before it starts
 version_added: 0.1.0
 description:
-  - Looks from inside the container, or from the host, in one process and within seconds. Whether every other node is
+  - Checks from inside the container, or from the host, in one process and within seconds. Whether every other node is
     found by name and reached by ssh, which image and releases are there, shared and locked memory, whether the GPUs and
     the port of the rendezvous are free, script, data, configuration and space for checkpoints.
   - Judges nothing. The filter P(swarmspeed.cluster.launch_problems#filter) compares the answers of all nodes.
@@ -19,7 +19,7 @@ description:
     an empty file C(lock) in a folder of the cache; it is dead when it is older than 60 s and no process has it open or
     is busy in its folder. In a folder that is mounted into the container nothing may have changed for 30 minutes, as
     its holder could be hidden in another container. On a network file system a lock is reported and never removed.
-  - Fails only where it is asked wrongly. That a container is missing is an answer, in RV(probe).
+  - Fails only where its parameters are wrong. That a container is missing is an answer, in RV(probe).
 options:
   container:
     description: Container in which the ranks will run. On the host itself when not given.
@@ -48,7 +48,7 @@ options:
         type: str
         required: true
       host:
-        description: Its name in the training network, which must lead to its address. Not looked up when empty.
+        description: Its name in the training network, which must lead to its address. Not resolved when empty.
         type: str
         default: ''
   names_timeout:
@@ -86,7 +86,7 @@ options:
     type: str
     default: ''
   script:
-    description: The script, relative to O(chdir). Not looked for when empty.
+    description: The script, relative to O(chdir). Not checked when empty.
     type: str
     default: ''
   data_paths:
@@ -95,19 +95,19 @@ options:
     elements: str
     default: []
   checkpoints:
-    description: Folder of the checkpoints, which need not exist yet. Not looked at when empty.
+    description: Folder of the checkpoints, which need not exist yet. Not checked when empty.
     type: str
     default: ''
   checkpoint_gib:
-    description: GiB that must be free there. Not looked at when 0.
+    description: GiB that must be free there. Not checked when 0.
     type: float
     default: 0
   ds_config:
-    description: Configuration of DeepSpeed. Not looked for when empty.
+    description: Configuration of DeepSpeed. Not checked when empty.
     type: str
     default: ''
   hostfile:
-    description: The hostfile, without which DeepSpeed would train on one node only. Not looked for when empty.
+    description: The hostfile, without which DeepSpeed would train on one node only. Not checked when empty.
     type: str
     default: ''
   slots:
@@ -116,7 +116,7 @@ options:
     elements: int
     default: [0]
   accelerator:
-    description: With V(cuda) C(nvidia-smi) is asked whether the GPUs of the slots are free.
+    description: With V(cuda) C(nvidia-smi) is queried for whether the GPUs of the slots are free.
     type: str
     choices: [cpu, cuda]
     default: cpu
@@ -128,7 +128,7 @@ options:
     elements: str
     default: []
   master_port:
-    description: Port of the rendezvous, on the node of rank 0. Not looked at when 0.
+    description: Port of the rendezvous, on the node of rank 0. Not checked when 0.
     type: int
     default: 0
   torch_extensions:
@@ -142,7 +142,7 @@ notes:
 attributes:
   check_mode:
     support: full
-    description: Looks in the same way. Dead locks are reported and left.
+    description: Checks in the same way. Dead locks are reported and left.
   diff_mode:
     support: full
     description: The locks that are removed.
@@ -154,7 +154,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at every node of a job
+- name: Check every node of a job
   swarmspeed.cluster.launch_probe:
     container: "lab-{{ inventory_hostname }}"
     node: "{{ inventory_hostname }}"
@@ -164,14 +164,14 @@ EXAMPLES = r"""
     chdir: /workspace
     script: train.py
     programs: [deepspeed]
-  register: looked
+  register: checked
 
-- name: Say what keeps the job from starting
+- name: Print what keeps the job from starting
   ansible.builtin.debug:
     msg: "{{ (dict(names | zip(answers)) | swarmspeed.cluster.launch_problems).message }}"
   vars:
     names: "{{ ansible_play_hosts }}"
-    answers: "{{ names | map('extract', hostvars, ['looked', 'probe']) | list }}"
+    answers: "{{ names | map('extract', hostvars, ['checked', 'probe']) | list }}"
   run_once: true
 """
 
@@ -182,7 +182,7 @@ probe:
   type: dict
   contains:
     asked:
-      description: What was asked for, as far as it is needed to judge the answer.
+      description: What was requested, as far as it is needed to judge the answer.
       type: dict
       returned: always
     image:
@@ -228,7 +228,7 @@ class AskedWrongly(Exception):
 
 
 def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
-    """What is asked of the look itself."""
+    """What the check itself is to do."""
     for member in params["members"]:
         for text in (member["name"], member["host"]):
             if text and not NAME.fullmatch(text):

@@ -19,7 +19,7 @@ description:
     through it.
 options:
   root:
-    description: The folder. It must exist, and its own path is not looked into.
+    description: The folder. It must exist, and its own path is not checked.
     type: path
     required: true
   archive:
@@ -157,7 +157,7 @@ def main() -> None:
     except (FolderError, ArchiveError) as error:
         module.fail_json(msg=str(error))
     except OSError as error:
-        module.fail_json(msg=f"{module.params['root']} can not be written: {error}. Remedy: use become.")
+        module.fail_json(msg=f"{module.params['root']} cannot be written: {error}. Remedy: use become.")
 
 
 if __name__ == "__main__":

@@ -2,16 +2,16 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One read-only look at a node."""
+"""Gather facts of a node, read-only."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: node_facts
-short_description: Look at one node, once, for all roles
+short_description: Gather facts of one node, once, for all roles
 version_added: 0.1.0
 description:
-  - Reads in one round trip what the roles of this collection compare with what is asked of them.
+  - Reads in one round trip what the roles of this collection compare with what is requested.
   - Never changes anything, and works on a host that has nothing installed yet but Python.
   - Run through an action plugin of the same name, which adds the offset of the node's clock.
 options:
@@ -21,7 +21,7 @@ options:
     elements: str
     default: []
   files:
-    description: Files and directories to look at.
+    description: Files and directories to read.
     type: list
     elements: dict
     default: []
@@ -85,7 +85,7 @@ options:
     default: []
   proxies:
     description:
-      - HTTP proxies by the variable that names each, to be asked whether they let this host through. Five seconds are
+      - HTTP proxies by the variable that names each, to check whether they let this host through. Five seconds are
         spent on each at most.
     type: dict
     default: {}
@@ -123,7 +123,7 @@ options:
     default: []
   run:
     description: Identifies the run in which the facts are gathered. Returned among them as C(run), by which
-      M(swarmspeed.cluster.plan) tells them from those of an earlier run in a fact cache. In the action plugin only.
+      M(swarmspeed.cluster.plan) distinguishes them from those of an earlier run in a fact cache. Action plugin only.
     type: str
     default: ''
 attributes:
@@ -141,7 +141,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at every node
+- name: Gather facts of every node
   swarmspeed.cluster.node_facts:
     packages: [docker.io]
     disks: [/var/lib/docker]
@@ -165,7 +165,7 @@ ansible_facts:
           description:
             - Distribution, release, codename, kernel, architecture, processors, memory in bytes, host name.
             - Time in seconds since the epoch.
-            - Whether the kernel can do ESP (C(esp)), which encrypted overlays need; null where nothing tells.
+            - Whether the kernel can do ESP (C(esp)), which encrypted overlays need; null where that is not known.
           type: dict
           returned: always
         clock:
@@ -174,11 +174,11 @@ ansible_facts:
           returned: always
           sample: {offset: 0.02, uncertainty: 0.3}
         disk:
-          description: Free and total bytes of each path asked for.
+          description: Free and total bytes of each path requested.
           type: dict
           returned: always
         packages:
-          description: Installed version of each package asked for, or null.
+          description: Installed version of each package requested, or null.
           type: dict
           returned: always
         dpkg:
@@ -190,7 +190,7 @@ ansible_facts:
           returned: always
           sample: {unfinished: ["rsync (half-configured)"], journal: false, busy: false}
         files:
-          description: Existence, SHA-256, mode, owner and group (numbers) of each path asked for; where asked, its text
+          description: Existence, SHA-256, mode, owner and group (numbers) of each path requested; where asked, its text
             and whether it is C(plain), neither a link nor with an SELinux context.
           type: dict
           returned: always
@@ -203,15 +203,15 @@ ansible_facts:
           type: dict
           returned: always
         groups:
-          description: Members of each group asked for, or null where the group does not exist.
+          description: Members of each group requested, or null where the group does not exist.
           type: dict
           returned: always
         sysctls:
-          description: Value of each kernel parameter asked for, or null.
+          description: Value of each kernel parameter requested, or null.
           type: dict
           returned: always
         jobs:
-          description: The last written state of each job below the directory asked for.
+          description: The last written state of each job below the directory requested.
           type: dict
           returned: always
         listening:
@@ -236,8 +236,8 @@ ansible_facts:
           returned: always
         services:
           description:
-            - Whom the host is told to ask. C(nameservers), C(addresses) that URLs in the configuration of apt, Docker,
-              pip and git name (each with the file), and C(resolved), the addresses of each name asked for.
+            - Servers that the host uses. C(nameservers), C(addresses) that URLs in the configuration of apt, Docker,
+              pip and git name (each with the file), and C(resolved), the addresses of each name requested.
           type: dict
           returned: always
         proxies:
@@ -247,7 +247,7 @@ ansible_facts:
           type: dict
           returned: always
         held:
-          description: Those of the packages asked for that are on hold.
+          description: Those of the packages requested that are on hold.
           type: list
           returned: always
         clock_synchronized:
@@ -420,10 +420,10 @@ def main() -> None:
         }
     except OSError as error:
         module.fail_json(
-            msg=f"Cannot look at this node: {error}. Is the account Ansible uses allowed to read it (become: true)?"
+            msg=f"Cannot gather facts of this node: {error}. May Ansible's account read it (become: true)?"
         )
     except (NodeError, DpkgError) as error:
-        module.fail_json(msg=f"Cannot look at this node: {error}")
+        module.fail_json(msg=f"Cannot gather facts of this node: {error}")
     module.exit_json(changed=False, ansible_facts={"swarmspeed": facts})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: overlay_reach
-short_description: Try whether a container reaches the others over the overlay network
+short_description: Test whether a container reaches the others over the overlay network
 version_added: 0.1.0
 description:
   - From inside the container, looks each of O(hosts) up by name and connects to O(port) there, all at once, within
@@ -107,7 +107,7 @@ def read_answer(text: str) -> dict[str, Any] | None:
     return None
 
 
-def answer(params: dict[str, Any], system: Any) -> dict[str, Any]:
+def run_module(params: dict[str, Any], system: Any) -> dict[str, Any]:
     """Try, and return how far each got."""
     if not 1 <= params["seconds"] <= 30:
         raise ReachError(f"seconds: {params['seconds']} is not within 1 and 30.")
@@ -125,8 +125,8 @@ def answer(params: dict[str, Any], system: Any) -> dict[str, Any]:
             f"the container {params['container']} cannot try its network: {words}. Remedy: "
             f"docker logs {params['container']}; then ansible-playbook site.yml --tags training_container."
         )
-    untold = {"stage": "name", "error": "no answer"}
-    return {"changed": False, "reached": {name: found.get(name, untold) for name in asked["hosts"]}}
+    unanswered = {"stage": "name", "error": "no answer"}
+    return {"changed": False, "reached": {name: found.get(name, unanswered) for name in asked["hosts"]}}
 
 
 def main() -> None:
@@ -143,7 +143,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        result = answer(module.params, SystemProbeIO(SocketEngine(), module.params["seconds"] + SLACK))
+        result = run_module(module.params, SystemProbeIO(SocketEngine(), module.params["seconds"] + SLACK))
     except ReachError as error:
         module.fail_json(msg=str(error))
     module.exit_json(**result)

@@ -14,7 +14,7 @@ description:
   - Runs apt over the host's own sources and one more in a temporary directory, and simulates. So a repository that
     cannot be reached, a key that does not match, a version that is not there, a package on hold and packages that would
     be removed are known before anything is changed, in check mode too.
-  - Fails only where it cannot try at all. What speaks against the installation is in RV(problems).
+  - Fails only where it cannot try at all. What prevents the installation is in RV(problems).
 options:
   packages:
     description: Packages to install.
@@ -39,7 +39,7 @@ options:
     type: str
     default: ''
   address:
-    description: Address of the repository that is new, to tell its errors from others.
+    description: Address of the repository that is new, to distinguish its errors from others.
     type: str
     default: ''
   without:
@@ -72,7 +72,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Ask which packages an engine 27.5 would bring
+- name: Simulate the installation of engine 27.5
   swarmspeed.cluster.package_preview:
     packages: [docker-ce, docker-ce-cli, containerd.io]
     locked: [docker-ce, docker-ce-cli]
@@ -104,7 +104,7 @@ removes:
   returned: success
   type: dict
 problems:
-  description: What speaks against it, in words with the way out.
+  description: What prevents the installation, each a sentence with its remedy.
   returned: success
   type: list
   elements: str

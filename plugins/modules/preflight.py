@@ -44,7 +44,7 @@ options:
   files:
     description:
       - For stage V(inventory), files on the controller that variables name, as a mapping of variable name to path.
-      - A path that is null or empty is not asked for. A relative path starts at the playbook's folder.
+      - A path that is null or empty is not checked. A relative path starts at the playbook's folder.
       - Where C(workspace_source) is given and missing, C(deepspeed_launch_script) below it is not complained about too.
       - C(workspace_source), C(cluster_bundle), C(training_image_context) and those that end in C(_wheelhouse) have to
         be directories, everything else regular files.
@@ -68,7 +68,7 @@ options:
     default: {}
   wanted:
     description:
-      - For stage V(facts), what is going to be asked of the hosts. A key that is left out or null has its default.
+      - For stage V(facts), what the hosts are checked for. A key that is left out or null has its default.
     type: dict
     suboptions:
       cluster_name:
@@ -84,12 +84,12 @@ options:
         type: str
         default: overlay
       runtime:
-        description: What ranks run in, V(container) or V(host). With V(host) nothing is asked of Docker and its swarms.
+        description: What ranks run in, V(container) or V(host). With V(host) Docker and its swarms are not checked.
         type: str
         choices: [container, host]
         default: container
       overlay_subnet:
-        description: The subnet asked for the overlay; without one, none is checked.
+        description: The subnet requested for the overlay; without one, none is checked.
         type: str
       overlay_network:
         description: Name of the overlay, which may have that subnet already.
@@ -154,13 +154,13 @@ options:
         description:
           - The job that will be launched, C(hosts), C(include) and C(exclude) as for M(swarmspeed.cluster.hostfile),
             and C(ds_config), options of M(swarmspeed.cluster.ds_config) but C(world_size), which hosts give. Without
-            one, neither is checked. C(gpus_known=false) leaves out what only a working driver tells. C(shrink), whether
+            one, neither is checked. C(gpus_known=false) leaves out what needs a working driver. C(shrink), whether
             the job may go on with fewer nodes (C(wanted)) and its C(resume).
         type: dict
         default: {}
       overlay:
         description:
-          - What is asked of the overlay, C(mtu) (bytes, 0 for the smallest of all hosts), C(encrypted) and C(recreate)
+          - For the overlay, C(mtu) (bytes, 0 for the smallest of all hosts), C(encrypted) and C(recreate)
             (whether a network with other settings may be replaced), and what C(cluster_facts) C(planned).
         type: dict
         default: {}
@@ -170,8 +170,8 @@ options:
         default: {}
       swarm:
         description:
-          - What is asked of the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
-            nodes are to tell each other, and C(removed_nodes), the names of nodes that are gone for good.
+          - For the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
+            nodes are to use for each other, and C(removed_nodes), the names of nodes that are gone for good.
         type: dict
         default: {}
       distributions:

@@ -13,7 +13,7 @@ version_added: 0.1.0
 description:
   - Ansible has ssh keep a connection for the commands that follow (C(ControlPersist)). One that was opened without
     C(ServerAliveInterval), by an earlier command, never notices that its host has died, and options given later do not
-    change it. This tells its master process to accept no more; the next task opens a new connection. What others still
+    change it. This asks its master process to end; the next task opens a new connection. What others still
     do over the old one goes on.
   - Nothing is done where C(ServerAliveInterval) is part of C(ssh_args) or C(ansible_ssh_common_args), as then all
     connections have it, nor for connections other than ssh.

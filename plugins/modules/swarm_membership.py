@@ -19,7 +19,7 @@ description:
   - Succeeds only once the engine says that the node is C(active), and a manager only once it can control the swarm.
     States C(pending), C(locked) and C(error) are failures that say what to do.
   - A join that fails is taken back, so that the host is in no swarm, as before.
-  - A host that was in this swarm and was removed from the list by a manager leaves it and joins anew.
+  - A host that was in this swarm and was removed from the list by a manager leaves it and joins again.
   - Join tokens are never part of a message, a diff or an error.
 options:
   state:
@@ -180,7 +180,7 @@ EXAMPLES = r"""
     join_token: "{{ first.join_tokens.worker }}"
     advertise_addr: 10.20.0.12
 
-- name: Remove what former lives of two hosts left in the list
+- name: Remove stale entries of two hosts from the list
   swarmspeed.cluster.swarm_membership:
     state: manager
     cluster: demo
@@ -210,7 +210,7 @@ state:
   sample: worker
 cluster_id:
   description: Id of the swarm. On a worker the value of O(cluster_id), as a worker does not know. V(null) where
-    neither tells.
+    neither is known.
   returned: success
   type: str
 node_id:
@@ -286,7 +286,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 
 class Run:
-    """One call of the module: looks, plans, acts, and remembers what was planned."""
+    """One call of the module: reads, plans, acts, and remembers what was planned."""
 
     wanted: Wanted
 

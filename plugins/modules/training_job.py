@@ -63,7 +63,7 @@ options:
   environment:
     description:
       - Variables for the launcher, on top of the container's.
-      - A value of 6 characters or more is hidden in everything this module returns when a word of its name tells of a
+      - A value of 6 characters or more is hidden in everything this module returns when a word of its name suggests a
         secret, as in C(HF_TOKEN), C(PGPASSWORD) or C(GH_PAT). So are those in C(etc/env) beside O(jobs_dir), where the
         role C(nccl_env) keeps what all ranks get, user and password in any address, and what is printed as
         C(HF_TOKEN=value).
@@ -157,7 +157,7 @@ options:
         required: true
   secret_file:
     description:
-      - A file that every node of the job has and nobody else, as the supervisor sees it; they prove to each other that
+      - A file that every node of the job has and no one else, as the supervisor sees it; they prove to each other that
         they know its content. Required with more than one of O(members).
     type: str
   visible_devices:
@@ -195,7 +195,7 @@ options:
     default: []
   checkpoints:
     description:
-      - Folder of the checkpoints, as the supervisor sees it. All nodes are asked what they have there.
+      - Folder of the checkpoints, as the supervisor sees it. All nodes report what they have there.
       - Without it O(resume=auto) starts without O(resume_args).
     type: str
   restarts:
@@ -205,7 +205,7 @@ options:
   shrink:
     description:
       - With O(resume=auto), a job goes on without nodes of O(members) that did not come back in time, with the world
-        size of those that are left. The first one, which holds rank 0, can not be left out.
+        size of those that are left. The first one, which holds rank 0, cannot be left out.
       - Refused before the start where O(ds_config) does not allow it, as DeepSpeed loads no checkpoint of ZeRO into
         another number of ranks.
       - The job then has a hostfile and a configuration of its own, in its folder. In O(command) C(@hostfile@) and
@@ -306,7 +306,7 @@ job:
       description: Number of the run, counted from 1.
       type: int
     run_id:
-      description: What tells this run from any other.
+      description: What distinguishes this run from any other.
       type: str
     attempt:
       description: Which attempt of the run it is, counted from 1.
@@ -315,16 +315,16 @@ job:
       description: Whether rank 0 of the job is on this host. Null where the job has no O(members).
       type: bool
     launcher:
-      description: As asked for.
+      description: As requested.
       type: str
     transport:
-      description: As asked for.
+      description: As requested.
       type: str
     runtime:
-      description: As asked for.
+      description: As requested.
       type: str
     members:
-      description: As asked for, or those that were left when the job shrank, each with its C(first_rank).
+      description: As requested, or those that were left when the job shrank, each with its C(first_rank).
       type: list
       elements: dict
     shrunk_from:
@@ -363,13 +363,13 @@ job:
       description: Exit code of the launcher, negative when a signal ended it. Null while it runs.
       type: int
     world_size_expected:
-      description: Number of ranks asked for, or of those that were left when the job shrank.
+      description: Number of ranks requested, or of those that were left when the job shrank.
       type: int
     world_size_seen:
       description: Number of ranks in the launcher's log. Null when it has not said.
       type: int
     nodes_expected:
-      description: Number of nodes asked for, or of those that were left when the job shrank.
+      description: Number of nodes requested, or of those that were left when the job shrank.
       type: int
     nodes_seen:
       description: Number of nodes whose launcher has reported. Null when none has.
@@ -396,7 +396,7 @@ job:
       type: list
       elements: str
 log:
-  description: The log from RV(log_offset) as asked for. Empty when the action plugin has shown it.
+  description: The log from RV(log_offset) as requested. Empty when the action plugin has shown it.
   returned: success
   type: str
 log_offset:
@@ -433,7 +433,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io im
 
 
 class Call:
-    """One call of the module: look, decide, act unless it is check mode, look again."""
+    """One call of the module: read the state, decide, act unless it is check mode, read it again."""
 
     def __init__(self, params: dict[str, Any], check_mode: bool, runtimes: Mapping[str, Runtime]) -> None:
         self.params, self.check_mode, self._runtimes = params, check_mode, runtimes
@@ -556,7 +556,7 @@ class Call:
                 RunStore(self.params["jobs_dir"], self.params["name"], on_host=on_host).remove()
 
     def _move(self) -> None:
-        """Start in the place of the runtime that was asked for; the record of an earlier run in the other one ends."""
+        """Start in the place of the runtime that was requested; the record of an earlier run in the other one ends."""
         on_host = self.params["runtime"] == "host"
         if self.store.on_host != on_host:
             if self.store.recorded():

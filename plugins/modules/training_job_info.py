@@ -8,16 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: training_job_info
-short_description: Tell which training jobs a host has and how they are
+short_description: Return which training jobs a host has, and their state
 version_added: 0.1.0
 description:
   - Returns every job below a folder, or one of them, with its state now, the summary of its run and the end of its log.
-  - Changes nothing. A job whose container is gone, or whose supervisor has fallen silent, is V(lost); one that can not
+  - Changes nothing. A job whose container is gone, or whose supervisor has fallen silent, is V(lost); one that cannot
     be read is V(unreadable). Neither is a failure of this module.
-  - The engine is asked only about jobs that may be running. Where it does not answer, the supervisor's last sign of
+  - The engine is queried only about jobs that may be running. Where it does not answer, the supervisor's last sign of
     life decides alone, and RV(engine_error) says so.
-  - Each node of a job has a folder of its own for it. The whole job is told by the one with RV(jobs[].leader=true); the
-    others tell of their part.
+  - Each node of a job has a folder of its own for it. The one with RV(jobs[].leader=true) reports the whole
+    job, the others their part.
 options:
   jobs_dir:
     description: Folder of all jobs on the host. It need not exist.
@@ -47,12 +47,12 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Look at all jobs
+- name: Query all jobs
   swarmspeed.cluster.training_job_info:
     jobs_dir: /srv/swarmspeed/lab/jobs
   register: found
 
-- name: Look at one, with the end of its log
+- name: Query one job, with the end of its log
   swarmspeed.cluster.training_job_info:
     jobs_dir: /srv/swarmspeed/lab/jobs
     name: digits
@@ -81,7 +81,7 @@ jobs:
       description: Why it failed, was stopped or was lost, and what to do about it. Empty otherwise.
       type: str
     leader:
-      description: Whether this host judges or judged the whole job. The others tell of their part only.
+      description: Whether this host judges or judged the whole job. The others report their part only.
       type: bool
     since:
       description: Since when it is in that state; a lost one, since its last sign of life. Time in UTC, ISO 8601.
@@ -90,7 +90,7 @@ jobs:
       description: How long this run took, or has taken by its last sign of life.
       type: float
     log:
-      description: The last lines of its log, as many as asked for, without control codes.
+      description: The last lines of its log, as many as requested, without control codes.
       type: list
       elements: str
     log_path:
@@ -231,7 +231,7 @@ def main() -> None:
     except JobError as error:
         module.fail_json(msg=str(error))
     except OSError as error:
-        module.fail_json(msg=f"jobs_dir: {module.params['jobs_dir']} can not be read: {error.strerror}. Use become.")
+        module.fail_json(msg=f"jobs_dir: {module.params['jobs_dir']} cannot be read: {error.strerror}. Use become.")
     module.exit_json(**result)
 
 

@@ -141,7 +141,7 @@ def test_a_hostile_member_is_refused_before_anything_is_written(
 @pytest.mark.parametrize("data", [b"", b"no archive", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03cut"])
 def test_what_is_no_archive_is_one_error(workspace: Path, tmp_path: Path, data: bytes) -> None:
     (tmp_path / "archive").write_bytes(data)
-    with pytest.raises(ArchiveError, match=r"can not be read: .*Remedy: send it again"):
+    with pytest.raises(ArchiveError, match=r"cannot be read: .*Remedy: send it again"):
         unpack(str(tmp_path / "archive"), UntrustedFolder(workspace))
 
 
@@ -242,7 +242,7 @@ def test_a_folder_that_becomes_a_link_while_it_is_used(
         try:
             use()
         except FolderError as error:
-            assert "is a link" in str(error) or "has no folder" in str(error) or "can not be used" in str(error)
+            assert "is a link" in str(error) or "has no folder" in str(error) or "cannot be used" in str(error)
         assert untouched(victim)
 
 
@@ -259,7 +259,7 @@ def test_a_folder_that_becomes_a_link_between_listing_and_removing(
     try:
         UntrustedFolder(workspace).remove("job")
     except FolderError as error:
-        assert "can not be used" in str(error)
+        assert "cannot be used" in str(error)
     assert untouched(victim)
 
 

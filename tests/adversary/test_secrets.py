@@ -142,7 +142,7 @@ def test_the_summary_that_the_supervisor_writes(tmp_path: Path) -> None:
     (tmp_path / "environment").write_text(f"GH_PAT={SECRET}\n")
     spec = {"environment": {}, "env_file": str(tmp_path / "environment"), "command": ["x"], "world_size": 1}
     (tmp_path / "spec.json").write_text(json.dumps({"spec": spec}))
-    place = job_base.Place(tmp_path)
+    place = job_base.NodeContext(tmp_path)
     failed = {"state": "failed", "first_failure": {"message": f"401 for {SECRET}"}}
     assert SECRET not in json.dumps(job_summary.summary(place.spec, failed, environment=place.given()))
 

@@ -147,7 +147,7 @@ def test_dies_in_the_middle_of_a_role(begin: Start) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("lab3", "failed: lab3 has gone: nothing was heard of it for "), ("lab1", "lab1: ")],
+    [("lab3", "failed: lab3 has gone: it has not answered for "), ("lab1", "lab1: ")],
     ids=["a worker", "the node of rank 0"],
 )
 def test_dies_while_its_job_is_followed(begin: Start, name: str, said: str) -> None:

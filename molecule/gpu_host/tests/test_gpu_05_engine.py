@@ -75,7 +75,7 @@ def test_a_value_that_stops_the_engine_is_rolled_back(host: str) -> None:
     # 26.1 says nothing of it when it validates the file; both say it when they start.
     assert f"The engine did not take the new {FILE} over: systemctl restart docker.service failed" in failed["msg"]
     assert "driver not supported" in failed["msg"]  # the engine's own words
-    assert failed["msg"].endswith("The former configuration is in force again")
+    assert failed["msg"].endswith("The previous configuration is in force again")
     assert on(host, f"cat {FILE}") == before
     assert on(host, "systemctl is-active docker") == "active"
     assert info(host)["ServerVersion"]
@@ -119,7 +119,7 @@ def test_somebody_else_writes_at_the_same_moment(host: str) -> None:
         started = on(host, STARTED)
         failed = docker(host, config={"debug": True})
         assert failed["failed"] is True
-        assert failed["msg"].startswith(f"{FILE} was changed by somebody else at this moment")
+        assert failed["msg"].startswith(f"{FILE} was changed by someone else at this moment")
         assert on(host, f"cat {FILE}") == theirs
         assert on(host, STARTED) == started
 
@@ -139,7 +139,7 @@ def test_a_file_that_is_no_configuration_is_never_overwritten(host: str, content
     digest = on(host, f"sha256sum {FILE}")
     failed = docker(host, config={"debug": True})
     assert failed["failed"] is True and FILE in failed["msg"]
-    gpu("site", hosts=(host,), tags="docker").refused(f"{host}: {FILE}", "Remedy: mend it by hand")
+    gpu("site", hosts=(host,), tags="docker").refused(f"{host}: {FILE}", "Remedy: fix it by hand")
     assert on(host, f"sha256sum {FILE}") == digest
 
 

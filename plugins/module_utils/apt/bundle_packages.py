@@ -31,7 +31,7 @@ _WORDS = {
 
 
 class DebError(ValueError):
-    """What apt said cannot be used; the text says of which package."""
+    """apt's output cannot be used; the text says of which package."""
 
 
 @dataclass(frozen=True)

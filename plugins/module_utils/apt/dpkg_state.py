@@ -3,7 +3,7 @@
 
 """Whether dpkg was interrupted on a host, and how it is repaired: parsers and the order of steps, no commands.
 
-Formats: dpkg-query(1), ``db:Status-Abbrev``; the journal is what apt looks at before it refuses to work (debSystem in
+Formats: dpkg-query(1), ``db:Status-Abbrev``; the journal is what apt checks before it refuses to work (debSystem in
 apt-pkg/deb/debsystem.cc: a file in ``/var/lib/dpkg/updates`` whose name has digits only).
 """
 
@@ -25,7 +25,7 @@ FIX_BROKEN = (
 """For packages that were cut off while they were unpacked, which ``--configure`` leaves alone. Removes nothing."""
 
 POLL = 1.0
-"""Seconds between two looks at the lock."""
+"""Seconds between two checks of the lock."""
 
 _STATES = {
     "H": "half-installed",
@@ -60,7 +60,7 @@ class DpkgState:
 
 
 class DpkgIO(Protocol):
-    """What is asked of a host, and done on it; tests hand in a fake."""
+    """What is read from a host, and done on it; tests hand in a fake."""
 
     def query(self) -> CommandResult | None:
         """Run QUERY, or return None where there is no dpkg."""
@@ -69,7 +69,7 @@ class DpkgIO(Protocol):
         """Return the names in /var/lib/dpkg/updates."""
 
     def locked(self) -> bool:
-        """Tell whether a process holds one of dpkg's locks, without taking them."""
+        """Return whether a process holds one of dpkg's locks, without taking them."""
 
     def change(self, command: tuple[str, ...], timeout: float) -> CommandResult:
         """Run a command that changes packages, without questions."""
@@ -90,12 +90,12 @@ def parse_unfinished(text: str) -> tuple[str, ...]:
 
 
 def pending(names: Iterable[str]) -> bool:
-    """Tell whether these files of the journal make apt refuse to work."""
+    """Return whether these files of the journal make apt refuse to work."""
     return any(name.isdecimal() for name in names)
 
 
 def read_state(io: DpkgIO) -> DpkgState:
-    """Look at dpkg. What a dpkg leaves that runs meanwhile is not an interruption, so the lock is looked at twice."""
+    """Read dpkg's state. What a running dpkg leaves is not an interruption, so the lock is checked twice."""
     busy = io.locked()
     answer = io.query()
     if answer is None:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What apt would do for packages in a version that is asked for, known before anything is changed.
+"""What apt would do for packages in a version that is requested, known before anything is changed.
 
 As for the driver, apt is run over the host's own sources and one more in a directory that is removed again; then it
 simulates. So a repository that cannot be reached, a key that does not match, a version that is not there, a hold and a
@@ -74,7 +74,7 @@ class Preview:
 
 
 def look(io: AptIO, goal: Goal) -> Preview:
-    """Ask apt. Whatever speaks against the installation is in ``problems``, each a sentence with its remedy."""
+    """Ask apt. Whatever prevents the installation is in ``problems``, each a sentence with its remedy."""
     trouble = explain_update(io.update(), goal.address)
     if trouble is not None:
         text = trouble.text.replace(_OF_THE_DRIVER, f"{goal.prefix}_repository")
@@ -132,7 +132,7 @@ def _unsolvable(answer: CommandResult, goal: Goal) -> str:
     dummy, separator, tail = answer.text.partition("unmet dependencies:")
     said = " ".join((tail if separator else answer.text).split())[:400].rstrip(". ")
     return (
-        f"apt cannot install {', '.join(goal.packages)}: {said}. Remedy: look at what is held or half-installed "
+        f"apt cannot install {', '.join(goal.packages)}: {said}. Remedy: check what is held or half-installed "
         "(apt-mark showhold; dpkg --audit), and run again."
     )
 

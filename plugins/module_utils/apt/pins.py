@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What several roles need of apt: a version that is asked for, a hold with its record, and a source as deb822.
+"""What several roles need of apt: a version that is requested, a hold with its record, and a source as deb822.
 
 Pure. The record of a hold is a comment in the file that keeps unattended-upgrades from the packages: a hold that is not
 recorded is somebody else's, and stays.
@@ -20,7 +20,7 @@ KEY_BEGIN = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
 
 
 def satisfies(version: str | None, pin: str) -> bool:
-    """Tell whether a package's version is the one that is asked for: it, or one that begins with it.
+    """Return whether a package's version is the one that is requested: it, or one that begins with it.
 
     ``27.5`` is satisfied by ``5:27.5.1-1~debian.12~bookworm``, not by ``27.50``; an epoch counts where it is given.
     Without a pin any version will do.

@@ -27,7 +27,7 @@ TIMEOUT = 120.0
 """Seconds for a simulation."""
 
 NOWHERE = "/dev/null"
-"""What apt is told where it is to read no folder of sources."""
+"""What apt gets where it is to read no folder of sources."""
 _PLACES = {
     "list": ("Dir::Etc::sourcelist/f", "etc/apt/sources.list"),
     "parts": ("Dir::Etc::sourceparts/f", "etc/apt/sources.list.d"),
@@ -97,7 +97,7 @@ class SystemAptIO:
         (self._folder / "preferences.d/swarmspeed-nvidia.pref").unlink(missing_ok=True)
 
     def simulate(self, names: Sequence[str]) -> CommandResult:
-        # A package on hold is looked for in the answer: apt itself would only say that it finds no solution.
+        # A package on hold is searched in the answer: apt itself would only say that it finds no solution.
         arguments = ["--simulate", "--assume-yes", "--no-install-recommends", "--allow-downgrades", "--ignore-hold"]
         return self._run("apt-get", [*arguments, "--allow-change-held-packages", "install", *names], TIMEOUT)
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is wrong with an input, and where: collected, so that a user mends everything at once."""
+"""What is wrong with an input, and where: collected, so that a user fixes everything at once."""
 
 from __future__ import annotations
 

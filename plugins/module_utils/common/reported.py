@@ -20,7 +20,7 @@ from typing import Any, Callable
 Parser = Callable[[Any], Any]
 
 REMEDY = (
-    "Remedy: nothing that this host reports is used until that is put right: look there at what reports it, "
+    "Remedy: nothing that this host reports is used until that is fixed: check there what reports it, "
     "or take the host out of the inventory"
 )
 LONGEST_SHOWN = 60

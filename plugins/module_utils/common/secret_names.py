@@ -123,7 +123,7 @@ def mask_text(text: str, known: Iterable[str] = ()) -> str:
 
 
 def _masked(found: Any, name: int, value: int) -> str:
-    """What was found, its value masked where the name tells of a secret. A bare ``key=`` tells nothing in a text."""
+    """What was found, its value masked where the name suggests a secret. A bare ``key=`` means nothing in a text."""
     whole, inner = str(found.group(0)), str(found.group(value))
     quote = inner[0] if inner[0] in "\"'" else ""
     plain = inner.strip("\"'")
@@ -135,7 +135,7 @@ def _masked(found: Any, name: int, value: int) -> str:
 
 
 def mask_arguments(words: Iterable[Any]) -> list[str]:
-    """The words of a command line, without the value behind an option whose name tells of a secret."""
+    """The words of a command line, without the value behind an option whose name suggests a secret."""
     shown: list[str] = []
     behind = False
     for word in map(str, words):

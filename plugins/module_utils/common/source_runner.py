@@ -26,7 +26,7 @@ for name, source in given["sources"]:
     exec(compile(source, name, "exec"), sys.modules[name].__dict__)
 sys.modules[name].main(given["asked"])
 """
-"""What the command line holds: what is asked, and the program, come over standard input, which stays open after."""
+"""What the command line holds: what is requested, and the program, come over standard input, which stays open after."""
 
 
 def command_for(container: str | None, wrapper: Sequence[str], python: str) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 MAX_BYTES = 64 * 1024 * 1024
-"""A larger file is not one of ours: a path that names a checkpoint by mistake must not fill the host's memory."""
+"""No managed file is larger: a path that names a checkpoint by mistake must not fill the host's memory."""
 
 
 class TextFileError(Exception):
@@ -63,13 +63,13 @@ class Found:
 
 
 def read(path: str) -> Found:
-    """Look at ``path`` without following it into devices or pipes, which would hang."""
+    """Read ``path`` without following it into devices or pipes, which would hang."""
     try:
         mode = Path(path).stat().st_mode
     except FileNotFoundError:
         return Found(path)
     except OSError as error:
-        raise TextFileError(f"{path}: cannot be looked at: {error.strerror or error}") from error
+        raise TextFileError(f"{path}: cannot be accessed: {error.strerror or error}") from error
     except ValueError as error:  # an embedded null byte
         raise TextFileError(f"{path!r} is not a path: {error}") from error
     if not stat.S_ISREG(mode):
@@ -86,17 +86,17 @@ def read(path: str) -> Found:
 
 
 def left_alone(path: str, kind: str, reason: str) -> TextFileError:
-    """The refusal to touch a file that holds something else: perhaps a slip in the path, perhaps work by hand."""
+    """The refusal to touch a file that holds something else: perhaps a mistake in the path, perhaps work by hand."""
     return TextFileError(
-        f"{path} is not a {kind}: {reason}. It was left as it is; mend or remove it, name another path, or set"
+        f"{path} is not a {kind}: {reason}. It was left as it is; fix or remove it, name another path, or set"
         " force: true to replace it, which keeps a copy beside it"
     )
 
 
-def settle(module: FileModule, found: Found, wanted: str | None, *, backup: bool = False) -> dict[str, Any]:
+def apply(module: FileModule, found: Found, wanted: str | None, *, backup: bool = False) -> dict[str, Any]:
     """Make the file hold ``wanted`` (``None``: no file), with the file attributes of the module's parameters.
 
-    Returns ``changed`` and ``diff`` for ``exit_json``, and ``backup_file`` where ``backup`` asked for one and content
+    Returns ``changed`` and ``diff`` for ``exit_json``, and ``backup_file`` where ``backup`` requested one and content
     was replaced or removed. In check mode nothing is touched. A symbolic link stays one: its target is written.
     """
     differs = found.exists if wanted is None else (not found.exists or found.text != wanted)

@@ -48,13 +48,13 @@ def _members(archive: str) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo, s
             for member in opened:
                 yield opened, member, _name(archive, member)
     except _DAMAGES as error:
-        raise ArchiveError(f"{archive} can not be read: {on_one_line(str(error))}. Remedy: send it again.") from error
+        raise ArchiveError(f"{archive} cannot be read: {on_one_line(str(error))}. Remedy: send it again.") from error
 
 
 def unpack(archive: str, folder: UntrustedFolder) -> list[str]:
     """Write all files of the archive; return their paths. What only the folder has stays.
 
-    Every member is looked at before the first is written. Of modes the permissions count: no file becomes setuid.
+    Every member is checked before the first is written. Of modes the permissions count: no file becomes setuid.
     """
     for dummy in _members(archive):
         pass

@@ -5,7 +5,7 @@
 
 Root in the container may put links, pipes and devices there, and change them at any moment. So each component is opened
 by the handle of the folder before it and without following links, only plain files are read or written, no more than
-a stated number of bytes is read, and a file is replaced by renaming a new one whose name nobody can foresee.
+a stated number of bytes is read, and a file is replaced by renaming a new one with an unpredictable name.
 
 The folder itself is the operator's: a link may lead to it, and no container can replace what it has mounted.
 """
@@ -83,7 +83,7 @@ class UntrustedFolder:
         """An error that names what lies there."""
         found = self.kind(name)
         if found in (None, "a plain file", "a folder"):
-            return self._refused(name, f"can not be used: {error.strerror}")
+            return self._refused(name, f"cannot be used: {error.strerror}")
         return self._refused(name, f"is {found}, and containers can write here: it is not followed")
 
     def _split(self, name: str) -> list[str]:
@@ -107,7 +107,7 @@ class UntrustedFolder:
             raise
         except OSError as error:
             raise self._error(
-                f"{self.where('')} can not be opened: {error.strerror}. Remedy: correct the path, or use become."
+                f"{self.where('')} cannot be opened: {error.strerror}. Remedy: correct the path, or use become."
             ) from error
         for number, part in enumerate(parts):
             try:
@@ -218,7 +218,7 @@ class UntrustedFolder:
         try:
             found = parse_json(data)
         except ValueError as error:
-            raise self._refused(name, f"can not be read: {printable(str(error), 300)}") from error
+            raise self._refused(name, f"cannot be read: {printable(str(error), 300)}") from error
         if not isinstance(found, dict):
             raise self._refused(name, "does not hold a mapping")
         return found

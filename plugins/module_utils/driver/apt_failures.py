@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Why apt cannot install a driver, in words with the way out."""
+"""Why apt cannot install a driver, each with its remedy."""
 
 from __future__ import annotations
 
@@ -62,22 +62,22 @@ def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
         return Trouble(
             UNREACHABLE,
             f"apt's indices could not be fetched in time: {shown}. Remedy: see which source does not answer "
-            "(apt-get update), and set host_apt_proxy where this host has no way out but a proxy",
+            "(apt-get update), and set host_apt_proxy where this host needs a proxy",
         )
     unsigned = any(_UNSIGNED.search(line) for line in about) and not any(_NETWORK.search(line) for line in about)
     if unsigned or any(_KEY.search(line) for line in about):
         return Trouble(
             KEY,
             f"apt does not trust a repository: {shown}. Remedy: give the key that signs it in "
-            "nvidia_driver_repository_key (its owner publishes it), or mend the source that is named",
+            "nvidia_driver_repository_key (its owner publishes it), or fix the source that is named",
         )
     if any(_NETWORK.search(line) for line in about):
         return Trouble(
             UNREACHABLE,
-            f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host has no way out but a "
+            f"a repository cannot be read: {shown}. Remedy: set host_apt_proxy where this host needs a "
             "proxy, or nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
         )
-    return Trouble(UNREACHABLE, f"apt-get update failed: {shown}. Remedy: run it on this host and mend what it names")
+    return Trouble(UNREACHABLE, f"apt-get update failed: {shown}. Remedy: run it on this host and fix what it reports")
 
 
 def missing(names: Sequence[str], branch: int) -> Trouble:
@@ -143,6 +143,6 @@ def unsolvable(answer: CommandResult) -> Trouble:
     said = " ".join((tail if separator else text).split())[:400].rstrip(". ")
     return Trouble(
         CONFLICT,
-        f"apt cannot install these packages together: {said}. Remedy: look at what is held or half-installed "
+        f"apt cannot install these packages together: {said}. Remedy: check what is held or half-installed "
         "(apt-mark showhold; dpkg --audit), or choose another nvidia_driver_branch",
     )

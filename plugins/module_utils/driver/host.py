@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What a host tells of its NVIDIA driver beyond the GPUs: packages, kernel modules, what is unfinished or in use.
+"""What a host reports of its NVIDIA driver beyond the GPUs: packages, kernel modules, what is unfinished or in use.
 
 Pure parsers of ``dpkg-query``, ``dkms status``, ``modinfo``, ``systemctl show`` and ``mokutil``, and the order in which
 they are asked. Formats: dpkg-query(1), dkms(8), modinfo(8), systemctl(1), mokutil(1).
@@ -30,7 +30,7 @@ _UNFINISHED = "UFHWt"
 
 
 class DriverIO(Protocol):
-    """What may be asked of a host; tests hand in a fake."""
+    """What may be read from a host; tests hand in a fake."""
 
     def read(self, path: str) -> str:
         """Return a file's text, empty where it cannot be read."""
@@ -39,7 +39,7 @@ class DriverIO(Protocol):
         """Return the names in a directory, sorted; none where it cannot be read."""
 
     def exists(self, path: str) -> bool:
-        """Tell whether something is there, symbolic links followed."""
+        """Return whether something is there, symbolic links followed."""
 
     def free(self, path: str) -> int | None:
         """Return the free bytes at a path, or None."""
@@ -55,7 +55,7 @@ class DriverIO(Protocol):
 
 
 def is_driver_package(name: str) -> bool:
-    """Tell whether a package is part of the driver: neither CUDA's toolkit nor the container toolkit is."""
+    """Return whether a package is part of the driver: neither CUDA's toolkit nor the container toolkit is."""
     return _DRIVER.match(name) is not None
 
 
@@ -178,7 +178,7 @@ def _module(io: DriverIO, kernel: str, dkms: list[dict[str, str]]) -> dict[str, 
 
 
 def _mok_enrolled(io: DriverIO) -> bool | None:
-    """Tell whether the firmware trusts the key with which DKMS signs here; None where that cannot be asked."""
+    """Return whether the firmware trusts the key with which DKMS signs here; None where that cannot be queried."""
     for key in ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der"):
         if not io.exists(key):
             continue

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The one place that looks at a host's driver packages and modules. Reads only."""
+"""The one place that reads a host's driver packages and modules. Reads only."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Place:
 
     @property
     def packaged_by_debian(self) -> bool:
-        """Tell whether Debian itself packages the driver."""
+        """Return whether Debian itself packages the driver."""
         return (self.source, self.distribution) == (DISTRIBUTION, "debian")
 
     @property
@@ -171,7 +171,7 @@ def auto_flavour(place: Place, branch: int, possible: tuple[str, ...]) -> str:
 
 
 def has_flavour(place: Place, branch: int, flavour: str) -> bool:
-    """Tell whether this branch is packaged with this flavour, as far as that is known without asking apt."""
+    """Return whether this branch is packaged with this flavour, as far as that is known without asking apt."""
     if flavour == OPEN:
         return branch >= OPEN_FROM and branch not in place.legacy
     return branch < OPEN_ONLY

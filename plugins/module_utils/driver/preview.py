@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What apt would do for a driver, asked before anything is changed.
+"""What apt would do for a driver, simulated before anything is changed.
 
 apt is run over the host's own sources and one more, in a directory that is removed again; then it simulates. So a
 repository that cannot be reached, a key that does not match, a branch that is gone and a package that would have to
@@ -106,7 +106,7 @@ def numeric(version: str) -> tuple[int, ...]:
 
 
 def in_branch(version: str, branch: int) -> bool:
-    """Tell whether a driver's version is of a branch."""
+    """Return whether a driver's version is of a branch."""
     return version.split(".", maxsplit=1)[0] == str(branch)
 
 
@@ -134,7 +134,7 @@ def pinned_version(text: str) -> str | None:
 
 
 def parse_simulation(text: str) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """Return what ``apt-get --simulate`` installs anew, what it replaces (new versions), and what it removes (old)."""
+    """Return what ``apt-get --simulate`` newly installs, what it replaces (new versions), and what it removes (old)."""
     installs: dict[str, str] = {}
     replaces: dict[str, str] = {}
     removes: dict[str, str] = {}
@@ -173,7 +173,7 @@ def look(io: AptIO, goal: Goal, address: str) -> Preview:
 
 
 def _decide(choice: Choice, goal: Goal, versions: Mapping[str, Sequence[str]]) -> tuple[str, list[str], Trouble | None]:
-    """Return the version to install and the packages locked to it, or what speaks against the choice."""
+    """Return the version to install and the packages locked to it, or what rules out the choice."""
     locked = list(choice.locked)
     unknown = [name for name in choice.packages if name not in versions]
     if unknown:

@@ -17,7 +17,7 @@ _LINE = re.compile(r"^deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<su
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 """Facts are shown and kept, so a password in an address is not read. apt knows a place for it: apt_auth.conf(5)."""
 _BACKPORTS = ("-backports", "-proposed", "-sloppy")
-"""Suites from which nothing is taken unless it is asked for by name."""
+"""Suites from which nothing is taken unless it is requested by name."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def extra_components(sources: list[Source], codename: str, wanted: tuple[str, ..
 
 
 def offers_release(sources: list[Source], codename: str) -> bool:
-    """Tell whether any source offers this release's main component."""
+    """Return whether any source offers this release's main component."""
     return any(source.suite == codename and "main" in source.components for source in sources)
 
 

@@ -37,7 +37,7 @@ ORDER = (
 )
 """Candidates for several ranks, the fastest first."""
 ORDER_ALONE = ("zero0", "zero2_offload", "zero3_offload", "zero3_infinity")
-"""For one rank, which has nobody to share with: stages differ by their offload only."""
+"""For one rank, which has no one to share with: stages differ by their offload only."""
 
 _NVME = "zero3_infinity"
 _MICRO = "train_micro_batch_size_per_gpu"
@@ -58,7 +58,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A preset that was looked at; ``verdict`` says in words why it was taken or not. No plan: it cannot be had."""
+    """A preset that was considered; ``verdict`` says in words why it was taken or not. No plan: it cannot be had."""
 
     preset: str
     memory: Memory | None
@@ -68,7 +68,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The preset that was taken, and everything that was looked at before."""
+    """The preset that was taken, and everything that was considered before."""
 
     preset: str
     memory: Memory
@@ -127,7 +127,7 @@ def precision_for(compute_capability: Capability | None) -> Precision | None:
 
 
 def missing(model: Model | None, gpus: Gpus | None, world_size: int | None) -> list[Problem]:
-    """What ``preset: auto`` needs and was not told."""
+    """What ``preset: auto`` needs and was not given."""
     needs = {
         "model": (model is not None, "its parameters, such as 10B, or the fields of its config.json"),
         "gpus.count": (gpus is not None and gpus.count is not None, "the number of GPUs in each host"),
@@ -155,21 +155,21 @@ def choose(
     if problems or model is None or gpus is None or world_size is None:
         return None, problems
     situation = _Situation(configuration, model, gpus, max(1, world_size), host_memory, version)
-    looked_at: list[Candidate] = []
+    considered: list[Candidate] = []
     for name in situation.order:
         candidate = _candidate(situation, name)
-        looked_at.append(candidate)
+        considered.append(candidate)
         if candidate.fits and candidate.memory is not None:
-            return Choice(name, candidate.memory, tuple(looked_at)), []
+            return Choice(name, candidate.memory, tuple(considered)), []
     remedies = "; or ".join(_remedies(situation)) or "GPUs or hosts with more memory"
     nothing = Problem("preset", f"auto found none that fits. What would: {remedies}")
-    return None, [nothing, *(Problem("preset", candidate.verdict) for candidate in looked_at)]
+    return None, [nothing, *(Problem("preset", candidate.verdict) for candidate in considered)]
 
 
 def _candidate(situation: _Situation, name: str) -> Candidate:
     if name == _NVME and not _nvme_path(situation.configuration(name)):
         needs = "zero_optimization.offload_param.nvme_path and offload_optimizer.nvme_path in config"
-        return Candidate(name, None, False, f"{name}: not looked at; it needs {needs}")
+        return Candidate(name, None, False, f"{name}: not considered; it needs {needs}")
     memory = situation.plan(name)
     wrong = []
     if memory.fits_gpu is False:

@@ -33,7 +33,7 @@ def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int
         return None, _elastic(config, elastic)
     total, micro, steps = config.get(TOTAL), config.get(MICRO), config.get(STEPS)
     if any(value is not None and not positive(value) for value in (total, micro, steps)):
-        return None, []  # "auto", or wrong, which the schema has said
+        return None, []  # "auto", or wrong, which the schema has reported
     if total is None and micro is None:
         text = f"is missing: give {TOTAL} or {MICRO}; DeepSpeed does not start without one of them"
         return None, [Problem(TOTAL, text)]
@@ -52,7 +52,7 @@ def solve(config: dict[str, Any], world_size: int | None) -> tuple[dict[str, int
 
 
 def _elastic(config: dict[str, Any], elastic: dict[str, Any]) -> list[Problem]:
-    """Elastic training computes the batch sizes, and DeepSpeed refuses any of its own unless told to ignore them."""
+    """Elastic training computes the batch sizes, and DeepSpeed refuses any other unless configured to ignore them."""
     if elastic.get("ignore_non_elastic_batch_info") is True:
         return []
     text = "is set by elasticity: remove it, or set elasticity.ignore_non_elastic_batch_info: true"

@@ -79,7 +79,7 @@ def build(request: Request) -> Plan:
     errors = _misfits(request)
     overrides, found = schema.plain(request.config if isinstance(request.config, dict) else {})
     if errors or found:
-        return Plan({}, errors=errors + found)  # nothing further can be said of a value that JSON cannot hold
+        return Plan({}, errors=errors + found)  # nothing further can be checked in a value that JSON cannot hold
     overrides, errors, warnings = schema.canonical_names(overrides)
     version = _version(request.deepspeed_version, errors, warnings)
     if request.preset is None and not overrides:

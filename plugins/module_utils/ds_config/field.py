@@ -35,7 +35,7 @@ class Field:
     ``block`` (a mapping described by the block of that name), ``blocks`` (a list of such mappings), ``groups`` (a
     mapping whose keys the user invents and whose values are such mappings);
     ``params`` (a mapping whose keys belong to the optimizer or scheduler class);
-    ``free`` (a mapping that is not looked into).
+    ``free`` (a mapping that is not checked).
     """
 
     kind: str

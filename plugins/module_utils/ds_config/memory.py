@@ -147,7 +147,7 @@ def plan(
 
 
 def _reserves(facts: Job, gpus: Gpus) -> Sequence[Part]:
-    """What nobody's formula counts.
+    """What no formula counts.
 
     GPU: the CUDA context with its kernels (0.3 to 0.6 GiB), NCCL's buffers (some hundred MiB with a few communicators),
     cuBLAS workspaces, and what the caching allocator cannot use. Round figures from experience in the field, not

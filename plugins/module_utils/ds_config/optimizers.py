@@ -3,7 +3,7 @@
 
 """Optimizers and schedulers that a ds_config.json may name, and the parameters that their classes take.
 
-DeepSpeed looks at neither before its engine starts. Source: runtime/engine.py (``_configure_basic_optimizer``,
+DeepSpeed checks neither before its engine starts. Source: runtime/engine.py (``_configure_basic_optimizer``,
 ``get_optimizer_configuration``, ``_scheduler_from_config``), the classes in ops/ and runtime/fp16/onebit, and
 runtime/lr_schedules.py of DeepSpeed 0.15.4 to 0.19.8; ``torch.optim`` of torch 2.13.
 """

@@ -35,7 +35,7 @@ _ZERO1 = {
     "stage": 1,
     "allgather_bucket_size": _BUCKET,
     # DeepSpeed's default with stage 1 and 2, as in LLaMA-Factory: overlapped reduction read buffers that were already
-    # in use again (issues 4298 and 5347, pull request 7965, issue 8061: NaN or a wrong norm), mended after 0.18.9 only.
+    # in use again (issues 4298 and 5347, pull request 7965, issue 8061: NaN or a wrong norm), fixed after 0.18.9 only.
     "overlap_comm": False,
     "reduce_bucket_size": _BUCKET,
 }

@@ -34,7 +34,7 @@ def reading_conflicts(view: View) -> Iterator[Problem]:
 
 
 def fp16_master(view: View) -> bool:
-    """Whether fp16 master weights are asked for; before 0.17 only together with ``fp16.enabled``."""
+    """Whether fp16 master weights are requested; before 0.17 only together with ``fp16.enabled``."""
     return view.on(FP16_MASTER) and (view.version >= PRECISION_MODELS or view.on("fp16.enabled"))
 
 

@@ -91,7 +91,7 @@ def _plain(value: Any, path: str, depth: int, problems: list[Problem]) -> Any:
         result = {_text(key): _plain(item, join(path, key), depth + 1, problems) for key, item in value.items()}
         if len(result) == len(value):
             return result
-        fault = "has two keys that JSON cannot tell apart, such as 1 and '1'"
+        fault = "has two keys that JSON cannot distinguish, such as 1 and '1'"
     elif isinstance(value, list):
         return [_plain(item, f"{path}[{index}]", depth + 1, problems) for index, item in enumerate(value)]
     elif isinstance(value, float) and not math.isfinite(value):

@@ -44,7 +44,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is plain JSON: hjson has comments, which writing it anew would lose."""
+    """Whether a text is plain JSON: hjson has comments, which rewriting it would lose."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A ds_config.json as DeepSpeed's engine looks at it: values by path, with the release's defaults where they matter.
+"""A ds_config.json as DeepSpeed's engine reads it: values by path, with the release's defaults where they matter.
 
 Nothing here raises, whatever the configuration holds: wrong types are a matter of ``schema``, and a value that is
 "auto" or of the wrong type is unknown, from which no rule concludes anything.
@@ -145,7 +145,7 @@ class View:
     def bf16_optimizer(self) -> bool:
         """Whether the engine takes ``BF16_Optimizer`` for ZeRO stage 1, which knows none of ZeRO's options.
 
-        ``_do_optimizer_sanity_check`` of runtime/engine.py: offload to a disk is not asked there.
+        ``_do_optimizer_sanity_check`` of runtime/engine.py: offload to a disk is not checked there.
         """
         return (
             self.stage == 1

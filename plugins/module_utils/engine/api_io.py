@@ -3,7 +3,7 @@
 
 """The one place that talks to a Docker engine: its HTTP API over the local socket, standard library only.
 
-Why not community.docker's client: it needs packages (requests) that a bare host lacks before the docker role ran, and
+Why not community.docker's client: it needs packages (requests) that a new host lacks before the docker role ran, and
 reading must work there. Why not the docker command: a join token on a command line is visible in ``ps``.
 API reference: https://docs.docker.com/reference/api/engine/ (used: version 1.41, engine 20.10, and later).
 """

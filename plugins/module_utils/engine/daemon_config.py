@@ -26,7 +26,7 @@ _INDENT = re.compile(r"^\s*\{[^\S\n]*\n( +)\"")
 
 
 class DaemonConfigError(Exception):
-    """The file, or what is asked for, cannot be used; the text says what, where, and what to do."""
+    """The file, or what is requested, cannot be used; the text says what, where, and what to do."""
 
 
 def decode(content: bytes, path: str) -> str:
@@ -138,7 +138,7 @@ def too_deep(value: object) -> bool:
 
 
 def _refused(path: str, reason: str) -> str:
-    return f"{path} was left as it is: {reason}. Mend it, or move it away; the engine could not start with it either"
+    return f"{path} was left as it is: {reason}. Fix it, or move it away; the engine could not start with it either"
 
 
 def _kind(value: object) -> str:
@@ -174,7 +174,7 @@ def _duplicate(text: str) -> str:
             if key in keys:
                 start = last.start()
                 line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-                return f"the key {shown(key)} stands there twice, again at line {line}, column {column}"
+                return f"the key {shown(key)} appears twice, again at line {line}, column {column}"
             keys.add(key)
         last = token
     return ""

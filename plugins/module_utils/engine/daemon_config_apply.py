@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""From keys that are asked for to an engine that runs with them, or to everything as it was.
+"""From keys that are requested to an engine that runs with them, or to everything as it was.
 
 Everything is judged before the first change: the keys, the clash with the unit's flags, the consent to a restart, and,
 where the engine can, its own verdict on the whole file. What fails after the file is in place is rolled back.
@@ -134,7 +134,7 @@ class Run:
             self._converge()
         except ForeignEditError:
             raise DaemonConfigError(
-                f"{self.file.path} was changed by somebody else at this moment, so nothing was written. Find out what"
+                f"{self.file.path} was changed by someone else at this moment, so nothing was written. Find out what"
                 " else writes it, and run this again"
             ) from None
         except (DaemonConfigError, TextFileError) as error:
@@ -196,7 +196,7 @@ class Run:
             if managed and self.request.restart == "if_idle":
                 raise DaemonConfigError(
                     f"Nothing was written: {service} runs, but its engine does not answer ({error}), so which"
-                    f" containers run cannot be asked. Look at: journalctl -u {service}; or allow a restart all the"
+                    f" containers run cannot be queried. Check: journalctl -u {service}; or allow a restart all the"
                     " same with restart: always"
                 ) from None
             return Engine(running=managed, managed=managed, unit=unit, version=self._installed_version())
@@ -247,7 +247,7 @@ class Run:
         try:
             running = self.host.ask("/containers/json", LOOK)
         except EngineError as error:
-            raise DaemonConfigError(f"Nothing was written: which containers run cannot be asked: {error}") from None
+            raise DaemonConfigError(f"Nothing was written: which containers run cannot be queried: {error}") from None
         names = [item.get("Names") or [item.get("Id", "?")[:12]] for item in running or []]
         return sorted(name[0].lstrip("/") for name in names)
 
@@ -299,11 +299,11 @@ class Run:
             self._wait_answer()
         except _FailedError as failure:
             journal = ["journalctl", f"--unit={self.request.service}", f"--since=@{int(since)}"]
-            told = self.host.run([*journal, "--lines=100", "--no-pager", "--output=cat"], LOOK)
-            words = engine_words(told.stdout)
+            shown = self.host.run([*journal, "--lines=100", "--no-pager", "--output=cat"], LOOK)
+            words = engine_words(shown.stdout)
             raise DaemonConfigError(
                 f"The engine did not take the new {self.file.path} over: {failure}."
-                + (f" It said: {words}." if words else "")
+                + (f" It reported: {words}." if words else "")
                 + f" {self._roll_back(how, kept, new)}"
             ) from None
         self.outcome.reloaded, self.outcome.restarted = how == "reload", how == "restart"
@@ -317,9 +317,9 @@ class Run:
             else:
                 self.file.commit(kept, new)
         except ForeignEditError:
-            return f"{path} was changed by somebody else since, so the former one was not put back. Mend it by hand"
+            return f"{path} was changed by someone else since, so the previous one was not restored. Fix it by hand"
         except TextFileError as error:
-            return f"The former one could not be put back: {error}. Mend it by hand"
+            return f"The previous one could not be restored: {error}. Fix it by hand"
         self.outcome.changed, self.outcome.rolled_back = False, True
         try:
             if how == "restart":
@@ -329,10 +329,10 @@ class Run:
             self._wait_answer()
         except _FailedError as failure:
             return (
-                f"The former one was put back, but with it the engine has trouble too: {failure}."
-                f" Look at: journalctl -u {service}"
+                f"The previous one was restored, but with it the engine has trouble too: {failure}."
+                f" Check: journalctl -u {service}"
             )
-        return "The former configuration is in force again"
+        return "The previous configuration is in force again"
 
     def _systemctl(self, how: str) -> None:
         answer = self.host.run(["systemctl", how, self.request.service], self.request.timeout)
@@ -341,7 +341,7 @@ class Run:
             raise _FailedError(f"systemctl {how} {self.request.service} failed: {lines[0].rstrip('.')}")
 
     def _wait_reloaded(self, since: float) -> None:
-        """An engine that refuses a file at SIGHUP only logs it; one that took it over tells by an event."""
+        """An engine that refuses a file at SIGHUP only logs it; one that took it over sends an event."""
         filters = urllib.parse.quote(json.dumps({"type": ["daemon"], "event": ["reload"]}))
         until = self.host.monotonic() + min(RELOAD, self.request.timeout)
         while True:
@@ -354,7 +354,7 @@ class Run:
                 if isinstance(error.__cause__, json.JSONDecodeError):
                     return
             if self.host.monotonic() >= until:
-                raise _FailedError("it was told to reload it and did not")
+                raise _FailedError("it was asked to reload it and did not")
             self.host.sleep(POLL)
 
     def _wait_answer(self) -> None:

@@ -33,7 +33,7 @@ class ForeignEditError(Exception):
 
 
 class Host(Protocol):
-    """What is asked of the host; tests hand in a fake."""
+    """What is read from the host; tests hand in a fake."""
 
     def run(self, command: Sequence[str], timeout: float) -> CommandResult: ...
 

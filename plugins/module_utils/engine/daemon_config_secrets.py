@@ -13,7 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_n
 
 _ALL = re.compile(r".+", re.DOTALL)
 _PROXY_NAME = re.compile(r"proxy|proxies", re.IGNORECASE)
-# Greedy up to the last @: a password that nobody percent-encoded may itself hold '/', '@' or a space.
+# Greedy up to the last @: a password that no one percent-encoded may itself hold '/', '@' or a space.
 _IN_URL = re.compile(r"(?<=://).+(?=@)", re.DOTALL)
 _BEFORE_AT = re.compile(r"^.+(?=@)", re.DOTALL)
 _ASSIGNED = re.compile(r"(?<==).+", re.DOTALL)
@@ -25,7 +25,7 @@ _URL_IN_TEXT = re.compile(r"(?<=://)\S+(?=@)")
 def mask(value: Any, path: tuple[str, ...] = ()) -> Any:
     """A copy of a configuration, or of a part that stands at ``path``, to show: secrets are replaced by ``MASK``.
 
-    Masked are, in any text, what stands between ``://`` and ``@`` and what is assigned to a name that tells of a
+    Masked are, in any text, what stands between ``://`` and ``@`` and what is assigned to a name that suggests a
     secret; under keys with such a name, everything; and in proxies also a user and password without ``://``.
     """
     if isinstance(value, dict):

@@ -74,7 +74,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Unit:
-    """How systemd starts the engine. ``can_reload`` tells whether it has a command for ``systemctl reload``."""
+    """How systemd starts the engine. ``can_reload``: whether it has a command for ``systemctl reload``."""
 
     program: str = ""
     flags: tuple[Flag, ...] = ()
@@ -137,7 +137,7 @@ def conflicts(unit: Unit, config: dict[str, Any]) -> list[Problem]:
             continue
         remedy = "remove the one or the other (null removes a key)"
         if key == "hosts":
-            remedy = "leave hosts out, or start dockerd without -H by a drop-in that sets ExecStart anew"
+            remedy = "leave hosts out, or start dockerd without -H by a drop-in that resets ExecStart"
         problems.append(
             Problem(
                 keys[key],
@@ -256,7 +256,7 @@ _LOG_FIELD = re.compile(r'\b(?:msg|error)="((?:[^"\\]|\\.)*)"')
 
 
 def engine_words(text: str, most: int = 3) -> str:
-    """What the engine said of its trouble, out of its journal or its error output: a few lines as one text."""
+    """What the engine reported of its trouble, out of its journal or its error output: a few lines as one text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.search(line)]
     telling = telling or [line for line in lines if "level=error" in line] or lines

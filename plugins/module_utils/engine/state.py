@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The engine's daemon.json and its unit as facts, secrets sealed: what the roles compare with what is asked.
+"""The engine's daemon.json and its unit as facts, secrets sealed: what the roles compare with what is requested.
 
 A sealed value is masked and carries a piece of its HMAC by the key of the run, so that a change is noticed and the
 secret can be neither read nor guessed.
@@ -32,7 +32,7 @@ _SEAL = " (HMAC "
 
 
 class EngineFilesIO(Protocol):
-    """What is asked of a host; tests hand in a fake."""
+    """What is read from a host; tests hand in a fake."""
 
     def read(self, path: str) -> bytes | None:
         """Return a file's content, or None where there is none."""
@@ -63,9 +63,9 @@ def unsealed(value: Any) -> Any:
 
 
 def engine_settings(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Shape what of GET /info tells how the engine was set up.
+    """Shape what GET /info reports of how the engine was set up.
 
-    ``cdi_directories`` is empty where the engine takes no CDI devices, and ``cdi_devices`` where it is too old to tell.
+    ``cdi_directories`` is empty where the engine takes no CDI devices, and ``cdi_devices`` where it is too old.
     """
     backend = info.get("FirewallBackend")
     devices = info.get("DiscoveredDevices")

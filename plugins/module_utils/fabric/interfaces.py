@@ -159,7 +159,7 @@ def default_interface(routes: list[dict[str, Any]]) -> str | None:
 
 
 def borrow_speeds(interfaces: list[dict[str, Any]], infiniband: list[dict[str, Any]]) -> None:
-    """Give interfaces that tell no speed that of what carries them: the RDMA port (IPoIB), or the interface below."""
+    """Give interfaces that report no speed that of what carries them: the RDMA port (IPoIB), or the interface below."""
     by_name = {interface["name"]: interface for interface in interfaces}
     for device in infiniband:
         rates = [port["rate_gbps"] for port in device["ports"] if port["rate_gbps"] and port["state"] == "active"]
@@ -185,9 +185,9 @@ def interface_of(interfaces: list[dict[str, Any]], subnet: str) -> str | None:
 
 
 def gather_fabric(io: FabricIO, gpu: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return what ``fabric_info`` promises. What cannot be read is named in ``problems``; the rest is still there.
+    """Return what ``fabric_info`` returns. What cannot be read is named in ``problems``; the rest is still there.
 
-    ``gpu`` is what ``gpu_info`` found; without it no distances to GPUs are told.
+    ``gpu`` is what ``gpu_info`` found; without it no distances to GPUs are returned.
     """
     problems: list[str] = []
     links: list[dict[str, Any]] = []
@@ -206,8 +206,8 @@ def gather_fabric(io: FabricIO, gpu: Mapping[str, Any] | None = None) -> dict[st
     borrow_speeds(interfaces, infiniband)
     gpus = gpu or {}
     paths = {entry["address"]: io.pci_path(entry["address"]) for entry in gpus.get("pci_devices") or []} if raw else {}
-    for device, told in zip(infiniband, raw):
-        device["gpu_distances"] = gpu_distances(device, told["pci_path"], gpus, paths)
+    for device, source in zip(infiniband, raw):
+        device["gpu_distances"] = gpu_distances(device, source["pci_path"], gpus, paths)
     return {
         "interfaces": interfaces,
         "routes": parsed_routes,

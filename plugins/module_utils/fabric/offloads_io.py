@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What a network card does instead of the processor, as ``ethtool -k`` shows it, asked of the kernel itself.
+"""What a network card does instead of the processor, as ``ethtool -k`` shows it, read from the kernel itself.
 
 ethtool need not be installed, and no process is started for each interface. The structures are those of
 include/uapi/linux/ethtool.h; these requests need no privilege (net/ethtool/ioctl.c).
@@ -31,7 +31,7 @@ _NAME = 32
 
 
 class Features:
-    """Features of interfaces. Their names are the same for all, so they are asked for once."""
+    """Features of interfaces. Their names are the same for all, so they are queried once."""
 
     def __init__(self) -> None:
         self._names: list[str] = []

@@ -3,7 +3,7 @@
 
 """One end of all pairs: answers the other nodes and tries them, in a container or on the host, for a limited time.
 
-The module fabric_probe hands the source of this file, and of those of ours that it imports, over standard input; they
+The module fabric_probe hands the source of this file, and of those that it imports, over standard input; they
 need Python 3.8. It reads commands, one line of JSON each, and prints answers in the same way:
 
 - ``pairs`` tries the others, one after the other in the order given, which is that of pair_rounds.py;
@@ -88,7 +88,7 @@ class Peer:
         found = local_addresses(Path("/proc/net/fib_trie").read_text(encoding="ascii"))
         network = ipaddress.ip_network(self.asked["subnet"], strict=False)
         own = [address for address in found if ipaddress.ip_address(address) in network]
-        # A second address in the subnet can be a virtual one that moves: the node's own is asked for by the module.
+        # A second address in the subnet can be a virtual one that moves: the node's own is requested by the module.
         address = self.asked["address"] if self.asked["address"] in own else (own or [""])[0]
         interface = interface_in(self.asked["subnet"], Path("/proc/net/route").read_text(encoding="ascii"))
         said: dict[str, Any] = {"address": address, "interface": interface, "mtu": mtu_of(interface), "port": 0}
@@ -164,7 +164,7 @@ class Peer:
         for name in wanted:
             waiting.add("name", name, partial(look, name))
         waiting.wait(began + NAMES + 10)
-        late = {"ok": False, "value": NAMES, "said": "the look-up of its name does not end"}
+        late = {"ok": False, "value": NAMES, "said": "the lookup of its name does not end"}
         return {name: waiting.get("name", name, late) for name in wanted}
 
     def _note(self, to: str, check: str, ok: bool, value: float | None, said: str, **more: Any) -> None:
@@ -254,7 +254,7 @@ class Peer:
         """Two seconds of all-reduce; the process that is there for it says how it went."""
         process = self.collective
         if process is None or process.stdin is None or process.stdout is None:
-            say("collective", ok=False, said="was not asked for")
+            say("collective", ok=False, said="was not requested")
             return
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps(command) + "\n")
@@ -293,7 +293,7 @@ def read_environment(path: str) -> dict[str, str]:
 
 
 def main(asked: dict[str, Any]) -> None:
-    """Answer and obey until the input ends, ``end`` is said or the time is over."""
+    """Answer and obey until the input ends, ``end`` is received or the time is over."""
     peer = Peer(asked)
 
     def over() -> None:

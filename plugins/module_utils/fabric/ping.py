@@ -33,7 +33,7 @@ def checksum(data: bytes) -> int:
 
 
 def echo(size: int, mark: bytes) -> bytes:
-    """An echo request that makes an IP packet of ``size`` bytes; ``mark`` (8 bytes) tells its reply from others."""
+    """An echo request that makes an IP packet of ``size`` bytes; ``mark`` (8 bytes) identifies its reply."""
     body = mark + bytes(max(0, size - HEADERS - len(mark)))
     number = os.getpid() & 0xFFFF
     unsigned = struct.pack("!BBHHH", ECHO, 0, 0, number, 1) + body

@@ -34,7 +34,7 @@ STALE = 900
 
 
 class Gone(Exception):
-    """The end does not run (any more). The text is what it said last."""
+    """The end does not run (any more). The text is its last output."""
 
 
 class PeerIO(Protocol):
@@ -43,7 +43,7 @@ class PeerIO(Protocol):
     def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
         """Start an end."""
 
-    def tell(self, name: str, command: Mapping[str, Any]) -> None:
+    def send(self, name: str, command: Mapping[str, Any]) -> None:
         """Give it a command."""
 
     def wait(self, name: str, kind: str, seconds: float) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class SystemPeerIO:
         if name not in self._files:
             place = self._folder / name
             try:
-                # Kept: the folder goes when the end goes, and what it said last is still to be read.
+                # Kept: the folder goes when the end goes, and its last output is still to be read.
                 self._files[name] = ((place / "out").open("rb"), (place / "err").open("rb"))
             except OSError as error:
                 raise Gone("it ended before: its time was over, or the container was started again") from error
@@ -122,7 +122,7 @@ class SystemPeerIO:
         finally:
             os.close(pipe)
 
-    def tell(self, name: str, command: Mapping[str, Any]) -> None:
+    def send(self, name: str, command: Mapping[str, Any]) -> None:
         self._open(name)
         self._write(name, json.dumps(dict(command)).encode() + b"\n")
 

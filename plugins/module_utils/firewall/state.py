@@ -31,7 +31,7 @@ _REFUSING = ("DROP", "REJECT")
 
 
 class FirewallIO(Protocol):
-    """What is asked of a host; tests hand in a fake."""
+    """What is read from a host; tests hand in a fake."""
 
     def read(self, path: str) -> str:
         """Return a file's text, empty where it cannot be read."""
@@ -40,7 +40,7 @@ class FirewallIO(Protocol):
         """Run a reading command, or return None where it is not installed."""
 
     def iptables(self) -> bool:
-        """Tell whether iptables can be asked without loading a module into the kernel."""
+        """Return whether iptables can be queried without loading a module into the kernel."""
 
 
 def gather_firewall(io: FirewallIO) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def parse_ufw(text: str) -> list[dict[str, str]]:
 
 
 def parse_iptables(text: str) -> dict[str, Any] | None:
-    """Return whether INPUT ``refuses`` anything, and of ours the ``jump`` (its comment) and the number of ``rules``."""
+    """Return whether INPUT ``refuses`` anything, and our ``jump`` (its comment) and number of ``rules``."""
     rules: dict[str, list[list[str]]] = {}
     refuses = False
     for line in text.splitlines():
@@ -172,7 +172,7 @@ def _key(entry: Mapping[str, Any], name: str) -> tuple[str, str, str]:
 
 
 def _of_another_tool(chain: Mapping[str, Any]) -> bool:
-    # iptables writes its chains in capitals; nobody else does.
+    # iptables writes its chains in capitals; no one else does.
     family, table, name = _key(chain, "name")
     by_iptables = table == "filter" and name == "INPUT"
     return by_iptables or table == "firewalld" or table.startswith("docker") or family not in ("ip", "inet")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What nvidia-smi says when it fails, and what that means with the way out.
+"""What nvidia-smi prints when it fails, and what that means, with the remedy.
 
 Sources: nvidia-smi(1) for its return values, and public reports for the messages.
 """
@@ -13,12 +13,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import 
 
 MISMATCH = "Driver/library version mismatch"
 
-LOOK = "Look at `dmesg | grep -e Xid -e NVRM`"
+LOOK = "Check `dmesg | grep -e Xid -e NVRM`"
 
 _REMEDIES = (
     (
         "couldn't communicate with the NVIDIA driver",
-        "the kernel module is not loaded or was not built for the running kernel. Look at `dkms status`, then "
+        "the kernel module is not loaded or was not built for the running kernel. Check `dkms status`, then "
         "`modprobe nvidia`; after an installation, reboot",
     ),
     (
@@ -28,17 +28,17 @@ _REMEDIES = (
     ),
     (
         "No devices were found",
-        "the driver is loaded but took no GPU. Look at `dmesg | grep NVRM`; the usual reasons are a driver branch that "
+        "the driver is loaded but took no GPU. Check `dmesg | grep NVRM`; the usual reasons are a driver branch that "
         "does not know this GPU, and the wrong flavour of kernel module (open or proprietary) for its generation",
     ),
     (
         "Unable to determine the device handle",
-        "a GPU does not answer and may have fallen off the bus. Look at `dmesg | grep Xid`, then power the host off "
+        "a GPU does not answer and may have fallen off the bus. Check `dmesg | grep Xid`, then power the host off "
         "and on",
     ),
     (
         "GPU is lost",
-        "a GPU has fallen off the bus or failed. Look at `dmesg | grep Xid`, then power the host off and on; one that "
+        "a GPU has fallen off the bus or failed. Check `dmesg | grep Xid`, then power the host off and on; one that "
         "is lost again has a fault of its own, its slot or its power supply",
     ),
     (
@@ -55,7 +55,7 @@ _REMEDIES = (
 
 def explain(answer: CommandResult) -> str | None:
     """Return what is wrong, with cause and remedy, or None where nvidia-smi is content."""
-    # What stands in the row of a GPU is said of that GPU alone.
+    # What stands in the row of a GPU concerns that GPU alone.
     lines = [line.strip()[:300] for line in answer.text.splitlines() if not ROW_START.match(line)]
     for said, meaning in _REMEDIES:
         line = next((line for line in lines if said.lower() in line.lower()), None)
@@ -70,6 +70,6 @@ def explain(answer: CommandResult) -> str | None:
         said = " ".join(answer.text.split())[:300].rstrip(".") or "nothing"
         return (
             f"nvidia-smi ended with status {answer.rc} and said: {said}. "
-            "Run nvidia-smi on this host and look at `dmesg | grep -e Xid -e NVRM`."
+            "Run nvidia-smi on this host and check `dmesg | grep -e Xid -e NVRM`."
         )
     return None

@@ -3,7 +3,7 @@
 
 """What a host's NVIDIA devices, driver and GPUs are: asks in the cheapest order and puts the answers together.
 
-A host without an NVIDIA GPU costs no process and is not looked at any further. Where GPUs answer, nvidia-smi runs
+A host without an NVIDIA GPU costs no process and is not examined further. Where GPUs answer, nvidia-smi runs
 twice; a third time for the topology where there are more GPUs than one or RDMA devices; once more for the names of MIG
 instances where there are any, and once more with drivers before 510. ``nv-fabricmanager --version`` runs where there is
 an NVLink fabric.
@@ -55,7 +55,7 @@ _FABRIC_STATES = ("Not Started", "In Progress", "Completed")
 
 
 def gather_gpu(io: GpuIO) -> dict[str, Any]:
-    """Return what ``gpu_info`` promises. Runs no command on a host without an NVIDIA GPU."""
+    """Return what ``gpu_info`` returns. Runs no command on a host without an NVIDIA GPU."""
     found = io.pci_devices()
     devices, switches = display_devices(found), nvswitches(found)
     ours = [device for device in devices if device["driver"] not in NOT_FOR_US]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The one place that looks for NVIDIA devices, driver and tools on a host. Reads only."""
+"""The one place that searches for NVIDIA devices, driver and tools on a host. Reads only."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GpuIO(Protocol):
         """Return the text of ``/proc/driver/nvidia/version``, empty where the kernel module is not loaded."""
 
     def module_loaded(self, name: str) -> bool:
-        """Tell whether a kernel module is loaded."""
+        """Return whether a kernel module is loaded."""
 
     def library_name(self) -> str | None:
         """Return the file name that ``libnvidia-ml.so.1`` leads to, such as ``libnvidia-ml.so.550.163.01``, or None."""
@@ -53,7 +53,7 @@ class GpuIO(Protocol):
         """Return the EFI variable SecureBoot with its four bytes of attributes, or None on a host without EFI."""
 
     def has_rdma(self) -> bool:
-        """Tell whether there are InfiniBand or RoCE devices."""
+        """Return whether there are InfiniBand or RoCE devices."""
 
     def process_names(self) -> frozenset[str] | None:
         """Return the names of all processes (fifteen characters each), or None where they cannot all be seen."""

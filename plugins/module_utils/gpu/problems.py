@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.explain imp
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import Details, Gpu
 
 SECURE_BOOT = (
-    " Secure Boot is on, so the kernel loads only modules signed with a key it knows: look at `dmesg | grep -i "
+    " Secure Boot is on, so the kernel loads only modules signed with a key it knows: check `dmesg | grep -i "
     "lockdown` and `mokutil --list-enrolled`."
 )
 
@@ -33,7 +33,7 @@ _RECOVERIES = {
 
 @dataclass(frozen=True)
 class Reading:
-    """What nvidia-smi told.
+    """What nvidia-smi reported.
 
     ``answer`` is of the first call, None where it is not installed; ``report`` is of ``-q -x`` where that gave no
     document; ``broken`` are rows of GPUs that failed; ``details`` are by GPU uuid.
@@ -65,7 +65,7 @@ class Host:
 
 
 def find_problems(host: Host) -> list[str]:
-    """Return every problem of a host that has GPUs, each with its cause and the way out."""
+    """Return every problem of a host that has GPUs, each with its cause and the remedy."""
     found = [*_driver_problems(host), *_smi_problems(host), *_gpu_problems(host), *_fabric_problems(host)]
     return list(dict.fromkeys(found))  # the first and the second call of nvidia-smi may fail alike
 
@@ -82,7 +82,7 @@ def _driver_problems(host: Host) -> Iterator[str]:
     if not driver["loaded"]:
         yield (
             f"NVIDIA's kernel module is not loaded, but this host has NVIDIA GPUs at {addresses}. "
-            "Install the driver (role nvidia_driver); where it is installed, look at `dkms status` and reboot."
+            "Install the driver (role nvidia_driver); where it is installed, check `dkms status` and reboot."
             + (SECURE_BOOT if host.secure_boot else "")
         )
     elif host.reading.answer is None:
@@ -128,7 +128,7 @@ def _smi_problems(host: Host) -> Iterator[str]:
         )
     if reading.report is not None:
         yield explain(reading.report) or (
-            "nvidia-smi -q -x gave no whole document, so MIG, ECC and the fabric were not looked at. Run it on this "
+            "nvidia-smi -q -x gave no whole document, so MIG, ECC and the fabric were not checked. Run it on this "
             f"host. {LOOK}."
         )
     elif reading.gpus and reading.cuda_version is None:
@@ -137,7 +137,7 @@ def _smi_problems(host: Host) -> Iterator[str]:
             "version (Debian: libcuda1, Ubuntu: libnvidia-compute-<branch>-server)."
         )
     for row in reading.broken:
-        yield f"A GPU is listed but broken: {row}. Look at `dmesg | grep Xid`, then reboot this host."
+        yield f"A GPU is listed but broken: {row}. Check `dmesg | grep Xid`, then reboot this host."
     answering = len(reading.gpus) + len(reading.broken)
     if 0 < answering < len(host.devices):
         yield (
@@ -161,7 +161,7 @@ def _gpu_problems(host: Host) -> Iterator[str]:
                 f"and `nvidia-smi --gpu-reset -i {gpu.index}`, or reboot. If such errors come again, replace the GPU."
             )
         if details.repair_failed:
-            yield f"{name} could not take failing memory out of use any more. It is to be replaced."
+            yield f"{name} could not retire more failing memory. Replace it."
         elif details.recovery:
             todo = _RECOVERIES.get(details.recovery, LOOK).format(index=gpu.index)
             yield f"{name} wants to be recovered (nvidia-smi says '{details.recovery[:60]}'). {todo}."
@@ -208,7 +208,7 @@ def _fabric_problems(host: Host) -> Iterator[str]:
         yield (
             f"GPU {', '.join(waiting)}: not yet part of the NVLink fabric, so CUDA fails with error 802 (system not "
             f"yet initialized). {start}; in GB200 and GB300 racks it runs on the switch trays instead. Where it runs "
-            "already, look at `journalctl -u nvidia-fabricmanager`."
+            "already, check `journalctl -u nvidia-fabricmanager`."
         )
     elif host.switches and fabric["manager_running"] is False:
         yield (
@@ -217,7 +217,7 @@ def _fabric_problems(host: Host) -> Iterator[str]:
         )
     if failed:
         yield (
-            f"GPU {', '.join(failed)}: the NVLink fabric could not be set up. Look at "
+            f"GPU {', '.join(failed)}: the NVLink fabric could not be set up. Check "
             "`journalctl -u nvidia-fabricmanager` and `dmesg | grep SXid`."
         )
     manager = fabric["manager_version"]

@@ -60,7 +60,7 @@ class MigInstance:
 
 @dataclass(frozen=True)
 class Details:
-    """What ``nvidia-smi -q -x`` tells of one GPU. None is what this GPU or this driver does not tell."""
+    """What ``nvidia-smi -q -x`` reports of one GPU. None is what this GPU or this driver does not report."""
 
     uuid: str | None = None
     address: str | None = None
@@ -85,7 +85,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Report:
-    """What ``nvidia-smi -q -x`` tells of a host."""
+    """What ``nvidia-smi -q -x`` reports of a host."""
 
     cuda_version: str | None
     gpus: tuple[Details, ...]
@@ -138,7 +138,7 @@ def parse_gpus(text: str, fields: tuple[str, ...] = QUERY_FIELDS) -> tuple[list[
 
 
 def parse_report(text: str) -> Report | None:
-    """Return what ``nvidia-smi -q -x`` tells, or None where the text is no whole document."""
+    """Return what ``nvidia-smi -q -x`` reports, or None where the text is no whole document."""
     start, end = text.find("<nvidia_smi_log"), text.rfind("</nvidia_smi_log>")
     if start < 0 or end < 0:
         return None

@@ -26,7 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text i
 _SLOT = re.compile(r"[0-9]{1,9}")
 _RANGE = re.compile(r"[0-9]+-[0-9]+")
 _HINTS = 3
-"""Unknown names for which the nearest is looked up, which takes a tenth of a second among 10,000."""
+"""Unknown names for which the nearest is searched, which takes a tenth of a second among 10,000."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Plan:
 def plan(entries: object, include: object = None, exclude: object = None, first_host: object = None) -> Plan:
     """Check hosts (see ``check``), choose among them, and see that rank 0 is where it must be.
 
-    ``None`` and empty text mean: no filter, no wish for rank 0. Raises ``HostsError`` with all problems of all four.
-    What a filter or ``first_host`` says about hosts is looked at only where the hosts themselves are in order.
+    ``None`` and empty text mean: no filter, no choice of rank 0. Raises ``HostsError`` with all problems of all four.
+    What a filter or ``first_host`` says about hosts is checked only where the hosts themselves are in order.
     """
     problems: list[Problem] = []
     checked = None
@@ -102,7 +102,7 @@ def parse_filter(key: str, value: object) -> tuple[dict[str, set[int]], list[Pro
         return {}, [Problem(key, text)]
     asked: dict[str, set[int]] = {}
     whole: set[str] = set()
-    # A mapping, because the same slip many times over is one problem.
+    # A mapping, because the same mistake many times over is one problem.
     faults: dict[str, None] = {}
     for spec in value.split("@"):
         name, colon, slots = spec.partition(":")

@@ -19,11 +19,11 @@ from typing import NamedTuple
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown, summary
 
 MAX_SLOTS = 1024
-"""Slots of one host. No host has more accelerators: a greater number is a slip of the finger."""
+"""Slots of one host. No host has more accelerators: a greater number is a typing error."""
 MAX_NAME = 253
 """Length of a host name (RFC 1035: 255 bytes on the wire)."""
 MAX_SHOWN = 20
-"""Problems, or names, that one message spells out. A wrong template makes the same slip on thousands of hosts."""
+"""Problems, or names, that one message spells out. A wrong template makes the same mistake on thousands of hosts."""
 
 _LINE = re.compile(r"^(\S+)\s+slots=(\d+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")

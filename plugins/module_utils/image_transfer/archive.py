@@ -4,7 +4,7 @@
 """Reads what ``docker save`` writes, on both kinds of stores.
 
 A graph driver's layers are plain tar files, named by their digest since engine 25 and otherwise before. Containerd's
-image store hands out its blobs as they came, which may be compressed; only the manifest tells which layer a blob is.
+image store hands out its blobs as they came, which may be compressed; only the manifest shows which layer a blob is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Who gives an image to whom, and what of it: pure, from what every node said of itself.
+"""Who gives an image to whom, and what of it: pure, from what every node reported.
 
 The nodes stand in a chain: each reads from the one before it while that one is still receiving, so that all have the
 image in about the time of one transfer. Who lacks most stands nearest to the holder; a node then always finds with the
@@ -20,7 +20,7 @@ DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 GROUP = 64 << 20
 """Bytes of small layers that are loaded together."""
 CONFIG = "config"
-"""Name of the image's configuration in a spool. Containerd's image store does not tell its digest before."""
+"""Name of the image's configuration in a spool. Containerd's image store does not report its digest before."""
 
 
 def shared(wanted: Sequence[str], images: Iterable[Mapping[str, Any]]) -> tuple[int, str]:
@@ -58,7 +58,7 @@ def plan(
     addresses: Mapping[str, str],
     ports: Mapping[str, int],
 ) -> dict[str, Any]:
-    """Return the order of the nodes, what each does, and in words what stands against it."""
+    """Return the order of the nodes, what each does, and in words what forbids it."""
     there = looks[holder]
     found = there.get("image") or {}
     others = [name for name in looks if name != holder]

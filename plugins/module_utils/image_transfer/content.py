@@ -4,7 +4,7 @@
 """What an image is, whatever store its engine keeps it in: a digest that is the same on all of them.
 
 The id is not. On a graph driver it is the digest of the image's configuration, in containerd's image store that of a
-manifest, which also depends on how the layers are compressed; and no engine's API tells the digest of the configuration
+manifest, which also depends on how the layers are compressed; and no engine API reports the digest of the configuration
 there (read in moby at b985e231, 2026-11-23, and seen on 26.1 and 28.5). The digest here is of what a container gets:
 the layers (diff ids), the system, the processor and the settings. Both stores show these alike in
 GET /images/{name}/json, and the configuration itself holds them, so it can be checked before it is loaded.

@@ -63,7 +63,7 @@ class Receiver:
         self.resumed = 0
         """Bytes that an earlier run had left."""
         self.notes: list[str] = []
-        """What went wrong on the way and was mended."""
+        """What went wrong on the way and was recovered from."""
 
     def fetch(self, name: str, accept: Callable[[Path], bool] | None = None) -> Path:
         """Return the file of a part, whose name is its digest, or that is accepted. Raises ``TransferError``."""
@@ -150,8 +150,8 @@ class Receiver:
         said = "; ".join(f"{source}: {text}" for source, text in reasons.items())
         kept = sum(path.stat().st_size for path in self._folder.iterdir())
         return (
-            f"no node gives the image any more ({said}). {mebibytes(kept)} of it are kept. "
-            "Remedy: see to the first node named; run again, and it goes on from there."
+            f"no node offers the image any longer ({said}). {mebibytes(kept)} of it are kept. "
+            "Remedy: restore the first node named and run again; the transfer resumes."
         )
 
 
@@ -164,6 +164,6 @@ def _write(file: BinaryIO, data: bytes) -> None:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise TransferError(
                 f"the disk of {getattr(file, 'name', 'the spool')} is full. Remedy: make room there, and run again; "
-                "it goes on from what it has."
+                "the transfer resumes."
             ) from error
         raise

@@ -4,8 +4,8 @@
 """One node's part of a transfer from its beginning to its end: a process in the background that holds a lock.
 
 It outlives the module, so that no number of Ansible's forks decides how many nodes take part at a time. The spool is
-its place: the lock, this transfer's key, what may be read by others, the parts of the image, and what it tells. It ends
-when it is told to, and by itself when nobody has read from it for a while after its work is done.
+its place: the lock, this transfer's key, what may be read by others, the parts of the image, and its state. It ends
+on request, and by itself when no one has read from it for a while after its work is done.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 )
 
 ASKED = 300.0
-"""Seconds in which the transfer must be told what to do."""
+"""Seconds in which the transfer must get its instructions."""
 SLOWEST = 1 << 20
 """Bytes per second: what takes longer than at this rate, and half an hour, is given up."""
 LINGER = 90.0
@@ -112,7 +112,7 @@ class Transfer:
             raise OSError(f"ssh-keygen: {made.text}")
 
     def _fork(self, lock: int, started_from: str) -> None:
-        """Leave a process behind that has the lock; return when it has said who it is."""
+        """Leave a process behind that has the lock; return when it has reported its state."""
         reading, writing = os.pipe()
         first = os.fork()
         if first:
@@ -142,7 +142,7 @@ class Transfer:
     # -- the process --------------------------------------------------------------------------------------------
 
     def _stay(self) -> None:
-        """Do what is asked, then let others read until nobody does."""
+        """Do what is requested, then let others read until none does."""
 
         def ended(_number: int, _frame: Any) -> None:
             raise SystemExit
@@ -185,9 +185,7 @@ class Transfer:
         except TransferError as error:
             self.system.say(state="failed", trouble=str(error))
         except OSError as error:
-            self.system.say(
-                state="failed", trouble=f"{error}. Remedy: look at the disk of {self.place}, and run again."
-            )
+            self.system.say(state="failed", trouble=f"{error}. Remedy: check the disk of {self.place}, and run again.")
         finally:
             signal.alarm(0)
         with contextlib.suppress(FileNotFoundError):
@@ -225,7 +223,7 @@ class Transfer:
         self._authorize(lambda text: with_keys(without_keys(text, str(self.place)), lines))
 
     def go(self, part: dict[str, Any]) -> None:
-        """Tell the process what to do."""
+        """Send the process its instructions."""
         if not self.mine():
             raise TransferError("the process of this transfer is gone. Remedy: run again.")
         write_json(self.place / "part", part)
@@ -239,7 +237,7 @@ class Transfer:
             if state.get("run") == self.run and state.get("state") in ("done", "failed"):
                 return {**state, "over": True}
             if not there:
-                said = "the process of the transfer was killed. Remedy: run again; it goes on from what is there."
+                said = "the process of the transfer was killed. Remedy: run again; the transfer resumes."
                 return {"state": "failed", "trouble": said, "over": True}
             if time.monotonic() > until:
                 return {**state, "over": False}
@@ -292,7 +290,7 @@ class Transfer:
 
 
 def _too_late(_number: int, _frame: Any) -> None:
-    raise TransferError("it took too long. Remedy: look at the links between the nodes (bench_network.yml); run again.")
+    raise TransferError("it took too long. Remedy: check the links between the nodes (bench_network.yml); run again.")
 
 
 def write_lock(lock: int, said: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 
 """Reads out a spool, also one that still grows: all that the key of a transfer may do on a node that gives.
 
-A file of its own beside the spool, started by sshd, so it imports nothing of ours. A request is one line, a name and an
+A file of its own beside the spool, started by sshd, hence without imports. A request is one line, a name and an
 offset; the answer is frames of a letter, a length and that many bytes: D data, W nothing new yet, E the end, X why not.
 """
 
@@ -33,7 +33,7 @@ SILENT = 900
 
 
 class Refused(Exception):
-    """What was asked cannot be had here (any more). The text says why."""
+    """What was requested cannot be had here (any more). The text says why."""
 
 
 def frame(kind: bytes, data: bytes = b"") -> bytes:
@@ -56,7 +56,7 @@ def writer_is_gone(spool: Path) -> str:
 def find(spool: Path, name: str) -> BinaryIO | None:
     for path in (spool / "blobs" / name, spool / "blobs" / (name + ".part")):
         try:
-            return path.open("rb", buffering=0)  # closed by who asked
+            return path.open("rb", buffering=0)  # closed by the caller
         except FileNotFoundError:
             continue
     return None
@@ -71,7 +71,7 @@ def finished(spool: Path, name: str, file: BinaryIO) -> bool:
                 return whole
         except FileNotFoundError:
             continue
-    raise Refused("it has begun anew with this part")
+    raise Refused("it has restarted this part")
 
 
 def serve_one(

@@ -47,7 +47,7 @@ class TransferIO(Protocol):
         """Show a sign of life."""
 
     def say(self, **state: Any) -> None:
-        """Keep what is to be told."""
+        """Keep what is to be reported."""
 
     def saved(self, image: str) -> Any:
         """Return a context with the stream of ``docker save``. Raises ``TransferError``."""
@@ -91,7 +91,7 @@ def give(part: Mapping[str, Any], system: TransferIO) -> None:
 
 
 def promised(part: Mapping[str, Any]) -> Callable[[bytes], bool]:
-    """Return what tells whether a configuration is that of the image."""
+    """Return a test of whether a configuration is that of the image."""
     return lambda config: content_of_config(config) == part["content"]
 
 
@@ -151,7 +151,7 @@ class Loader:
             self._system.remove(identity)
 
     def name(self, config: bytes) -> None:
-        """Load the image itself, of which the engine has all layers now, and name it once it is what was promised."""
+        """Load the image itself, of which the engine has all layers now, and name it once it is what was announced."""
         image, content = self._part["image"], self._part["content"]
         identity = self._archive(config, self._part["layers"], {})
         found = self._system.content(identity)
@@ -196,7 +196,7 @@ class Loader:
                         return
                     self._load(paths[:count])
                     paths = paths[count:]
-            except Exception as error:  # told by the main thread
+            except Exception as error:  # reported by the main thread
                 self.error = error
                 return
 

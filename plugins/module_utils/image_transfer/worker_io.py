@@ -165,7 +165,7 @@ class SystemTransferIO:
         if "no space left on device" in said.lower():
             return (
                 f"the disk of the engine is full ({what}: {said}). Remedy: make room there (docker image prune), "
-                "and run again; it goes on from what it has."
+                "and run again; the transfer resumes."
             )
         return f"{what} failed: {said}. Remedy: see journalctl -u docker there."
 

@@ -21,7 +21,7 @@ from .exits import (
 from .failures import BY_ID, FAILURES, Failure
 
 LONGEST = 2000
-"""Characters of a line that are looked at."""
+"""Characters of a line that are searched."""
 ERROR_LINES = 5
 """First error lines of a rank that are kept, for a failure that no text explains."""
 NEAR = 40

@@ -34,7 +34,7 @@ def without_auto(value: Any) -> Any:
 
 
 def filled_in(config: dict[str, Any]) -> dict[str, Any]:
-    """The configuration as an integration leaves it: "auto" values, which DeepSpeed can not read, are gone.
+    """The configuration as an integration leaves it: "auto" values, which DeepSpeed cannot read, are gone.
 
     Without a batch size it would not go on.
     """
@@ -47,7 +47,7 @@ def filled_in(config: dict[str, Any]) -> dict[str, Any]:
 def for_ranks(config: dict[str, Any], world_size: int) -> tuple[dict[str, Any], int]:
     """The configuration and the number of ranks for which DeepSpeed would read it, once the script has its model.
 
-    Where only the script knows the ranks, a batch that is given in full can not be judged.
+    Where only the script knows the ranks, a batch that is given in full cannot be judged.
     """
     ranks, (path, words) = batch_ranks(config, world_size)
     if path:

@@ -27,7 +27,7 @@ LONGEST_TAIL = 1 << 20
 
 
 class JobsReader:
-    """Never changes anything, and answers for every job: one that can not be read is ``unreadable``, not a failure."""
+    """Never changes anything, and answers for every job: one that cannot be read is ``unreadable``, not a failure."""
 
     def __init__(self, jobs_dir: str, runtimes: Mapping[str, Runtime], clock: Callable[[], float] = time.time) -> None:
         self._folder, self._runtimes, self._clock = Path(jobs_dir), runtimes, clock

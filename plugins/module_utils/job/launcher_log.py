@@ -39,7 +39,7 @@ def plain(text: str) -> str:
 
 
 class LogWatch:
-    """What the log of a launcher has said so far. Lines of other nodes begin with pdsh's ``host: ``."""
+    """What the log of a launcher has shown so far. Lines of other nodes begin with pdsh's ``host: ``."""
 
     def __init__(self) -> None:
         self.world_sizes: list[int] = []
@@ -134,7 +134,7 @@ class LogWatch:
         return "", None, []
 
     def wrong_world(self, world_size: int, nodes: int) -> str:
-        """Why this can not become the job that was asked for; empty when nothing speaks against it yet."""
+        """Why this cannot become the job that was requested; empty when nothing rules it out yet."""
         if self.no_hostfile and nodes > 1:
             return (
                 f"DeepSpeed did not find its hostfile and would have trained on one node instead of {nodes}. "
@@ -150,7 +150,7 @@ class LogWatch:
         return ""
 
     def incomplete(self, world_size: int, nodes: int) -> str:
-        """Why a launcher that has ended with 0, as have all ranks it told of, did not do the job; empty when it did."""
+        """Why a launcher that ended with 0, as have all ranks it reported, did not do the job; empty when it did."""
         if self.world_size is None:
             return (
                 "the launcher ended with exit code 0 but never logged a world size, so nothing shows that it trained "

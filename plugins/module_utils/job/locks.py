@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Which processes of a node hold what: locks of torch's extension cache, which are removed when nobody does, and ports.
+"""Which processes of a node hold what: locks of torch's extension cache, which are removed when no one does, and ports.
 
 torch.utils.file_baton makes the lock with O_EXCL, keeps it open while it compiles, and removes it at the end; every
 other rank waits as long as it exists. So a lock that no process has open is dead, and all ranks would wait for ever.

@@ -24,13 +24,13 @@ REPLY_BYTES = 16 << 20
 """Bytes of files after which a reply ends, so that neither end holds more than this and one file."""
 
 IDENTITY = ("run", "run_id", "started_at")
-"""What in state.json tells one run from another."""
+"""What in state.json distinguishes one run from another."""
 
 _NODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class LogsError(Exception):
-    """Logs can not be gathered. The text says what, where and what to do."""
+    """Logs cannot be gathered. The text says what, where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Piece:
 
     @property
     def mark(self) -> list[int]:
-        """What tells whether the controller has just this."""
+        """By which it is known whether the controller has just this."""
         return [len(self.data), self.mtime_ns]
 
     def pack(self) -> dict[str, Any]:
@@ -82,15 +82,15 @@ def shorten(node: str, file: str, size: int, tail: bytes) -> bytes:
 
 
 def check_node(node: str) -> None:
-    """Refuse what can not be the name of a folder."""
+    """Refuse what cannot be the name of a folder."""
     if not _NODE.fullmatch(node):
         raise LogsError(
-            f"node: {node!r} can not be the name of a folder. Use letters, digits, '.', '_' and '-' in the inventory."
+            f"node: {node!r} cannot be the name of a folder. Use letters, digits, '.', '_' and '-' in the inventory."
         )
 
 
 def identity(state: dict[str, Any]) -> dict[str, Any]:
-    """What of a state tells its run from others. The number becomes the name of a folder, so it is one or nothing."""
+    """What of a state identifies its run. The number becomes the name of a folder, so it is one or nothing."""
     run = state.get("run")
     number = run if isinstance(run, int) and not isinstance(run, bool) and 0 <= run <= RUNS else None
     texts = {key: state[key] if isinstance(state.get(key), str) else None for key in ("run_id", "started_at")}

@@ -91,7 +91,7 @@ class NodeFolder:
         return Piece(name, about.st_mtime_ns, shorten(self._node, str(self.path / name), about.st_size, tail), True)
 
     def pieces(self, have: dict[str, list[int]], skip: set[str]) -> Iterator[Piece | str]:
-        """Each file of which the controller does not have just this, or a text where one can not be read."""
+        """Each file of which the controller does not have just this, or a text where one cannot be read."""
         for name in self._names():
             if name not in skip:
                 try:
@@ -184,7 +184,7 @@ class Copy:
 
     @staticmethod
     def _make(folder: Path) -> None:
-        """Folders of ours are private; those that were there before stay as they are."""
+        """Folders made here are private; those that were there before stay as they are."""
         for part in [*reversed(folder.parents), folder]:
             if not part.is_dir():
                 part.mkdir(mode=0o700, exist_ok=True)

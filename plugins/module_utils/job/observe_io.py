@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io im
 LOG_LIMIT = 1 << 20
 """Most bytes of the log that one call returns."""
 BETWEEN = 0.25
-"""Seconds between two looks at the folder while news is waited for."""
+"""Seconds between two reads of the folder while news is waited for."""
 
 
 def check_log_limit(limit: int) -> None:
@@ -30,7 +30,7 @@ def check_log_limit(limit: int) -> None:
 def current(
     store: Store, runtime: Runtime, recorded: Callable[[], dict[str, Any]]
 ) -> tuple[str, str, resource.Container | None]:
-    """Return state and reason of a job, and its container. The engine is asked only about a job that may be running."""
+    """Return state and reason of a job, and its container. The engine is queried only for a job that may run."""
     container, known = None, recorded()
     if known.get("state") in resource.ACTIVE and (store.on_host or known.get("container")):
         container = runtime.container(known.get("container") or "")

@@ -29,7 +29,7 @@ def operators(
     """Return ``compile``, which of the ``needed`` build variables are not compiled yet, and ``missing``.
 
     ``missing`` is what compiling needs and was not found, in the words of the field. ``roots``: torch's extension
-    caches. Both are empty where DeepSpeed is not installed, as there is nothing to be said of its operators then.
+    caches. Both are empty where DeepSpeed is not installed, as nothing is known of its operators then.
     """
     package = _package("deepspeed")
     if package is None or not needed:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Where the jobs of runtime ``host`` lie: what runs there as root, nobody else may have written."""
+"""Where the jobs of runtime ``host`` lie: what runs there as root, no one else may have written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make_private(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise JobError(
-            f"{folder} can not be made: {error.strerror}. Remedy: remove what lies there, or use become."
+            f"{folder} cannot be made: {error.strerror}. Remedy: remove what lies there, or use become."
         ) from error
     check_private(folder)
 
@@ -36,12 +36,12 @@ def check_private(folder: Path) -> None:
         try:
             found = path.stat() if shared else path.lstat()
         except OSError as error:
-            raise JobError(f"{path} can not be read: {error.strerror}. Remedy: use become.") from error
+            raise JobError(f"{path} cannot be read: {error.strerror}. Remedy: use become.") from error
         mode = found.st_mode
         others = mode & (stat.S_IWGRP | stat.S_IWOTH) and not (shared and mode & stat.S_ISVTX)
         if not stat.S_ISDIR(mode) or found.st_uid not in {0, os.geteuid()} or others:
             raise JobError(
-                f"{path} must be a folder of root that nobody else can write: jobs that run on the host are started "
+                f"{path} must be a folder of root that no one else can write: jobs that run on the host are started "
                 f"from there. It is owned by {found.st_uid}, mode {stat.S_IMODE(mode):04o}. Remedy: find out who "
                 f"changed it, then chown root {path} and chmod go-w {path}."
             )

@@ -1,12 +1,12 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One look at a node of a job, from where its ranks will run, just before it starts: prints one line of JSON.
+"""Checks a node of a job from where its ranks will run, just before it starts: prints one line of JSON.
 
 The module launch_probe hands the sources of this file and of those beside it that it imports to the Python of the
-container, or of the host, over standard input; so they import nothing else of ours and need Python 3.8. It judges
+container, or of the host, over standard input; so they import nothing else and need Python 3.8. It judges
 nothing: what it found is compared with the other nodes' on the controller (plugin_utils/launch/checks.py). It removes
-only locks of torch's extension cache that nobody holds, for which every rank would wait for ever.
+only locks of torch's extension cache that no one holds, for which every rank would wait for ever.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def try_ssh(name: str, config: str, seconds: float) -> str:
     ):
         command += ["-o", option]
     answer = run([*command, "--", name, "true"], seconds)
-    return "" if answer["rc"] == 0 else (last_words(answer["err"]) or f"ssh ended with exit code {answer['rc']}")
+    return "" if answer["rc"] == 0 else (last_lines(answer["err"]) or f"ssh ended with exit code {answer['rc']}")
 
 
 def run(command: list[str], seconds: float) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def run(command: list[str], seconds: float) -> dict[str, Any]:
     }
 
 
-def last_words(text: str) -> str:
+def last_lines(text: str) -> str:
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip() and "Permanently added" not in line]
     return "; ".join(lines[-3:])[-500:]
 
@@ -172,7 +172,7 @@ def locked_memory(status: str, uid_map: str) -> dict[str, Any]:
     }
 
 
-def look_at_file(path: str) -> dict[str, Any]:
+def check_file(path: str) -> dict[str, Any]:
     """Whether a file can be read, and its SHA-256."""
     answer: dict[str, Any] = {"path": path, "sha256": "", "error": ""}
     try:
@@ -188,7 +188,7 @@ def look_at_file(path: str) -> dict[str, Any]:
     return answer
 
 
-def look_at_path(path: str) -> str:
+def check_path(path: str) -> str:
     """Empty where a file or folder is there and may be read, else why not."""
     try:
         Path(path).stat()
@@ -200,10 +200,10 @@ def look_at_path(path: str) -> str:
 def _why(error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return "is not there"
-    return "may not be read" if error.errno == errno.EACCES else f"can not be read ({error.strerror})"
+    return "may not be read" if error.errno == errno.EACCES else f"cannot be read ({error.strerror})"
 
 
-def look_at_space(path: str) -> dict[str, Any]:
+def check_space(path: str) -> dict[str, Any]:
     """Free bytes for a folder, which need not exist yet, and whether it can be written to."""
     there = Path(path)
     while not there.is_dir() and there != there.parent:
@@ -216,7 +216,7 @@ def look_at_space(path: str) -> dict[str, Any]:
     return {"path": path, "at": str(there), "free": free, "writable": writable, "error": ""}
 
 
-def look_at_port(port: int, proc: Path = Path("/proc")) -> dict[str, Any]:
+def check_port(port: int, proc: Path = Path("/proc")) -> dict[str, Any]:
     """Whether a port can be listened on as torch's store does: on every address, IPv6 where there is any."""
     answer: dict[str, Any] = {"port": port, "error": "", "holder": ""}
     for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):
@@ -239,7 +239,7 @@ def look_at_port(port: int, proc: Path = Path("/proc")) -> dict[str, Any]:
 
 
 def probe(asked: dict[str, Any]) -> dict[str, Any]:
-    """Look at everything that is asked for; what has to wait for others waits side by side."""
+    """Check everything that is requested; what has to wait for others waits side by side."""
     began = time.monotonic()
     until = began + asked.get("patience", PATIENCE)
     waiting = Parallel()
@@ -271,13 +271,13 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "infiniband": any(Path("/dev/infiniband").glob("uverbs*")),
         "locks": locks(roots, asked["remove_locks"], asked["sees_all"]),
         "operators": operators(asked["operators"], asked["accelerator"], roots, os.environ),
-        "chdir": look_at_path(str(chdir)),
-        "script": look_at_file(inside(asked["script"])) if asked["script"] else None,
-        "ds_config": look_at_file(inside(asked["ds_config"])) if asked["ds_config"] else None,
-        "hostfile": look_at_file(inside(asked["hostfile"])) if asked["hostfile"] else None,
-        "paths": {path: look_at_path(inside(path)) for path in asked["data_paths"]},
-        "checkpoints": look_at_space(inside(asked["checkpoints"])) if asked["checkpoints"] else None,
-        "port": look_at_port(asked["master_port"]) if asked["master_port"] else None,
+        "chdir": check_path(str(chdir)),
+        "script": check_file(inside(asked["script"])) if asked["script"] else None,
+        "ds_config": check_file(inside(asked["ds_config"])) if asked["ds_config"] else None,
+        "hostfile": check_file(inside(asked["hostfile"])) if asked["hostfile"] else None,
+        "paths": {path: check_path(inside(path)) for path in asked["data_paths"]},
+        "checkpoints": check_space(inside(asked["checkpoints"])) if asked["checkpoints"] else None,
+        "port": check_port(asked["master_port"]) if asked["master_port"] else None,
     }
     waiting.wait(began + SMI_PATIENCE + 2 if asked["smi"] else until + 1)
     late = f"no answer within {until - began:g} s"

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Runs the look at a node where its ranks will run, in a container or on the host; asks the engine for the image."""
+"""Runs the checks of a node where its ranks will run, in a container or on the host; asks the engine for the image."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import probe
 
 TIMEOUT = probe.SMI_PATIENCE + 30
-"""Seconds for a look. It ends itself much earlier; this is for an engine that hangs."""
+"""Seconds for the checks. They end by themselves much earlier; this is for an engine that hangs."""
 
 
 class ProbeIO(Protocol):
-    """What a look needs of its host; tests hand in a fake."""
+    """What the checks need of their host; tests hand in a fake."""
 
     def inspect(self, container: str) -> dict[str, Any] | None:
         """Return ``running``, ``reference`` of the image, its ``id`` and its ``content``; None where there is none."""
@@ -90,12 +90,12 @@ def image_content(image: Mapping[str, Any]) -> str:
 
 
 def request_for(asked: Mapping[str, Any]) -> str:
-    """Return what the look takes on its standard input."""
+    """Return what the checks take on their standard input."""
     return source_runner.request_for(probe, asked)
 
 
 def read_answer(text: str) -> dict[str, Any] | None:
-    """The answer in what the look printed; None where there is none."""
+    """The answer in what the checks printed; None where there is none."""
     for line in reversed(text.splitlines()):
         if line.startswith(probe.MARK):
             try:

@@ -20,7 +20,7 @@ _MOST = 100_000
 
 
 class RecordError(ValueError):
-    """A field that is missing or can not be what it is, in a few words."""
+    """A field that is missing or cannot be what it is, in a few words."""
 
 
 def _text(longest: int) -> Callable[[Any], bool]:
@@ -139,7 +139,7 @@ _SUMMARY: dict[str, Callable[[Any], bool]] = {
 def check_state(found: dict[str, Any], *, on_host: bool) -> dict[str, Any]:
     """state.json with every field of its type and texts without control characters, or ``RecordError``.
 
-    Whether a job runs on the host is decided by where its folder is: a file in a container's folder can not say so.
+    Whether a job runs on the host is decided by where its folder is: a file in a container's folder cannot say so.
     """
     if found.get("state") not in STATES:
         raise RecordError(f"its state is missing or none of {', '.join(STATES)}")

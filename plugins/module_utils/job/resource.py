@@ -22,7 +22,7 @@ LOST_AFTER = 30.0
 
 
 class JobError(Exception):
-    """A job can not be what is asked for. The text says what, where and what to do."""
+    """A job cannot be as requested. The text says what, where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def build_spec(
         raise JobError(f"ds_config: {ds_config!r} is not absolute. Give a path as the container sees it.")
     for key, value in environment.items():
         if not key or "=" in key or "\0" in key:
-            raise JobError(f"environment: {key!r} can not be the name of a variable.")
+            raise JobError(f"environment: {key!r} cannot be the name of a variable.")
         if isinstance(value, (dict, list)) or value is None or "\0" in str(value):
             raise JobError(f"environment: {key} must be text or a number. Quote it.")
         if transport == "pdsh" and members and len(members) > 1:
@@ -168,10 +168,10 @@ def _check_members(
     if members and (len(members) != nodes or sum(len(item["slots"]) for item in members) != world_size):
         raise JobError(
             f"members: {len(members)} node(s) with {sum(len(item['slots']) for item in members)} slot(s) are not the "
-            f"{nodes} node(s) and {world_size} rank(s) that were asked for."
+            f"{nodes} node(s) and {world_size} rank(s) that were requested."
         )
     if len(members) > 1 and not secret_file:
-        raise JobError("secret_file: give the path of a file that every node of the job has, and nobody else.")
+        raise JobError("secret_file: give the path of a file that every node of the job has, and no one else.")
     if launcher != "deepspeed" and transport == "pdsh":
         raise JobError(f"transport: pdsh starts DeepSpeed's launcher only. Launcher {launcher} needs transport direct.")
 
@@ -208,7 +208,7 @@ def current_state(recorded: dict[str, Any], container: Container | None, now: fl
     started = recorded.get("container_started_at")  # None: the supervisor came back with its container
     if not container.running or started not in {None, container.started_at}:
         return "lost", (
-            f"the container {name} was stopped or restarted while the job ran. Look at `docker logs {name}` and the "
+            f"the container {name} was stopped or restarted while the job ran. Check `docker logs {name}` and the "
             "node's kernel log (out-of-memory killer), then start the job again."
         )
     silent = now - float(recorded.get("heartbeat") or 0.0)

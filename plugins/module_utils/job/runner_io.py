@@ -179,6 +179,6 @@ class JobRunner:
             if self._clock() > deadline:
                 raise JobError(
                     f"processes of the lost job are still alive in container {container.id[:12]}: "
-                    f"look at `docker top {container.id[:12]}`, or restart the container."
+                    f"check `docker top {container.id[:12]}`, or restart the container."
                 )
             self._sleep(0.2)

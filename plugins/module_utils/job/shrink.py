@@ -34,8 +34,8 @@ class ShrinkError(Exception):
 def refusal(config: dict[str, Any] | None, slots: list[int], release: str) -> str:
     """Why a job could not go on without one of its nodes; empty where it could, without one of them at least.
 
-    ``config``: that of ds_config.json, ``None`` where the script is not told of it: then its checkpoints decide, once
-    there are some. ``slots``: those of each node, rank 0's first, which can not be left out. ``release``: DeepSpeed's.
+    ``config``: that of ds_config.json, ``None`` where the script does not get it: then its checkpoints decide, once
+    there are some. ``slots``: those of each node, rank 0's first, which cannot be left out. ``release``: DeepSpeed's.
     """
     if config is None:
         return ""
@@ -152,7 +152,7 @@ _DIVIDE = (
 
 def _batch_ranks(config: dict[str, Any], world_size: int) -> int:
     """Among how many of ``world_size`` ranks the batch is split, or ShrinkError."""
-    # What it is told to be now is that for the ranks there were.
+    # What is configured now is that for the ranks there were.
     ranks, (path, words) = batch_ranks({**config, "data_parallel_size": None}, world_size)
     if path:
         raise ShrinkError(f"{path} {words}.")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The folder of a training job on the host: what is read of it, by all who look at a job."""
+"""The folder of a training job on the host: what is read of it, by all that query a job."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Store:
             handle = os.open(self._jobs.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise JobError(
-                f"jobs_dir: {self._jobs} can not be used: {error.strerror}. It is made together with the container "
+                f"jobs_dir: {self._jobs} cannot be used: {error.strerror}. It is made together with the container "
                 "(--tags training_container)."
             ) from error
         try:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The summary of one run of a job: what was asked, what came of it, without a secret in it.
+"""The summary of one run of a job: what was requested, what came of it, without a secret in it.
 
 The leader's supervisor writes it as summary.json at the end; training_job_info returns the same for every job. Also
 part of the supervisor's archive: standard library, Python 3.8 or later.
@@ -24,7 +24,7 @@ from ..common.secret_names import (
 FIGURES = ("step", "total", "loss", "samples_per_second", "tokens_per_second", "seconds_left", "slowest_rank")
 VERSIONS = ("deepspeed", "torch", "python", "image")
 LONGEST = 64
-"""Entries of a mapping or list of the specification above which only their number and digest are told: the workspace of
+"""Entries of a mapping or list of the specification above which only number and digest are given: the workspace of
 a job can have thousands of files."""
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"

@@ -47,11 +47,11 @@ def repetitions(seconds: float, share: float, moved: float, most: float) -> int:
 
 
 def collectives(
-    asked: Mapping[str, Any], store: Store, rank: int, slot: int, tell: Callable[[str], None]
+    asked: Mapping[str, Any], store: Store, rank: int, slot: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
     """Time every operation for every size, the small ones first.
 
-    ``slot``: number of the GPU with NCCL. ``tell`` is called with what is being done. Raises Trouble that names it.
+    ``slot``: number of the GPU with NCCL. ``report`` is called with what is being done. Raises Trouble that names it.
     What torch raises for an operation that a backend lacks is noted, and the others go on.
     """
     import torch  # noqa: PLC0415  # not on the controller, and only after the environment is set
@@ -77,7 +77,7 @@ def collectives(
     for number, (size, op) in enumerate(cases):
         if op in unsupported:
             continue
-        tell(f"{op} of {size} bytes")
+        report(f"{op} of {size} bytes")
         count = elements(size, world)
         share = (end - time.monotonic()) / (len(cases) - number)
         # A message four times as long takes about four times as long: twice, to warm up and to be timed.

@@ -29,9 +29,9 @@ TRIPS = 200
 TRIP_SECONDS = 0.1
 """Latency is the median of as many round trips, or of what fits into this many seconds; at least one."""
 PATIENCE = 3.0
-"""Seconds for a connection between two nodes that have both been heard of."""
+"""Seconds for a connection between two nodes that have both reported."""
 IPERF_SECONDS = 1
-"""The least that iperf3 can be told."""
+"""The least that iperf3 accepts."""
 
 Found = Dict[Tuple[int, int], Dict[str, Any]]  # noqa: UP006
 """By (from, to), numbers of nodes."""
@@ -142,7 +142,7 @@ class Pairs:
         store.set(f"pairs/{me}", json.dumps(self._listener.getsockname()[:2]))
 
     def close(self) -> None:
-        """Hear nobody any more."""
+        """Stop listening."""
         self._listener.close()
 
     def meet(self, other: int, first: bool) -> None:
@@ -204,7 +204,7 @@ class Pairs:
                 rate = receive(sock, limit_of(self._seconds))
                 self._note(self.found, (other, self._me), gigabits_per_second=rate)
                 return
-        raise Trouble(f"nobody called on {self._address}")
+        raise Trouble(f"no one connected to {self._address}")
 
     def _serve_iperf(self, key: str) -> None:
         program = shutil.which("iperf3")

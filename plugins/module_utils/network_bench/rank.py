@@ -79,7 +79,7 @@ class Rank:
         try:
             slots = [int(number) for number in asked["slots"]]
             rank = sum(slots[: self._node]) + self._slot
-            answer["collectives"] = collectives(asked, store, rank, self._slot, self._tell)
+            answer["collectives"] = collectives(asked, store, rank, self._slot, self._progress)
         except (RuntimeError, OSError, ImportError, Trouble) as error:
             answer["collectives"] = {"measured": [], "error": first_line(error)}
         self.doing = "the end"
@@ -92,7 +92,7 @@ class Rank:
             process.wait()
         return answer
 
-    def _tell(self, doing: str) -> None:
+    def _progress(self, doing: str) -> None:
         self.doing = doing
 
     def _set_environment(self, interface: str) -> None:

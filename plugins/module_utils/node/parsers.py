@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What one node looks like: pure parsers that turn raw system text and engine answers into the facts of the roles."""
+"""The state of a node: pure parsers that turn raw system text and engine answers into the facts of the roles."""
 
 from __future__ import annotations
 

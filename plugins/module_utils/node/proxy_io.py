@@ -18,7 +18,7 @@ TIMEOUT = 5.0
 
 
 class ProxyIO(Protocol):
-    """What is asked of a proxy; tests hand in a fake."""
+    """What is read from a proxy; tests hand in a fake."""
 
     def head(self, proxy: Proxy, target: str) -> tuple[int, list[str]]:
         """Ask for the head of a page; return the status and the values of Proxy-Authenticate. Raises ``OSError``."""
@@ -41,9 +41,9 @@ class SystemProxyIO:
 
 
 def gather_proxies(io: ProxyIO, files: ServicesIO, asked: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what each proxy answers, by the variable that names it. A URL that several variables hold is asked once.
+    """Return what each proxy answers, by the variable that names it. A URL that several variables hold is queried once.
 
-    What is asked for is one of apt's own sources: a proxy may answer otherwise for what nobody fetches.
+    What is requested is one of apt's own sources: a proxy may answer otherwise for what no one fetches.
     """
     if not asked:
         return {}

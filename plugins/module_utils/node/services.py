@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Whom a host is told to ask: its name servers, and the proxies and mirrors its configuration names.
+"""Which servers a host is configured to use: its name servers, and the proxies and mirrors its configuration names.
 
 A container network that took such an address would cut the containers off from it. Pure; IPv4 only, as overlays are.
 """
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 _ADDRESS_IN_URL = re.compile(r"(?<=://)(?:[^\s/\"'@]*@)?([0-9]{1,3}(?:\.[0-9]{1,3}){3})(?![0-9.])")
 _EXCEPTIONS = re.compile(r"no[-_]proxy", re.IGNORECASE)
-"""Lists what is *not* asked through a proxy."""
+"""Lists what is *not* fetched through a proxy."""
 
 
 def address(text: Any) -> str | None:
@@ -82,7 +82,7 @@ def _own(host: str) -> bool:
 
 
 def esp_support(modules: str, builtin: str, available: str, config: str) -> bool | None:
-    """Return whether a kernel can do ESP, which encrypted overlays need; None where nothing tells.
+    """Return whether a kernel can do ESP, which encrypted overlays need; None where that is not known.
 
     ``modules`` is /proc/modules; ``builtin`` and ``available`` are modules.builtin and modules.dep of the running
     kernel (modprobe(8)); ``config`` is its configuration, where CONFIG_INET_ESP stands (net/ipv4/Kconfig).

@@ -43,7 +43,7 @@ _LARGEST = 1 << 20
 
 
 class ServicesIO(Protocol):
-    """What is asked of a host; tests hand in a fake."""
+    """What is read from a host; tests hand in a fake."""
 
     def text(self, path: str) -> str:
         """Return a file's text (unpacked where its name ends in .gz), empty where it cannot be read."""
@@ -83,7 +83,7 @@ class SystemServicesIO:
 
     def resolve(self, names: Iterable[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {name: [] for name in names}
-        # Threads that nobody waits for at the end: a lookup cannot be cut short.
+        # Threads that no one waits for at the end: a lookup cannot be cut short.
         threads = [threading.Thread(target=self._ask, args=(name, found), daemon=True) for name in found]
         for thread in threads:
             thread.start()
@@ -115,7 +115,7 @@ def gather_services(io: ServicesIO, names: Iterable[str]) -> dict[str, Any]:
 
 
 def gather_esp(io: ServicesIO, kernel: str) -> bool | None:
-    """Return whether the running kernel can do ESP, None where nothing tells."""
+    """Return whether the running kernel can do ESP, None where that is not known."""
     config = io.text("/proc/config.gz") or io.text(f"/boot/config-{kernel}")
     folder = f"/lib/modules/{kernel}"
     return esp_support(

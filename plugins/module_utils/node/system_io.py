@@ -123,7 +123,7 @@ def file_facts(
     """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file.
 
     With ``mark``, ``marked`` says whether the file's first line holds that text. ``plain`` comes with the content of a
-    whole file: whether a module would find nothing else to tell of it, no link and no SELinux context. With ``key`` the
+    whole file: whether a module would find nothing else to change, no link and no SELinux context. With ``key`` the
     file holds a secret: its digest is an HMAC with that key (``keyed``), and its content is never returned.
     """
     try:
@@ -224,7 +224,7 @@ def looks_at(files: list[dict[str, Any]], untrusted: Iterable[str], key: str) ->
         if root is not None and plain:
             found[entry["path"]] = untrusted_file_facts(root, path, content=entry["content"])
         elif root is not None:
-            raise NodeError(f"{entry['path']} lies below {root}, where no block, mark or secret is looked for.")
+            raise NodeError(f"{entry['path']} lies below {root}, where no block, mark or secret is searched.")
         else:
             found[entry["path"]] = file_facts(
                 entry["path"],

@@ -22,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state imp
 )
 
 POLL = 0.5
-"""Seconds between two looks while waiting."""
+"""Seconds between two checks while waiting."""
 
 _CONTINUES = " The attempt to join the swarm will continue in the background"  # not so: it is taken back here
 _OUT_OF_SEQUENCE = "update out of sequence"
@@ -140,7 +140,7 @@ class SwarmHost:
     def _join(self, wanted: Wanted) -> None:
         failures: list[str] = []
         for address in wanted.remote_addrs:
-            # The engine itself looks at the first address only (moby daemon/cluster/swarm.go, Join).
+            # The engine itself checks the first address only (moby daemon/cluster/swarm.go, Join).
             body = {**_addresses(wanted), "RemoteAddrs": [address], "JoinToken": wanted.join_token}
             try:
                 self._engine.call("POST", "/swarm/join", body)

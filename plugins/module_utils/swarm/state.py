@@ -3,7 +3,7 @@
 
 """Is this host in the swarm it belongs in, and which steps bring it there: data in, data out, no engine.
 
-What the engine can tell (seen on engine 20.10.24; the same fields in the API reference, version 1.41 and later):
+What the engine reports (seen on engine 20.10.24; the same fields in the API reference, version 1.41 and later):
 
 * A manager's ``GET /info`` carries ``Swarm.Cluster`` (id, spec with labels, pools) without the join tokens. A worker's
   carries its own node id and its managers' node ids, never the cluster's id. So whether a worker is in *this* swarm
@@ -29,7 +29,7 @@ DEFAULT_SUBNET_SIZE = 24
 DEFAULT_DATA_PATH_PORT = 4789
 _TOKEN = re.compile(r"SWMTKN-[0-9A-Za-z]+(?:-[0-9A-Za-z]+){2,3}")
 
-# What a host is to the swarm asked for.
+# What a host is to the swarm requested.
 NONE, THIS, REMOVED, UNLABELLED, FOREIGN, UNKNOWN = "none", "this", "removed", "unlabelled", "foreign", "unknown"
 
 
@@ -216,7 +216,7 @@ def _check_ranges(values: Mapping[str, Any]) -> None:
 
 
 def relation(current: Current, wanted: Wanted) -> str:
-    """What this host is to the swarm asked for. A label of another cluster outweighs everything else."""
+    """What this host is to the swarm requested. A label of another cluster outweighs everything else."""
     if current.state == "inactive":
         return NONE
     if not current.node_id:

@@ -95,7 +95,7 @@ def plan_nodes(current: Current, wanted: Wanted) -> list[Step]:
 
 
 def notes(current: Current, wanted: Wanted) -> list[str]:
-    """What a user should hear although nothing is done about it."""
+    """What a user should know although nothing is done about it."""
     kind = relation(current, wanted)
     found = []
     if wanted.state == "absent":
@@ -104,7 +104,7 @@ def notes(current: Current, wanted: Wanted) -> list[str]:
                 f"This host is a {_where(current, kind)}, not of swarm {wanted.cluster}, and was left alone."
                 " leave_foreign: true makes it leave."
                 if kind != UNKNOWN
-                else f"Cannot tell which swarm this host is in ({_condition(current)}), so it was left alone. Give"
+                else f"It is not known which swarm this host is in ({_condition(current)}), so it was left alone. Give"
                 " member_ids, or leave_foreign: true to make it leave whichever it is."
             )
     elif kind == THIS and wanted.advertise_addr[:1].isdigit() and current.node_addr:
@@ -166,7 +166,7 @@ def _plan_member(current: Current, wanted: Wanted) -> list[Step]:
         raise SwarmError(
             f"This host's membership of swarm {wanted.cluster} is in state {current.state}"
             f" ({current.error.rstrip('.') or 'no reason given'}). Run `docker swarm leave --force` on this host, then"
-            " this play again: it joins anew."
+            " this play again: it joins again."
         )
     if current.manager and not current.cluster_id:
         raise SwarmError(
@@ -246,7 +246,7 @@ def _enter(wanted: Wanted, alone: bool) -> Step:
 
 
 def check_join(steps: list[Step], wanted: Wanted) -> None:
-    """What joining needs; asked just before acting, as in check mode a swarm still to come has no token."""
+    """What joining needs; fetched just before acting, as in check mode a swarm still to come has no token."""
     if any(step.kind == "join" for step in steps):
         missing = [name for name in ("remote_addrs", "join_token") if not getattr(wanted, name)]
         if missing:
@@ -274,9 +274,9 @@ def _leave_other(current: Current, wanted: Wanted, kind: str) -> Step:
         return _leave(words, _where(current, kind), force=current.manager or current.state != "active")
     if kind == UNKNOWN:
         raise SwarmError(
-            f"Cannot tell which swarm this host is in ({_condition(current)}). If it is locked,"
+            f"It is not known which swarm this host is in ({_condition(current)}). If it is locked,"
             " run `docker swarm unlock` on it; otherwise `docker swarm leave --force` on it, or leave_foreign: true"
-            " here, lets it join anew."
+            " here, lets it join again."
         )
     adopt = " adopt: true takes that swarm over as it is;" if kind == UNLABELLED and wanted.init else ""
     raise SwarmError(

@@ -51,7 +51,7 @@ LIMITS = {  # least, most, unit
 
 
 class BenchError(Exception):
-    """The benchmark cannot be run as asked; the text says why and what to do."""
+    """The benchmark cannot be run as requested; the text says why and what to do."""
 
 
 def checked(settings: Mapping[str, Any]) -> dict[str, float]:
@@ -145,19 +145,19 @@ def plan(slots: Mapping[str, int], accelerator: str, settings: Mapping[str, Any]
 
 
 def part(common: Mapping[str, Any], node: str, network: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what one node is told.
+    """Return the parameters of one node.
 
     ``network``: its ``kind``, ``master`` (name or address of the first node), ``environment`` (as nccl_env_settings),
     and how a node finds its address: ``subnet``, or ``interfaces`` and ``addresses`` by node.
     """
-    told = {key: value for key, value in common.items() if key != "rounds_of_all"}
-    told["node"] = common["nodes"].index(node)
-    told["master"] = network["master"]
-    told["subnet"] = network.get("subnet", "")
-    told["interface"] = (network.get("interfaces") or {}).get(node, "")
-    told["address"] = (network.get("addresses") or {}).get(node, "")
-    told["floor_rounds"] = common["floor_rounds"] if network["kind"] == "host" else []
+    found = {key: value for key, value in common.items() if key != "rounds_of_all"}
+    found["node"] = common["nodes"].index(node)
+    found["master"] = network["master"]
+    found["subnet"] = network.get("subnet", "")
+    found["interface"] = (network.get("interfaces") or {}).get(node, "")
+    found["address"] = (network.get("addresses") or {}).get(node, "")
+    found["floor_rounds"] = common["floor_rounds"] if network["kind"] == "host" else []
     # RoCE and InfiniBand do not pass VXLAN.
     without = {} if network["kind"] == "host" else {"NCCL_IB_DISABLE": "1"}
-    told["environment"] = {**(network.get("environment") or {}), **without}
-    return told
+    found["environment"] = {**(network.get("environment") or {}), **without}
+    return found

@@ -79,7 +79,7 @@ def _pairs(
 ) -> list[Any]:
     """Join what both ends of each pair know. A pair without a throughput has an error."""
     joined: dict[tuple[int, int], dict[str, Any]] = {pair: {} for pair in wanted}
-    # What the caller says of a failure is said last, and so counts: it knows more than the one who waited.
+    # What the caller says of a failure is reported last, and so counts: it knows more than the one who waited.
     entries = [(number == entry["from"], entry) for number, part in enumerate(parts) for entry in part.get(key) or []]
     for dummy, entry in sorted(entries, key=lambda one: one[0]):
         pair = joined.setdefault((int(entry["from"]), int(entry["to"])), {})

@@ -23,7 +23,7 @@ the scheduler of a busy host shows, and no network."""
 GAIN = 1.2
 """From this ratio on a network is called faster; less lies within what repeated measurements differ by."""
 MANY = 20
-"""More sentences of a kind than this help nobody; the figures are in the JSON."""
+"""More sentences of a kind than this help no one; the figures are in the JSON."""
 TIMES = "×"  # not an x
 WORDS = {"host": "the host network", "overlay": "the overlay", "overlay_encrypted": "the encrypted overlay"}
 
@@ -139,7 +139,7 @@ def _nodes(
             if len(mine) > 1 and all(pair in low for pair in mine) and any(pair not in low for pair in others):
                 best = max(rates[pair] for pair in mine)
                 text = f"{name} {way} at most {best:.3g} Gbit/s in {kind}, whatever the other node, where the best "
-                text += f"quarter of the pairs has {reference:.3g}: look at its link, cable and switch port (ethtool)."
+                text += f"quarter of the pairs has {reference:.3g}: check its link, cable and switch port (ethtool)."
                 found.append({"node": name, "network": kind, "text": text})
     return found
 
@@ -186,7 +186,7 @@ def failures(networks: Networks, in_use: str, thresholds: Mapping[str, float]) -
         text = f"{in_use}: {best[1]:.3g} GB/s of bus bandwidth (all_reduce of {size})"
         found.append(f"{text}, less than {name}min_busbw ({least:g}).")
     elif least and not best:
-        found.append(f"{in_use}: {name}min_busbw ({least:g}) is asked for, and no all_reduce could be measured.")
+        found.append(f"{in_use}: {name}min_busbw ({least:g}) is requested, and no all_reduce could be measured.")
     least = thresholds["min_ratio"]
     overlay = in_use if in_use != "host" else "overlay"
     both = compared(networks, overlay, "host") if least else None
@@ -194,5 +194,5 @@ def failures(networks: Networks, in_use: str, thresholds: Mapping[str, float]) -
         text = f"{overlay}: {both[1] / both[2]:.2g} {TIMES} the bus bandwidth of the host network"
         found.append(f"{text} (all_reduce of {size_text(both[0])}), less than {name}min_ratio ({least:g}).")
     elif least and not both:
-        found.append(f"{name}min_ratio ({least:g}) is asked for, and {overlay} and host could not be compared.")
+        found.append(f"{name}min_ratio ({least:g}) is requested, and {overlay} and host could not be compared.")
     return found

@@ -60,7 +60,7 @@ def _digest(file: IO[bytes]) -> tuple[int, str]:
 def measure(folder: Path, entries: Iterable[Entry]) -> dict[str, tuple[int, str] | str | None]:
     """Return size and digest of each file, why it cannot be read, or None where it is missing.
 
-    One of another size is not read to its end: it is told by that. One that was read before and has not been touched
+    One of another size is not read to its end: that shows it. One that was read before and has not been touched
     since (inode, times of writing and of change to the nanosecond) is not read again: an image has many gigabytes.
     """
     listed = list(entries)
@@ -117,10 +117,10 @@ def listed_text(folder: Path, name: str) -> str:
 
 
 def problems(folder: str, wanted: Mapping[str, Any]) -> Iterator[Problem]:
-    """What speaks against using a bundle, before any host is contacted: all digests are worked out."""
+    """What forbids using a bundle, before any host is contacted: all digests are worked out."""
     path = Path(folder)
     if not path.is_dir():
-        return  # said by the check of files
+        return  # reported by the check of files
     try:
         manifest = read_manifest(path)
     except BundleError as error:
@@ -153,7 +153,7 @@ def write_text(path: Path, text: str) -> Entry:
 
 @contextlib.contextmanager
 def _part(path: Path) -> Iterator[IO[bytes]]:
-    """A new file beside ``path``, by a name that nobody can foresee; it gets its own when it is whole."""
+    """A new file beside ``path``, by a name that no one can foresee; it gets its own when it is whole."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=PART, delete=False) as file:
         try:
             yield file

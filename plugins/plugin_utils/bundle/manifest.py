@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The manifest of an offline bundle: what is in it, what it was made for, and what speaks against using it.
+"""The manifest of an offline bundle: what is in it, what it was made for, and what forbids using it.
 
 Pure. A bundle is a folder; ``manifest.json`` is written last, so a folder without one is not finished.
 """
@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 VARIABLE = "cluster_bundle"
 AGAIN = (
     "run bundle.yml again where there is internet (it fetches only what is missing or damaged), "
-    "and copy the folder anew"
+    "and copy the folder again"
 )
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's names for what ``uname`` says."""
@@ -78,9 +78,7 @@ def system_name(facts: Mapping[str, Any]) -> str:
         file_name(name)
     except UnfitError as error:
         # It is a folder of the bundle.
-        raise BundleError(
-            f"{shown(name)} cannot be what a system is called. Remedy: look at /etc/os-release"
-        ) from error
+        raise BundleError(f"{shown(name)} cannot be what a system is called. Remedy: check /etc/os-release") from error
     return name
 
 
@@ -168,7 +166,7 @@ def _entry(value: Any) -> Entry:
 
 
 def inside(path: str) -> bool:
-    """Tell whether a path stays below the bundle, and is written as such; none of its parts looks like an option."""
+    """Return whether a path stays below the bundle, and is written as such; none of its parts looks like an option."""
     try:
         relative_path(path)
     except UnfitError:

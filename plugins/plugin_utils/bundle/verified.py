@@ -59,7 +59,7 @@ class Memory:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _private(self.path.parent):
                 return
-            # Made with mode 0600 and a name that nobody can foresee.
+            # Made with mode 0600 and a name that no one can foresee.
             with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
                 json.dump(seen, file)
             Path(file.name).replace(self.path)

@@ -40,7 +40,7 @@ class _Faults:
     def of(self, host: str, message: str) -> None:
         self._hosts.setdefault(message, []).append(host)
 
-    def settle(self) -> None:
+    def raise_all(self) -> None:
         problems = self._general + [Problem(names_shown(hosts), message) for message, hosts in self._hosts.items()]
         if problems:
             raise HostsError(problems)
@@ -69,16 +69,16 @@ def entries(
         faults.add("gpu_info", f"must name a variable, such as {DEFAULT_SOURCE}, not {shown(source)}")
     if names is not None and not isinstance(names, (str, Mapping)):
         faults.add("names", f"must be a mapping of host to name, or a prefix for all, not {shown(names)}")
-    faults.settle()
+    faults.raise_all()
     if not isinstance(hostvars, Mapping) or not isinstance(source, str):
-        raise AssertionError("settled above")  # for the type checker, which does not know that settle() raises
+        raise AssertionError("raised above")  # for the type checker, which does not know that raise_all() raises
     for where, given in (("slots", slots), ("names", names)):
         _strangers(where, given, listed, hostvars, faults)
     found = [
         {"name": _name(host, names, faults), "slots": _slots(host, hostvars, slots, source, faults)} for host in listed
     ]
     _twice(listed, found, faults)
-    faults.settle()
+    faults.raise_all()
     return found
 
 
@@ -95,7 +95,7 @@ def _listed(hosts: object, faults: _Faults) -> list[str]:
 
 
 def _strangers(where: str, given: object, hosts: Sequence[str], hostvars: Mapping[str, Any], faults: _Faults) -> None:
-    """A key that is no host of the inventory is a slip; one that is only not asked for does no harm."""
+    """A key that is no host of the inventory is a mistake; one that is only not requested does no harm."""
     asked = set(hosts)
     for name in given if isinstance(given, Mapping) else ():
         if name not in asked and name not in hostvars:
@@ -149,7 +149,7 @@ def _no_gpus(gpus: object, slots: int | None, source: str) -> str:
     problems = gpus.get("problems")
     if isinstance(problems, Sequence) and problems:
         text = str(problems[0])
-        return f"no GPU can be used. {text if len(text) <= 400 else text[:397] + '...'} Remedy: mend that, {_OR_SLOTS}."
+        return f"no GPU can be used. {text if len(text) <= 400 else text[:397] + '...'} Remedy: fix that, {_OR_SLOTS}."
     return f"no NVIDIA GPU was found. Remedy: take it out of the list, {_OR_SLOTS}."
 
 

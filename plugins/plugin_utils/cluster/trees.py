@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Digests of files on the controller. Every worker that gathers facts reads this, so it imports nothing of ours."""
+"""Digests of files on the controller. Every worker that gathers facts imports it, so it imports no other file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Which subnet carries the cluster's traffic: the one asked for, or the best that all hosts share. Pure, IPv4 only."""
+"""Which subnet carries the cluster's traffic: the one requested, or the best that all hosts share. Pure, IPv4 only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WIDEST = 8
 
 
 class UnderlayError(Exception):
-    """The hosts share no subnet, or not the one that is asked for."""
+    """The hosts share no subnet, or not the one that is requested."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def common_underlay(hosts: Hosts, wanted: str | None = None, ssh: Mapping[str, s
 
     ``hosts`` maps a host to what ``fabric_info`` found there; ``ssh`` maps it to the address Ansible uses. Best is the
     highest speed that all have (an unknown speed counts as none), then the subnet with most addresses of ``ssh``; among
-    subnets of unknown speed, then that of the default routes. Where that leaves several, it is not guessed but asked
+    subnets of unknown speed, then that of the default routes. Where that leaves several, the user must choose
     (UnderlayError). A single host's is that of its default route. A subnet in which two hosts have one address is never
     shared: it is a bridge of the same make on each.
     """
@@ -164,24 +164,24 @@ def _speed(mbps: int) -> str:
 
 
 def _ask_which(equals: list[Network], claims: Claims) -> str:
-    told = []
+    shared = []
     for subnet in equals:
         ways = [of_host[subnet] for of_host in claims.values()]
         names = list(dict.fromkeys(way.interface for way in ways))
         more = ", …" if len(names) > 3 else ""
-        told.append(f"{subnet} ({', '.join(names[:3])}{more}: {_speed(min(way.speed for way in ways))})")
+        shared.append(f"{subnet} ({', '.join(names[:3])}{more}: {_speed(min(way.speed for way in ways))})")
     return (
-        f"The hosts share {len(equals)} subnets with equal claims: {_and(told)}. "
+        f"The hosts share {len(equals)} subnets with equal claims: {_and(shared)}. "
         "Set cluster_underlay_subnet to the one that is to carry the training."
     )
 
 
 def _refuse_rivals(subnet: Network, ways: Mapping[str, _Claim]) -> None:
     # A single host's ranks meet on the host itself, whichever it is.
-    told = [f"{host} ({way.interface} and {way.rival})" for host, way in ways.items() if way.rival]
-    if told and len(ways) > 1:
+    rivals = [f"{host} ({way.interface} and {way.rival})" for host, way in ways.items() if way.rival]
+    if rivals and len(ways) > 1:
         raise UnderlayError(
-            f"Two interfaces have equal claims to {subnet} on {_and(told)}. Set cluster_underlay_subnet to a part of "
+            f"Two interfaces have equal claims to {subnet} on {_and(rivals)}. Set cluster_underlay_subnet to a part of "
             "it that holds one address of each host, or take the second interface out of the subnet."
         )
 
@@ -215,7 +215,7 @@ def _wanted_underlay(hosts: Hosts, subnet: Network, ssh: Mapping[str, str]) -> U
             "Give each host an address of its own, or name another subnet."
         )
     _refuse_rivals(subnet, ways)
-    return _underlay(subnet, ways, "asked for by cluster_underlay_subnet")
+    return _underlay(subnet, ways, "requested by cluster_underlay_subnet")
 
 
 def _underlay(subnet: Network, ways: Mapping[str, _Claim], reason: str) -> Underlay:
@@ -292,7 +292,7 @@ def _twins(ways: Mapping[str, _Claim]) -> str:
 
 
 def _nothing_shared(hosts: Hosts, claims: Claims, everywhere: Iterable[Network], ssh: Mapping[str, str]) -> str:
-    """Return the error: which hosts stand apart from most, what they have, and the way out."""
+    """Return the error: which hosts stand apart from most, what they have, and the remedy."""
     repeated = [
         f"{subnet} does not count, as {_twins({host: claims[host][subnet] for host in hosts})} there"
         for subnet in sorted(everywhere)
@@ -304,7 +304,7 @@ def _nothing_shared(hosts: Hosts, claims: Claims, everywhere: Iterable[Network],
     members = {subnet: len(ways) for subnet, ways in holders.items() if not _twins(ways)}
     most = min(members, key=lambda subnet: (-members[subnet], subnet), default=None)
     inside = [host for host in hosts if most is not None and most in claims[host]]
-    # With nobody in the majority, every host is listed.
+    # With no one in the majority, every host is listed.
     apart = [host for host in hosts if host not in inside] if len(inside) > 1 else list(hosts)
     text = "The hosts share no subnet"
     if len(inside) > 1:

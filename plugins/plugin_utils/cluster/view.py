@@ -24,7 +24,7 @@ class ClusterError(Exception):
 def choose_accelerator(wanted: str, has_gpu: dict[str, bool]) -> str:
     """Return ``cuda`` or ``cpu``. ``auto`` means cuda where every node has a GPU, cpu where none has one.
 
-    A GPU whose driver does not work counts here: it is the driver that must be mended, not the job moved to the CPU in
+    A GPU whose driver does not work counts here: it is the driver that must be fixed, not the job moved to the CPU in
     silence.
     """
     without = [name for name, present in has_gpu.items() if not present]
@@ -78,7 +78,7 @@ def weakest(facts: dict[str, Any], slots: dict[str, int], *, on_gpus: bool = Tru
     """Return what a plan of memory may count on everywhere: the least of every host that takes part.
 
     ``gpus`` holds ``count`` (of a host), ``memory`` (bytes of a GPU) and ``compute_capability``; what a GPU does not
-    tell (one that shares the host's memory, an old driver) is left out. ``host_memory`` in bytes is that of a host with
+    state (one sharing the host's memory, an old driver) is left out. ``host_memory`` in bytes is that of a host with
     ``count`` ranks: where hosts have uneven slots, the tightest memory a rank counts. Without ``on_gpus`` the job
     computes on CPUs, and GPUs do not count.
     """

@@ -17,7 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction, at_most
 
 RETRIES = 5
-"""How often in a row a look may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
+"""How often in a row a query may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""
 
 GIVE_UP = 35.0
 """Seconds after which no further try begins. A host that has died takes 20 s to notice, and its next connection
@@ -54,7 +54,7 @@ class FollowingAction(NodeAction):
     def _patiently(
         self, ask: Callable[[], dict[str, Any]], key: str, title: str, lost: Callable[[int, str], str]
     ) -> dict[str, Any]:
-        """Return a reply that has ``key``, asked again when the connection or the host does not answer.
+        """Return a reply that has ``key``, queried again when the connection or the host does not answer.
 
         Raises ``AnsibleConnectionFailure`` with what ``lost`` makes of the number of tries and the last problem.
         """
@@ -63,7 +63,7 @@ class FollowingAction(NodeAction):
             if attempt:
                 if self._clock() - began + 2.0 * attempt > GIVE_UP:
                     break
-                say(f"{title}: no answer ({problem}); looking again in {2 * attempt} s.")
+                say(f"{title}: no answer ({problem}); trying again in {2 * attempt} s.")
                 self._sleep(2.0 * attempt)
                 tries = attempt
             try:

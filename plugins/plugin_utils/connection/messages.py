@@ -21,7 +21,7 @@ _NOISE = re.compile(r"^(Shared connection to .* closed\.|Connection to .* closed
 
 
 def reason(message: str) -> str:
-    """Return what ssh said last, in one line, without Ansible's words around it and what it says of its own sharing."""
+    """Return ssh's last message, in one line, without Ansible's words around it and what it says of its own sharing."""
     text = re.sub(r"^(Task failed:|Data could not be sent to remote host \S+\.)\s*", "", message.strip())
     text = re.sub(r"^.*?via ssh:\s*", "", text, count=1, flags=re.DOTALL)
     lines = [" ".join(line.split()) for line in text.splitlines()]

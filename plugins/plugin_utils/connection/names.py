@@ -22,7 +22,7 @@ def unresolved(reply: Mapping[str, Any]) -> list[str]:
 
 
 def late(reply: Mapping[str, Any], seconds: float) -> None:
-    """Say in the reply for how long was waited, so that nobody waits again before looking for the cause."""
+    """Say in the reply for how long was waited, so that no one waits again before looking for the cause."""
     if seconds < 15:  # no more than the probe takes itself
         return
     for found in _names(reply).values():

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The files of a job, as they are wished: hostfile, ds_config.json, and the configuration for VS Code. Pure.
+"""The files of a job, as configured: hostfile, ds_config.json, and the configuration for VS Code. Pure.
 
 What is compared is what the modules ``hostfile`` and ``ds_config`` compare, which write the first two.
 """
@@ -40,12 +40,12 @@ LOGIN = "/root/.ssh/environment"
 
 
 class FileLeftError(Exception):
-    """There is a file of somebody else's in the place of ours; the text says which, why, and what to do."""
+    """A file that the role did not write is in the place of the role's; the text says which, why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A text file as it is wished; ``secret``: its text must not be shown."""
+    """A text file as configured; ``secret``: its text must not be shown."""
 
     path: str
     text: str
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def configured(wishes: Mapping[str, Any]) -> bool:
-    """Whether the script is told of ds_config.json: who does not use DeepSpeed need not give it a batch size."""
+    """Whether the script gets ds_config.json: who does not use DeepSpeed need not give it a batch size."""
     return bool(wishes["deepspeed_launch_script"] and wishes["deepspeed_launch_config_argument"])
 
 
@@ -68,7 +68,7 @@ def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:
 
 
 def configuration(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> Configuration:
-    """Return the configuration of DeepSpeed that is wished, with what is wrong with it. It is left as it is."""
+    """Return the wanted configuration of DeepSpeed, with what is wrong with it. It is left as it is."""
     release = "workspace_python_deepspeed_version" if on_hosts(wishes) else "training_image_deepspeed_version"
     request = {
         "preset": wishes["deepspeed_launch_ds_config_preset"] or None,

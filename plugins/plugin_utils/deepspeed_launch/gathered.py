@@ -11,7 +11,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "deepspeed_launch"
-# Not all that the role declares: what a job is told of may name what is only known later, such as swarmspeed_cluster.
+# Not all that the role declares: what a job gets may name what is only known later, such as swarmspeed_cluster.
 _VARIABLES = tuple(
     f"{ROLE}_{name}"
     for name in (

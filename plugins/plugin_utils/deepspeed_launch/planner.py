@@ -73,7 +73,7 @@ _GPUS = "the slots and GPUs that the hosts have"
 
 @dataclass(frozen=True)
 class Node:
-    """A host, what is wished of it, and what the cluster says."""
+    """A host, what is configured for it, and what the cluster says."""
 
     host: str
     wishes: Mapping[str, Any]
@@ -184,7 +184,7 @@ def _known(node: Node, path: str) -> bool:
 
 
 def _wanted(node: Node) -> Iterator[Wanted]:
-    """Yield the files as they are wished, as far as that is known."""
+    """Yield the files as configured, as far as that is known."""
     hostfile, ds_config = f"{node.etc}/hostfile", f"{node.etc}/ds_config.json"
     if _known(node, hostfile):
         yield wanted_hostfile(hostfile, node.launched, node.text_of(hostfile))

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Why apt, pip or the engine could not fetch something, in one sentence with the way out. Pure."""
+"""Why apt, pip or the engine could not fetch something, in one sentence with the remedy. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SERVERS = (
 
 @dataclass(frozen=True)
 class Cause:
-    """``pattern`` finds it in a line; ``text`` and ``remedy`` tell it, with {server}, {proxy} and {source}."""
+    """``pattern`` finds it in a line; ``text`` and ``remedy`` describe it, with {server}, {proxy} and {source}."""
 
     pattern: re.Pattern[str]
     text: str
@@ -54,7 +54,7 @@ CAUSES = (
     _cause(
         r"invalid character '<'|text/html|<!doctype html|<html|got 'NOSPLIT'",
         "{server} answers with a web page (HTML), as a login page or a wrong address does",
-        "look at what it says (curl --location --head), and correct {source}",
+        "check what it answers (curl --location --head), and correct {source}",
     ),
     _cause(
         r"server gave HTTP response to HTTPS client",
@@ -64,7 +64,7 @@ CAUSES = (
     _cause(
         r"proxyconnect tcp|cannot connect to proxy",
         "the proxy does not answer",
-        "see to it, or correct {proxy}",
+        "restore it, or correct {proxy}",
     ),
     _cause(
         r"could not find a version that satisfies the requirement .*from versions: none",
@@ -94,8 +94,8 @@ def explain(text: str, proxy: str, source: str) -> str:
             server = _server(lines, at)
             words = {"server": server, "proxy": proxy, "source": source}
             return f"{cause.text.format(**words)}. Remedy: {cause.remedy.format(**words)}."
-    shown = " ".join(lines[-LAST:]).rstrip(". ") or "nothing was said"
-    return f"{shown}. Remedy: see to what is said there, and run again."
+    shown = " ".join(lines[-LAST:]).rstrip(". ") or "nothing was printed"
+    return f"{shown}. Remedy: resolve the error above and run again."
 
 
 def _server(lines: Sequence[str], at: Sequence[int]) -> str:

@@ -57,9 +57,7 @@ def as_dict(findings: list[Finding]) -> dict[str, Any]:
     first = first_cause(findings)
     if first is None:
         nothing = "Not known; the log has no error line."
-        first = Finding(
-            "unknown", "unknown", nothing, "Look at the end of the log, and at the exit codes of the ranks."
-        )
+        first = Finding("unknown", "unknown", nothing, "Check the end of the log, and the exit codes of the ranks.")
     others = [_fields(finding) for finding in findings if finding is not first]
     return {"known": not first.id.startswith("unknown"), **_fields(first), "others": others}
 

@@ -67,13 +67,13 @@ def docker_changes(host: str, facts: Mapping[str, Any], asked: Request, planned:
         add_file(changes, record(planned["record"]), known, asked.digest_key, why)
     if planned["release"]:
         for package in dict.fromkeys(name for name in planned["release"] if name in names(facts.get("held"))):
-            changes.add(f"hold on {package}", True, None, "docker_hold, which is not set any more")
+            changes.add(f"hold on {package}", True, None, "docker_hold, which is no longer set")
         add_file(changes, OwnedFile(RECORD_PATH, "", state="absent"), known, asked.digest_key, "docker_hold")
     return changes.found
 
 
 def unheld(here: Host, planned: Mapping[str, Any]) -> list[str]:
-    """Return the packages that apt must be told to hold."""
+    """Return the packages that apt must hold."""
     already = names(here.facts.get("held"))
     return [package for package in dict.fromkeys(planned["hold"]) if package not in already]
 

@@ -1,9 +1,9 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The plan for a host's Docker engine: what differs from what is asked, what it costs, and what speaks against it.
+"""The plan for a host's Docker engine: what differs from what is requested, what it costs, and what forbids it.
 
-Pure: facts and what is asked go in. The role acts, and has ``docker_daemon_config`` write daemon.json.
+Pure: facts and what is requested go in. The role acts, and has ``docker_daemon_config`` write daemon.json.
 """
 
 from __future__ import annotations

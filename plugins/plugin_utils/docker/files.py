@@ -70,7 +70,7 @@ def proxy_environment(proxy: Mapping[str, Any]) -> str:
 
 
 def sources_wanted(asked: Request, host: Host, exact: bool) -> bool:
-    """Tell whether Docker's repository is this role's: where it installs from there, and where it did before."""
+    """Return whether Docker's repository is this role's: where it installs from there, and where it did before."""
     if asked.source != DOCKER or host.family in ("docker.io", "other"):
         return False
     there = host.part("files").get(SOURCES_PATH)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is asked of a host's Docker engine, what the host is, and which packages follow from both."""
+"""What is requested of a host's Docker engine, what the host is, and which packages follow from both."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOCKED = ("docker-ce", "docker-ce-cli")
 BUILDX = "docker-buildx"
 """The client's BuildKit, which builds the training image. 20.10 has it built in, and Debian 12 has no such package."""
 PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
-"""What node_facts must be asked about."""
+"""What node_facts must read."""
 SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1)}
 """The engine of a release that does not change any more, for a host that has none yet."""
 PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PROXY"}
@@ -37,7 +37,7 @@ PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PRO
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked, by the variables of the role without its prefix.
+    """What is requested, by the variables of the role without its prefix.
 
     ``mtu`` is the underlay's, ``ca`` the hash of the certificate authority that the host was given, empty for none.
     ``digest_key`` is the run's, by which ``node_facts`` has digested secrets.
@@ -122,7 +122,7 @@ def parse_request(request: Mapping[str, Any]) -> Request:
 
 
 def packages_wanted(asked: Request, host: Host) -> tuple[list[str], bool]:
-    """Return what apt is to install, and whether in a version that is asked for."""
+    """Return what apt is to install, and whether in a version that is requested."""
     wanted = [name for name in PYTHON_PACKAGES if not host.version_of(name)]
     family = host.family
     engine = engine_packages(DOCKER if family == "docker-ce" else asked.source, host.codename)
@@ -136,7 +136,7 @@ def packages_wanted(asked: Request, host: Host) -> tuple[list[str], bool]:
     if not asked.version or family == "other" or satisfies(host.engine_version, asked.version):
         return wanted, False
     if (family, asked.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
-        return wanted, False  # said by _request_problems
+        return wanted, False  # reported by _request_problems
     locked = ("docker.io", "docker-cli") if family == "docker.io" else LOCKED
     return list(dict.fromkeys([*wanted, *(name for name in engine if name in locked)])), True
 

@@ -98,7 +98,7 @@ class DockerPlanner:
 
 
 def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
-    """Return what is wished of a host's engine, in the form that ``docker_plan`` reads."""
+    """Return what is configured for a host's engine, in the form that ``docker_plan`` reads."""
     underlay = inputs.cluster.get("underlay")
     mtu = underlay.get("mtu") if isinstance(underlay, Mapping) else None
     authority = inputs.files.get(str(wishes.get("host_ca_certificate") or ""), "")

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What speaks against a host's Docker engine as it is asked for, in words with the way out."""
+"""Why a host's Docker engine cannot be as requested, each a sentence with its remedy."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _proxy_problems(asked: Request) -> list[str]:
 def config_problems(asked: Request, host: Host, keys: Mapping[str, Any], merged: Mapping[str, Any]) -> list[str]:
     engine = host.part("engine")
     if engine.get("problem"):
-        return [f"{engine['problem']}. Remedy: mend it by hand"]
+        return [f"{engine['problem']}. Remedy: fix it by hand"]
     unwritable = wanted_problems(asked.config, "docker_daemon_config")
     if unwritable:
         return [f"{problem}. Remedy: correct it" for problem in unwritable]

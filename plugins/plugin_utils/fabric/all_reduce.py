@@ -116,7 +116,7 @@ def _failed(
             reason, remedy = "torch is not in what the ranks run in", f"{SITE} training_image,training_container"
         else:
             reason = "a node did not come, or its ports are closed to what Gloo and NCCL choose (any port)"
-            remedy = "look at the pairs above; with the hosts' network open TCP between the nodes"
+            remedy = "check the pairs above; with the hosts' network open TCP between the nodes"
         problems.append(
             f"{listing(names)}: a collective of two seconds over all nodes ({backend}): {words}. "
             f"Most likely: {reason}. Remedy: {remedy}."

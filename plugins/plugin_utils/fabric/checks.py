@@ -3,7 +3,7 @@
 
 """What is wrong between the nodes, by what fabric_probe found on all of them: both ends, most likely reason, remedy.
 
-Pure. What follows from something else that is wrong between the same two nodes is kept, and not told again: where VXLAN
+Pure. What follows from another fault between the same two nodes is kept, and not reported again: where VXLAN
 does not pass, nothing within the overlay can.
 """
 
@@ -27,7 +27,7 @@ SLOW_NAMES = 3.0
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked. ``network`` is where ranks meet; ``data_port`` is VXLAN's, None without an overlay."""
+    """What was requested. ``network`` is where ranks meet; ``data_port`` is VXLAN's, None without an overlay."""
 
     hosts: tuple[str, ...]
     network: str = CONTAINER
@@ -97,7 +97,7 @@ def trouble_of(record: Mapping[str, Any]) -> dict[str, str]:
         answer = mapping(record.get(step))
         if not answer or "trouble" not in answer:
             words = "it gave no answer when the network was to be tried"
-            return {"text": words, "remedy": "look at the error of this node above"}
+            return {"text": words, "remedy": "check the error of this node above"}
         if answer["trouble"]:
             return dict(answer["trouble"])
     return {}
@@ -127,7 +127,7 @@ def _arrived(one: Finding, receiver: Mapping[str, Any]) -> Finding:
     """Whether datagrams came in is known at their end."""
     deaf = mapping(mapping(receiver["start"]["ready"]).get("outer")).get("deaf")
     if deaf:
-        return replace(one, said=f"not measured: {one.target} can not see datagrams ({deaf})")
+        return replace(one, said=f"not measured: {one.target} cannot see datagrams ({deaf})")
     port = int(one.check.split()[1])
     if port in receiver["end"]["seen"].get(one.source, []):
         return replace(one, ok=True, said="")
@@ -145,7 +145,7 @@ def label(check: str) -> str:
 
 
 def _sentences(failed: Sequence[Finding]) -> Iterator[str]:
-    """Problems between nodes, told by what they have in common; those between the hosts first."""
+    """Problems between nodes, grouped by what they have in common; those between the hosts first."""
     for network in CAUSES_FIRST:
         for check in dict.fromkeys(one.check for one in failed):
             here = [one for one in failed if (one.network, one.check) == (network, check)]
@@ -162,7 +162,7 @@ def _sentences(failed: Sequence[Finding]) -> Iterator[str]:
 
 
 def _one_side(found: list[Finding]) -> list[Finding]:
-    """Two clocks that are apart are seen from both ends; told is what most others see of one."""
+    """Two clocks that are apart are seen from both ends; reported is what most others see of one."""
     seen = {name: sum(one.target == name for one in found) for name in {one.target for one in found}}
     most = max(seen.values(), default=0)
     worst = {name for name, count in seen.items() if count == most}

@@ -16,24 +16,24 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 VERSION = 1
 PROMISES = {
     "preflight": "every check of a run passes",
-    "host": "names, kernel parameters and firewall are as asked",
+    "host": "names, kernel parameters and firewall are as requested",
     "nvidia_driver": "the driver is loaded and new enough, where the cluster computes on GPUs",
-    "docker": "the engine answers and is configured as asked",
+    "docker": "the engine answers and is configured as requested",
     "nvidia_container_toolkit": "the toolkit is known to the engine, where the cluster computes on GPUs",
     "swarm": "every node is a ready, active member of this swarm, in its role",
-    "overlay_network": "the overlay has the subnet, MTU and encryption asked for",
+    "overlay_network": "the overlay has the subnet, MTU and encryption requested",
     "training_image": "every node has the same image",
     "ssh_trust": "keys are in place and private, host keys are pinned",
-    "nccl_env": "NCCL and Gloo are told the interface of the training network",
-    "training_container": "every container runs as asked, with memory to share",
+    "nccl_env": "NCCL and Gloo are configured with the interface of the training network",
+    "training_container": "every container runs as configured, with memory to share",
     "workspace": "every node has the same files",
     "deepspeed_launch": "the hostfile is complete, and no job has failed or is lost",
 }
-"""What each role's verify.yml asserts, in the order in which the journey walks them."""
+"""What each role's verify.yml asserts, in the order in which the playbook runs them."""
 
 
 def roles_section(asked: Iterable[str], failed_role: str, failed_said: str) -> dict[str, dict[str, Any]]:
-    """The roles that were looked at, those before the failed one being right; after it nothing was looked at."""
+    """The roles that were verified, those before the failed one being right; after it nothing was verified."""
     section: dict[str, dict[str, Any]] = {}
     wanted = set(asked)
     for role, promise in PROMISES.items():
@@ -76,7 +76,7 @@ def versions_of(facts: Mapping[str, Any], ready: Mapping[str, Any], nccl: str) -
 
 
 def _nccl_of(packages: Mapping[str, Any]) -> Any:
-    """The NCCL that PyTorch loads: that of its own CUDA, where its version tells it, else the newer one."""
+    """The NCCL that PyTorch loads: that of its own CUDA, where its version states it, else the newer one."""
     older, newer = packages.get("nvidia-nccl-cu12"), packages.get("nvidia-nccl-cu13")
     return older if "+cu12" in str(packages.get("torch")) else newer or older
 

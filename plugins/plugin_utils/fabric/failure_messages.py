@@ -24,7 +24,7 @@ def explain(one: Any, failed: Failed, wanted: Any) -> dict[str, Any]:
     """``reason``, ``remedy`` and whether it ``follows`` from another failure, of a Finding that failed."""
     cause = _cause(one, failed, wanted)
     if cause:
-        reason, remedy, follows = f"follows from {cause}", "mend that first", True
+        reason, remedy, follows = f"follows from {cause}", "fix that first", True
     else:
         follows = False
         kind = "udp" if one.check.startswith("udp ") else one.check

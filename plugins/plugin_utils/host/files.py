@@ -86,7 +86,7 @@ def owned_files(
         ),
         OwnedFile(EXCLUSIONS, _EXCLUSIONS, state=present(bool(wishes["host_unattended_exclusions"]))),
         OwnedFile(MIRROR, _mirror(wishes, system), state=present(bool(wishes["host_apt_mirror"]))),
-        # pip reads this file first, and /etc/pip.conf and everybody's own after it: nobody's settings are lost.
+        # pip reads this file first, and /etc/pip.conf and everybody's own after it: no one's settings are lost.
         OwnedFile(
             PIP,
             _pip(wishes),

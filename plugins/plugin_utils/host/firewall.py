@@ -3,7 +3,7 @@
 
 """The plan for a host's firewall: what differs, and the files and commands that put it right or take it back.
 
-The rules of iptables and nftables live in the kernel only. A unit of ours sets them when the host starts, and again
+The rules of iptables and nftables live in the kernel only. A unit of the role sets them when the host starts, and again
 whenever the services that load the user's own rules are restarted or reloaded; the user's files are left alone.
 """
 

@@ -39,7 +39,7 @@ _CHAIN_LENGTH = 28
 
 
 class FirewallError(Exception):
-    """What is asked cannot be opened; the text says what, and what to write instead."""
+    """What is requested cannot be opened; the text says what, and what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ RENDEZVOUS_PORTS = (29500, 29599)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of a host. ``peers`` are the addresses of the other nodes."""
+    """What is requested of a host. ``peers`` are the addresses of the other nodes."""
 
     cluster: str
     peers: tuple[str, ...]
@@ -235,7 +235,7 @@ def _hash(text: str) -> str:
 
 
 def mark(wanted: Wanted, rules: Sequence[str]) -> str:
-    """Return the comment of the jump to our chain, which tells whether the chain is as it is wanted."""
+    """Return the comment of the jump to our chain, which shows whether the chain is as it is wanted."""
     return f"{wanted.comment} {_hash(chr(10).join(rules))[:12]}"[-120:]
 
 
@@ -245,7 +245,7 @@ def strings(value: Any) -> list[Mapping[str, Any]]:
 
 
 def in_use(facts: Mapping[str, Any], wanted: Wanted) -> tuple[str, ...]:
-    """Return the firewalls in which something is to be opened: none where there is nobody to let in."""
+    """Return the firewalls in which something is to be opened: none where there is no one to let in."""
     active = facts.get("active")
     if wanted.state == KEEP or not wanted.peers or not isinstance(active, list):
         return ()

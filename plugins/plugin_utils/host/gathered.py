@@ -37,7 +37,7 @@ _VARIABLES = (
     "host_bundle_keep",
 )
 _OPTIONAL = (
-    # What the firewall lets in, and what blocks of ours are called.
+    # What the firewall lets in, and what the role's blocks are called.
     "cluster_name",
     "cluster_network_mode",
     "deepspeed_launch_runtime",

@@ -2,7 +2,7 @@
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
 
-"""What is wished of a host itself, what the host is, and what differs."""
+"""What is configured for a host itself, what the host is, and what differs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Host:
 
     @property
     def sysctls(self) -> dict[str, tuple[Any, str]]:
-        """Kernel parameters with another value than is wished, and both values."""
+        """Kernel parameters with another value than is configured, and both values."""
         there = self.part("sysctls")
         wanted = {str(name): " ".join(str(value).split()) for name, value in self.wishes["host_sysctls"].items()}
         return {name: (there.get(name), value) for name, value in wanted.items() if there.get(name) != value}

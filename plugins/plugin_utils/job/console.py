@@ -84,7 +84,7 @@ class Console:
         self._bar_at: dict[tuple[str, int | None], float] = {}
         self._held: list[_Held] = []
         self._recent: dict[str, float] = {}  # what rank 0 said, and when
-        self._echo: dict[int, int] = {}  # rank: lines of it that rank 0 had said just before
+        self._echo: dict[int, int] = {}  # rank: lines of it that rank 0 had printed just before
         self._echo_since = 0.0
         self._said: tuple[Any, ...] = ()
         self._said_at: float | None = None

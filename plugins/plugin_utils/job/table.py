@@ -68,10 +68,10 @@ def silent(results: Results) -> list[str]:
         why = _why(result)
         if result.get("unreachable"):
             lines.append(
-                f"{node} can not be reached, so what runs there is not known: {why}. Look: ansible {node} -m ping"
+                f"{node} cannot be reached, so what runs there is not known: {why}. Check: ansible {node} -m ping"
             )
         else:
-            lines.append(f"{node}: its jobs can not be read: {why}")
+            lines.append(f"{node}: its jobs cannot be read: {why}")
     return lines
 
 
@@ -134,12 +134,12 @@ def _trouble(known: Known) -> list[str]:
     elif job["state"] in ("failed", "lost", "unreadable"):
         reason = on_one_line(str(job.get("reason") or ""), 2000)
         said = explain({**job, "name": known.name, "reason": reason}, known.node, str(job["log_path"]))
-        lines.append(said if job["state"] != "unreadable" else said.replace(" failed", " can not be read", 1))
+        lines.append(said if job["state"] != "unreadable" else said.replace(" failed", " cannot be read", 1))
     if not known.led:
         members = (job.get("summary") or {}).get("members") or []
         leader = f" ({members[0]['name']})" if members else ""
         lines.append(
-            f"{known.name}: only the part on {known.node} is known, as the node of rank 0{leader} did not tell of it."
+            f"{known.name}: only the part on {known.node} is known, as the node of rank 0{leader} did not report it."
             + (" ansible-playbook stop.yml ends what is left of it." if job["state"] in MAY_RUN else "")
         )
     for node, other in known.others.items():
@@ -180,8 +180,8 @@ def table(results: Results) -> list[str]:
 def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
     """What stop.yml has to end: the job ``wanted``, or every job.
 
-    ``leaders`` come first, and their followers end by their word. ``followers`` are looked after in a second step;
-    an ``orphan`` has nobody who leads it. ``lines`` says it to a person, ``unreadable`` what may run and can not be
+    ``leaders`` come first, and their followers end by their word. ``followers`` are stopped in a second step;
+    an ``orphan`` has no one who leads it. ``lines`` describes it to a person, ``unreadable`` what may run and cannot be
     stopped by what is recorded of it.
     """
     leaders: list[dict[str, Any]] = []
@@ -201,7 +201,7 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         if leads:
             leaders.append({"node": known.node, "name": known.name})
         for node, job in parts.items():
-            # One that leads an earlier run hears nobody's word either.
+            # One that leads an earlier run ends no followers either.
             followers.append({"node": node, "name": known.name, "orphan": not leads or job.get("leader", True)})
         places = ([f"{known.node} (rank 0)"] if leads else []) + list(parts)
         if places:

@@ -3,7 +3,7 @@
 
 """Whether a job can start, by what launch_probe found on all its nodes: every problem, with node, cause and remedy.
 
-Pure. What is said of several nodes in the same words is said once; what fails between pairs of nodes is told by the
+Pure. What is the same on several nodes is reported once; what fails between pairs of nodes is reported by the
 node that they have in common.
 """
 
@@ -47,7 +47,7 @@ class Verdict:
         if not self.problems:
             head = f"Checks before the start: {self.agreed}."
         elif preview:
-            head = f"As the nodes are now, {count} would keep the job from starting; the run may mend some before."
+            head = f"As the nodes are now, {count} would keep the job from starting; the run may fix some before."
         else:
             head = f"The job was not started: {count} found on its nodes."
         lines = [f"{number}. {text}" for number, text in enumerate(self.problems, 1)]
@@ -66,7 +66,7 @@ def judge(results: Mapping[str, Any]) -> Verdict:
         elif trouble:
             found.append(Problem(name, trouble["text"], trouble["remedy"]))
         else:
-            found.append(Problem(name, "it gave no answer to the checks", "look at the error of this node above"))
+            found.append(Problem(name, "it gave no answer to the checks", "check the error of this node above"))
     for check in CHECKS:
         found += check(nodes)
     merged: dict[tuple[str, str, bool], list[str]] = {}

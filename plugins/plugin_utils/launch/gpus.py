@@ -33,7 +33,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Finding:
-    """What is to be said of the GPUs of a node. ``kind`` chooses the remedy: broken, absent, busy or mode; or note."""
+    """A finding on the GPUs of a node. ``kind`` chooses the remedy: broken, absent, busy or mode; or note."""
 
     kind: str
     text: str
@@ -73,7 +73,7 @@ def judge(smi: Mapping[str, Any], slots: Sequence[int]) -> Iterator[Finding]:
             yield Finding("broken", f"nvidia-smi fails where the ranks run: {words or smi[name]['rc']}")
             return
     if _INSTANCE.search(smi["list"]["out"]):
-        yield Finding("note", "its GPUs are divided (MIG): which instance is busy was not looked at")
+        yield Finding("note", "its GPUs are divided (MIG): which instance is busy was not checked")
         return
     cards = {card.index: card for card in parse_cards(smi["gpus"]["out"])}
     apps = parse_apps(smi["apps"]["out"]) if smi["apps"]["rc"] == 0 else {}

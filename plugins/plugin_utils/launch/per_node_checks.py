@@ -140,7 +140,7 @@ def check_space(nodes: Sequence[Node]) -> Iterator[Problem]:
             asked = size(int(need * GIB))
             yield Problem(
                 node.name,
-                f"{space['at']} has {size(space['free'])} free for checkpoints, and {asked} are asked for",
+                f"{space['at']} has {size(space['free'])} free for checkpoints, and {asked} are requested",
                 "make room there, or correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib",
             )
 
@@ -161,7 +161,7 @@ def check_locks(nodes: Sequence[Node]) -> Iterator[Problem]:
                 yield Problem(node.name, f"the dead lock {age}, is removed before a start", "", fatal=False)
             elif lock["state"] == "shared":
                 text = f"the lock {age}, is on a network file system: whether another machine holds it cannot be seen"
-                remedy = "where nobody compiles, remove it; every rank would wait for it"
+                remedy = "where nothing compiles, remove it; every rank would wait for it"
                 yield Problem(node.name, text, remedy, fatal=False)
             else:
                 who = f" by process {lock['holder']}" if lock["holder"] else ""

@@ -69,10 +69,10 @@ def merged(current: str, ours: dict[str, Any]) -> str:
         # VS Code's files are JSON with comments and trailing commas.
         found = loads(current) if current.strip() else dict(EMPTY)
     except HjsonError as error:
-        raise ValueError(f".vscode/launch.json is not JSON: {error}. Mend or remove it") from error
+        raise ValueError(f".vscode/launch.json is not JSON: {error}. Fix or remove it") from error
     others = found.get("configurations", []) if isinstance(found, dict) else None
     if not isinstance(others, list):
-        raise ValueError(".vscode/launch.json has no list named configurations in it. Mend or remove it")
+        raise ValueError(".vscode/launch.json has no list named configurations in it. Fix or remove it")
     at = [
         number for number, other in enumerate(others) if isinstance(other, dict) and other.get("name") == ours["name"]
     ]

@@ -26,7 +26,7 @@ _OF_THE_HOST = "# Kept by swarmspeed.cluster, role nccl_env. Ranks find it by NC
 
 @dataclass(frozen=True)
 class Request:
-    """What is wished of a host, and what the cluster says of it.
+    """What is configured for a host, and what the cluster says of it.
 
     ``runtime_host``: ranks are processes of the host itself. ``interface`` is the host's in the underlay; ``subnet``
     that of the training network. ``image`` is the name of the training image, empty where it is not known.
@@ -62,7 +62,7 @@ class Request:
     def locate(self) -> str:
         """The command that finds the training network's interface inside the container.
 
-        By address and not by route: it may be a /32, or in a part of the subnet that was asked for.
+        By address and not by route: it may be a /32, or in a part of the subnet that was requested.
         """
         device = "" if self.network_mode == OVERLAY else f"dev {self.interface} "
         return f"ip -4 -o address show {device}scope global to {self.subnet}"

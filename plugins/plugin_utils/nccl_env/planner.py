@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The planner of the role nccl_env: its files, the image that is asked for its NCCL, and who reads the files again."""
+"""The planner of the role nccl_env: its files, the image that is queried for NCCL, and who reads the files again."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _WHY = {"env": "nccl_env_environment", "nccl.release": "another image"}
 class Release:
     """The release of NCCL that ranks use, as text, empty where it is not known yet.
 
-    ``record`` is kept beside the image's id, so that an image is asked once; None: no record is kept.
+    ``record`` is kept beside the image's id, so that an image is queried once; None: no record is kept.
     """
 
     text: str
@@ -126,7 +126,7 @@ class NcclEnvPlanner:
 
 
 def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
-    """Return what is wished of a host's settings, with what the cluster says."""
+    """Return what is configured for a host's settings, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
     mode = str(wishes.get("cluster_network_mode") or OVERLAY)
@@ -153,7 +153,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
 
 
 def release_of(asked: Request, facts: Mapping[str, Any]) -> Release:
-    """Return the release: as it is wished, else as the image said when it was new here.
+    """Return the release: as it is configured, else as the image reported when it was new here.
 
     Not on CPUs, where NCCL is not used, nor without Docker, where ranks' Python may be installed later in this run.
     """
@@ -193,7 +193,7 @@ def act(asked: Request, facts: Mapping[str, Any], release: Release, different: l
         "folders": [entry_of(item) for item in entries if item.text is None],
         "files": [entry_of(item) for item in entries],
         "question": question,
-        # One that is about to be made anew renders them itself, but does so here without harm.
+        # One that is about to be re-created renders them itself, but does so here without harm.
         "render": entry_point(asked.cluster, asked.host, "render") if read and takes_over else [],
         "inside": {} if asked.runtime_host else inside(asked, container),
     }

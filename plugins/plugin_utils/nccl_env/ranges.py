@@ -144,7 +144,7 @@ TEXTS = (
     *("NCCL_CTA_POLICY", "NCCL_NETDEVS_POLICY", "NCCL_NET_MERGE_LEVEL", "NCCL_NET_MERGE_POLICY", "NCCL_LAUNCH_MODE"),
     *("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS", "NCCL_CHECK_MODE", "NCCL_SOCKET_MAGIC"),
 )
-"""Names whose values are left to NCCL; known so that what resembles them is told from what does not."""
+"""Names whose values are left to NCCL; known so that what resembles them is distinguished from what does not."""
 
 OF_THE_CLUSTER = {
     "NCCL_COMM_ID": "it names one address for one job, and torch makes it itself",

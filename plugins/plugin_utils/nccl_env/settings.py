@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What NCCL and Gloo are told on each node, and why: interface, RDMA ports, GID index, time-outs. Pure.
+"""Settings of NCCL and Gloo on each node, and why: interface, RDMA ports, GID index, time-outs. Pure.
 
 What NCCL finds rightly by itself is left to it. Sources: NCCL's user guide of 2.30.7; NVIDIA/nccl#925 and #551 for RoCE
 in a network namespace of its own; ``ranges`` for what it takes.
@@ -69,7 +69,7 @@ class Port:
 def ports_of(fabric: Mapping[str, Any], layer: str) -> list[Port]:
     """Return the ports of a link layer that can carry data: active, and for RoCE with an IPv4 address of its own.
 
-    Where a RoCE port's GID table could not be read it counts, as nothing speaks against it.
+    Where a RoCE port's GID table could not be read it counts, as nothing rules it out.
     """
     found = []
     for device in fabric.get("infiniband") or []:
@@ -152,9 +152,9 @@ def gid_index(ports: list[Port], subnet: str) -> int:
     common = [index for index, times in counted.items() if times == len(ports)]
     if common:
         return min(common)
-    told = ", ".join(f"{port.name}: {choice[0] if choice else 'none'}" for port, choice in zip(ports, choices))
+    listed = ", ".join(f"{port.name}: {choice[0] if choice else 'none'}" for port, choice in zip(ports, choices))
     raise NcclError(
-        f"the RoCE ports have no GID index in common ({told}), and NCCL before {shown(FINDS_GID)} takes one for all. "
+        f"the RoCE ports have no GID index in common ({listed}), and NCCL before {shown(FINDS_GID)} takes one for all. "
         f"Remedy: use an image with NCCL {shown(FINDS_GID)} or later, or name ports with one index in NCCL_IB_HCA and "
         "the index in NCCL_IB_GID_INDEX, both in nccl_env_settings"
     )

@@ -3,7 +3,7 @@
 
 """How containers of a host get its GPUs: by CDI or by NVIDIA's runtime hook, and what of daemon.json either needs.
 
-The engine takes CDI devices from 25.0 on, where features.cdi is on, and without being told from 28.2 on (moby#45192).
+The engine takes CDI devices from 25.0 on, where features.cdi is on, and by default from 28.2 on (moby#45192).
 Devices that come by CDI are part of a container's own description, so systemd keeps them when it reloads. Those that
 the hook adds later are not: a ``systemctl daemon-reload`` takes them from running containers ("Failed to initialize
 NVML: Unknown Error", nvidia-container-toolkit#48), unless the engine itself writes the cgroups (cgroupfs).

@@ -60,7 +60,7 @@ def toolkit_changes(
     for package in planned["unheld"]:
         changes.add(f"hold on {package}", None, True, _HOLD)
     for package in still_held(here, planned):
-        changes.add(f"hold on {package}", True, None, f"{_HOLD}, which is not set any more")
+        changes.add(f"hold on {package}", True, None, f"{_HOLD}, which is no longer set")
     wanted = record(planned)
     if wanted and differs(wanted, known, key):
         add_file(changes, wanted, known, key, _HOLD)

@@ -3,7 +3,7 @@
 
 """Whether the CUDA of an image runs on a driver, in words.
 
-An image tells its CUDA by CUDA_VERSION in its environment (NVIDIA's images and what is built from them), else by
+An image states its CUDA in CUDA_VERSION in its environment (NVIDIA's images and what is built from them), else by
 NVIDIA_REQUIRE_CUDA. A driver runs every CUDA of its own major version (minor version compatibility) and all older ones:
 https://docs.nvidia.com/deploy/cuda-compatibility/
 """
@@ -40,10 +40,10 @@ def cuda_verdict(environment: Iterable[str], driver_cuda: Any, image: str, drive
     """
     wanted, known = image_cuda(environment), version(driver_cuda)
     if wanted is None:
-        return {"level": UNKNOWN, "text": f"the image {image} does not tell which CUDA it has"}
+        return {"level": UNKNOWN, "text": f"the image {image} does not state which CUDA it has"}
     has = f"the image {image} has CUDA {wanted[0]}.{wanted[1]}"
     if known is None:
-        return {"level": UNKNOWN, "text": f"{has}, and the driver does not tell which CUDA it knows"}
+        return {"level": UNKNOWN, "text": f"{has}, and the driver does not report which CUDA it supports"}
     knows = f"driver {driver} knows CUDA up to {known[0]}.{known[1]}"
     if wanted <= known:
         return {"level": OK, "text": f"{has}, and {knows}"}

@@ -54,7 +54,7 @@ STALE_SOURCES = tuple(
 )
 """Where NVIDIA's instructions of the last years put it: two sources with different keys make every apt-get fail."""
 
-# The engine and its packages: what tells its version before it runs.
+# The engine and its packages: what shows its version before it runs.
 _ENGINE = ("docker.io", "docker-ce")
 _FILES: tuple[dict[str, Any], ...] = (
     {"path": SOURCES_PATH},

@@ -98,7 +98,7 @@ class NvidiaContainerToolkitPlanner:
 
 
 def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
-    """Return what is wished of a host's toolkit, in the form that ``toolkit_plan`` reads, and how it is tested."""
+    """Return what is configured for a host's toolkit, in the form that ``toolkit_plan`` reads, and how it is tested."""
     config, restart = wishes.get("docker_daemon_config"), wishes.get("docker_restart")
     own = {name.removeprefix(PREFIX): value for name, value in wishes.items() if name.startswith(PREFIX)}
     return {

@@ -1,10 +1,10 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The plan for NVIDIA's container toolkit on a host with GPUs: what differs, what it costs, what speaks against it.
+"""The plan for NVIDIA's container toolkit on a host with GPUs: what differs, what it costs, what forbids it.
 
-Pure: facts and what is asked go in. A smoke test is due where toolkit, driver, engine or the way to the GPUs are others
-than in the last one that passed, which a file on the host tells.
+Pure: facts and what is requested go in. A smoke test is due where toolkit, driver, engine or access to the GPUs differ
+than in the last one that passed, which a file on the host records.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _ACTIVE = ("starting", "running")
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked, by the variables of the role without its prefix, and of the role docker what matters here."""
+    """What is requested, by the variables of the role without its prefix, and of the role docker what matters here."""
 
     source: str = REPOSITORY
     version: str = ""
@@ -134,7 +134,7 @@ def _access(asked: Request, host: Host, found: Mapping[str, Any]) -> Access:
 
 
 def _packages(asked: Request, host: Host) -> list[str]:
-    """Return the packages that apt is to install: all of one version, so all where one is not as asked."""
+    """Return the packages that apt is to install: all of one version, so all where one is not as requested."""
     if asked.source == KEEP:
         return []
     versions = [host.version_of(name) for name in PACKAGES]
@@ -251,7 +251,7 @@ def _problems(asked: Request, host: Host, way: Access, packages: list[str]) -> l
     if foreign:
         problems.append(
             f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, and version {asked.version} is "
-            f"asked for. Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or set "
+            f"requested. Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or set "
             "nvidia_container_toolkit_source: keep"
         )
     return problems
@@ -265,7 +265,7 @@ def _clashes(host: Host, merged: Mapping[str, Any]) -> list[str]:
 
 
 def _missing(asked: Request, host: Host, way: Access) -> list[str]:
-    """Return what keeps containers from the GPUs, as verify tells it."""
+    """Return what keeps containers from the GPUs, as verify reports it."""
     missing = []
     docker = host.part("docker")
     settings = docker.get("settings")

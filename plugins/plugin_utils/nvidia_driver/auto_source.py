@@ -5,7 +5,7 @@
 better.
 
 The distribution comes first, as it signs its modules (Ubuntu) and needs no key. It is left where its branch is past its
-end of life, is not the one that is asked for, does not drive the GPUs, or has no fabric manager for NVSwitches.
+end of life, is not the one that is requested, does not drive the GPUs, or has no fabric manager for NVSwitches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def recommendation(request: Request, node: Node) -> tuple[str, int | None]:
 
 
 def _against(request: Request, node: Node, theirs: Offer) -> tuple[str, str]:
-    """Return what speaks against the distribution's driver, and what the user could do to have it all the same."""
+    """Return what rules out the distribution's driver, and what the user could do to have it all the same."""
     place, generations = node.place(request), node.generations
     where = f"{place.distribution.capitalize()} {place.release}"
     if place.offer is None:

@@ -3,7 +3,7 @@
 
 """The changes of a host's driver that follow from ``make_plan``, and the facts that the host has afterwards.
 
-Which version a source has, only apt knows, which is asked when the role begins: until then it is the branch that is
+Which version a source has, only apt knows, which is queried when the role begins: until then it is the branch that is
 planned, and "(known after apply)" what depends on the version.
 """
 
@@ -86,7 +86,7 @@ def to_hold(plan: Plan, request: Request, node: Node) -> list[str]:
 
 
 def unheld(node: Node, held: list[str]) -> list[str]:
-    """Return the packages that apt must be told to hold."""
+    """Return the packages that apt must hold."""
     return [name for name in held if name in node.packages and not node.packages[name].get("held")]
 
 
@@ -186,7 +186,7 @@ def _add_kept(changes: Changes, node: Node, request: Request, plan: Plan, key: s
             add_file(changes, record(held), files, key, _HOLD)
     if not request.hold:
         for name in still_held(node):
-            changes.add(f"hold on {name}", True, None, f"{_HOLD}, which is not set any more")
+            changes.add(f"hold on {name}", True, None, f"{_HOLD}, which is no longer set")
         if differs(NO_RECORD, files, key):
             add_file(changes, NO_RECORD, files, key, _HOLD)
     for name, why in services(node, request).items():
@@ -217,7 +217,7 @@ def _driver_then(node: Node, plan: Plan) -> str:
         return f"branch {plan.branch} ({plan.flavour}), from {plan.source}"
     then = f"{node.module.get('version')} ({node.module.get('flavour')}), loaded"
     # Of two builds of one version the kernel may have the former one loaded.
-    return f"{then} anew" if then == _driver_now(node) else then
+    return f"{then} again" if then == _driver_now(node) else then
 
 
 def _locked(plan: Plan) -> list[str]:

@@ -3,7 +3,7 @@
 
 """What is to be done about a host's NVIDIA driver, with what, and why it must not be begun.
 
-Pure: what is asked and the facts go in. ``node_facts`` reads the facts, ``driver_preview`` asks apt, the role acts.
+Pure: what is requested and the facts go in. ``node_facts`` reads the facts, ``driver_preview`` asks apt, the role acts.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Plan:
 
 
 def make_plan(facts: Mapping[str, Any], request: Request) -> Plan:
-    """Return the plan. Everything that speaks against it is collected, not the first alone."""
+    """Return the plan. Everything that forbids it is collected, not the first alone."""
     resolved = resolve(request, Node(facts))
     return replace(_plan(facts, resolved), source=resolved.source)
 
@@ -102,7 +102,7 @@ def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
     if request.source == KEEP:
         refusal = Refusal(
             f"{why}, and nvidia_driver_source is keep",
-            "mend the driver yourself, or let it be installed (nvidia_driver_source: auto)",
+            "fix the driver yourself, or let it be installed (nvidia_driver_source: auto)",
         )
         return Plan(INSTALL, why, refusals=(refusal,), how=how, reasons=reasons)
     if _is_installed(request, node):
@@ -158,7 +158,7 @@ def _beside_a_working_driver(request: Request, node: Node, asked: tuple[Refusal,
     version = str(node.loaded.get("version"))
     why = manager_shortcoming(node)
     if why is None:
-        # What is asked must make sense all the same: a misspelt branch does not become right by a driver that runs.
+        # What is requested must make sense all the same: a misspelt branch does not become right by a driver that runs.
         return Plan(WORKS, version=version, refusals=asked)
     branch = int(numeric(version)[0])
     if request.source == KEEP:
@@ -185,7 +185,7 @@ def _beside_a_working_driver(request: Request, node: Node, asked: tuple[Refusal,
 
 
 def _is_installed(request: Request, node: Node) -> bool:
-    """Tell whether module and libraries on disk agree, fit the request, and only do not run yet."""
+    """Return whether module and libraries on disk agree, fit the request, and only do not run yet."""
     module = node.module
     if misfit(module.get("version"), module.get("flavour"), request, node) is not None:
         return False

@@ -115,7 +115,7 @@ def applies(facts: Mapping[str, Any], wishes: Mapping[str, Any], inputs: Inputs)
 
 
 def asked(wishes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is wished of a host's driver, and which drivers there are, in the form of ``parse_request``."""
+    """Return what is configured for a host's driver, and which drivers there are, in the form of ``parse_request``."""
     own = {name.removeprefix(PREFIX): value for name, value in wishes.items() if name.startswith(PREFIX)}
     return {**own, "offers": offers()}
 

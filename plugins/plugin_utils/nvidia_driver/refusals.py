@@ -47,7 +47,7 @@ def repository(request: Request, node: Node, *, fabric: bool) -> Repository:
     if not offers_release(sources, codename):
         refusal = Refusal(
             f"no source of apt offers {distribution} {codename} main",
-            "mend /etc/apt/sources.list or the files in /etc/apt/sources.list.d; a mirror will do",
+            "fix /etc/apt/sources.list or the files in /etc/apt/sources.list.d; a mirror will do",
         )
         return Repository(refusals=(refusal,))
     if request.source != CUDA_REPOSITORY:
@@ -112,7 +112,7 @@ def state_refusals(node: Node, *, builds: bool) -> Iterator[Refusal]:
     if not host:
         yield Refusal(
             "what was found there does not say what packages it has",
-            "run the playbook again; if it stays so, look at the output of swarmspeed.cluster.node_facts for this host",
+            "run the playbook again; if it stays so, check the output of swarmspeed.cluster.node_facts for this host",
         )
         return
     unfinished = [str(name) for name in host.get("unfinished") or []]
@@ -120,7 +120,7 @@ def state_refusals(node: Node, *, builds: bool) -> Iterator[Refusal]:
         named = f" ({', '.join(unfinished[:8])}{' …' if len(unfinished) > 8 else ''})" if unfinished else ""
         yield Refusal(
             f"an earlier run of dpkg or apt was interrupted{named}",
-            "run `dpkg --configure -a`, then `apt-get -f install`, on this host and mend what they name",
+            "run `dpkg --configure -a`, then `apt-get -f install`, on this host and fix what they report",
         )
     if host.get("installer"):
         yield Refusal(

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is asked of a host's NVIDIA driver, what it has, and why the two differ. Shared by planner and preflight."""
+"""What is requested of a host's NVIDIA driver, what it has, and why the two differ. Shared by planner and preflight."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Node:
 
     @property
     def switches(self) -> int:
-        """Return how many NVSwitches there are. On a B200 they are no PCI devices, but the GPUs tell of a fabric."""
+        """Return how many NVSwitches there are. On a B200 they are no PCI devices, but the GPUs report a fabric."""
         count = len(self.gpu.get("nvswitches") or [])
         return count or int(bool(_mapping(self.gpu.get("fabric")).get("state")))
 
@@ -168,12 +168,12 @@ class Node:
         return Kernel(str(self.host.get("kernel") or ""), flavours, headers.get("installed") is True)
 
     def place(self, request: Request) -> Place:
-        """Return where the packages that are asked for come from on this host."""
+        """Return where the packages that are requested come from on this host."""
         distribution, release = str(self.system.get("distribution")), str(self.system.get("release"))
         return Place(request.source, distribution, release, request.offers.get(f"{distribution} {release}", ()))
 
     def file(self, path: str) -> str:
-        """Return the text of a file of ours, empty where it is not there."""
+        """Return the text of a file of the role, empty where it is not there."""
         return str(_mapping(_mapping(self.facts.get("files")).get(path)).get("content") or "")
 
     @property
@@ -184,7 +184,7 @@ class Node:
 
     @property
     def is_ours(self) -> bool:
-        """Tell whether this role installed the driver: then it keeps its version."""
+        """Return whether this role installed the driver: then it keeps its version."""
         return bool(self.file(PREFERENCES_FILE))
 
     @property
@@ -215,7 +215,7 @@ def exclusion(held: list[str]) -> str:
 
 
 def misfit(version: str | None, flavour: str | None, request: Request, node: Node) -> str | None:
-    """Return why a driver of this version and flavour is not what is asked, or None. Unknown flavours pass."""
+    """Return why a driver of this version and flavour is not what is requested, or None. Unknown flavours pass."""
     if not version:
         return "no driver is there"
     number = request.number

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is wrong with what is asked: with itself, with the GPUs of a host, with what runs there."""
+"""What is wrong with what is requested: with itself, with the GPUs of a host, with what runs there."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def flavour_refusals(request: Request, node: Node, branch: int, flavour: str) ->
     where = "NVIDIA's repository" if request.source == CUDA_REPOSITORY else f"{place.distribution} {place.release}"
     yield Refusal(
         f"branch {branch} of {where} has no {flavour} kernel module, which is what "
-        + (f"this host's GPUs need ({', '.join(node.generations)})" if request.flavour == AUTO else "is asked for"),
+        + (f"this host's GPUs need ({', '.join(node.generations)})" if request.flavour == AUTO else "is requested"),
         "choose another nvidia_driver_branch or nvidia_driver_source"
         + ("" if request.flavour == AUTO else ", or nvidia_driver_flavour: auto"),
     )

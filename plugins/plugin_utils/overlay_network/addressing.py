@@ -33,7 +33,7 @@ AUTO = "auto"
 
 
 class OverlayError(Exception):
-    """The overlay cannot be as it is asked; the text says what, where and what to do."""
+    """The overlay cannot be as it is requested; the text says what, where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ def network_of(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def choose_subnet(asked: OverlayAsked, found: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the subnet: the one asked for, else that of the network that exists, else the first free one of the pool.
+    """Return the subnet: the one requested, else that of the network that exists, else the first free one of the pool.
 
-    One that exists and collides is given up only where the network may be made anew.
+    One that exists and collides is given up only where the network may be re-created.
     """
     if asked.subnet:
         return asked.subnet
@@ -92,9 +92,9 @@ def choose_subnet(asked: OverlayAsked, found: Mapping[str, Any], facts: Mapping[
 
 
 def choose_mtu(asked: OverlayAsked, found: Mapping[str, Any], underlay_mtu: int) -> int:
-    """Return the MTU option in bytes: the one asked for, else the smallest of all hosts' underlay interfaces.
+    """Return the MTU option in bytes: the one requested, else the smallest of all hosts' underlay interfaces.
 
-    A network that exists with a smaller one works, so it is kept until it may be made anew.
+    A network that exists with a smaller one works, so it is kept until it may be re-created.
     """
     if asked.mtu:
         return asked.mtu
@@ -114,21 +114,21 @@ def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str
     """Return, in words by setting, where a network that exists is not as ``wanted``: ``subnet``, ``mtu``, "
     "``encrypted``."""
     options = found.get("options") or {}
-    told = {}
+    differing = {}
     if found.get("driver") != "overlay":
-        told["driver"] = f"its driver is {found.get('driver')}, not overlay, so it ends at its own host"
+        differing["driver"] = f"its driver is {found.get('driver')}, not overlay, so it ends at its own host"
     elif found.get("attachable") is not True:
-        told["attachable"] = "it is not attachable, so only services may join it, and no container of ours"
+        differing["attachable"] = "it is not attachable, so only services may join it, and no training container"
     subnet = next(iter(found.get("subnets") or []), "none")
     if subnet != wanted["subnet"]:
-        told["subnet"] = f"its subnet is {subnet}, wanted is {wanted['subnet']}"
+        differing["subnet"] = f"its subnet is {subnet}, wanted is {wanted['subnet']}"
     mtu = str(options.get(MTU_OPTION, f"{DEFAULT_MTU} (not set)"))
     if mtu.partition(" ")[0] != str(wanted["mtu"]):
-        told["mtu"] = f"its MTU is {mtu}, wanted is {wanted['mtu']}"
+        differing["mtu"] = f"its MTU is {mtu}, wanted is {wanted['mtu']}"
     encrypted = "encrypted" in options
     if encrypted != bool(wanted["encrypted"]):
-        told["encrypted"] = f"its traffic is {_kind(encrypted)}, wanted is {_kind(not encrypted)}"
-    return told
+        differing["encrypted"] = f"its traffic is {_kind(encrypted)}, wanted is {_kind(not encrypted)}"
+    return differing
 
 
 def _kind(encrypted: bool) -> str:

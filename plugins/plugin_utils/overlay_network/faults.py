@@ -77,7 +77,7 @@ def verdict(
         message = (
             f"{listed}: the overlay network is cut between the containers of {'; '.join(cut)}. Remedy: restart the "
             f"engine there (systemctl restart docker on {listed}) when nothing runs on it, then ansible-playbook "
-            "site.yml --tags training_container; verify.yml tells more."
+            "site.yml --tags training_container; verify.yml reports more."
         )
         if reasons:
             message = message.replace(

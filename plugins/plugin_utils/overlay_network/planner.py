@@ -49,7 +49,7 @@ NOTHING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Network:
-    """The network as it is wished, and as the first manager has it, empty where it does not."""
+    """The network as configured, and as the first manager has it, empty where it does not."""
 
     name: str
     cluster: str

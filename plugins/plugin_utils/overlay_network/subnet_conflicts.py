@@ -6,7 +6,7 @@
 Docker keeps an overlay's interfaces in network namespaces of their own, so an overlay that is up does not appear among
 a host's routes, and the engine does not see that a bridge it makes later overlaps one. Hence its address pools count.
 
-The swarm's own pool counts only where it was asked for: one allocator gives out all of a swarm's subnets, those with
+The swarm's own pool counts only where it was requested: one allocator gives out all of a swarm's subnets, those with
 an address given too, and gives none twice; and Docker's default for it, 10.0.0.0/8, is most of what there is.
 """
 
@@ -32,13 +32,13 @@ DOCKER_POOLS = (
     "172.28.0.0/14",
     "192.168.0.0/16",
 )
-"""Where an engine takes bridges' subnets from unless told otherwise (moby libnetwork/ipamutils/utils.go)."""
+"""Where an engine takes bridges' subnets from by default (moby libnetwork/ipamutils/utils.go)."""
 
 DEVICE, DOCKER, POOL, SERVICE = "device", "docker", "pool", "service"
 
 
 @dataclass(frozen=True)
-class Obstacle:
+class Conflict:
     """Something that has addresses already. ``source`` is the device's name, for what lies behind a device."""
 
     words: str
@@ -47,33 +47,33 @@ class Obstacle:
     source: str = ""
 
 
-def obstacles(node: Mapping[str, Any], but_network: str, swarm_pools: Sequence[str] = ()) -> list[Obstacle]:
+def obstacles(node: Mapping[str, Any], but_network: str, swarm_pools: Sequence[str] = ()) -> list[Conflict]:
     """Return all that a host has: devices' networks, routes, Docker's networks and pools, and services' addresses.
 
-    ``but_network`` is the overlay itself; ``swarm_pools`` are the pools that the swarm was asked to have.
+    ``but_network`` is the overlay itself; ``swarm_pools`` are the pools that the swarm was configured to have.
     """
     found = [*_behind_devices(mapping(node.get("fabric"))), *_services(mapping(node.get("services")))]
     for name, network in mapping(mapping(node.get("docker")).get("networks")).items():
         if name != but_network:
             for subnet in texts(mapping(network).get("subnets")):
-                found.append(Obstacle(f"network {subnet} of Docker's {name}", subnet, DOCKER))
+                found.append(Conflict(f"network {subnet} of Docker's {name}", subnet, DOCKER))
     config = mapping(mapping(node.get("engine")).get("config"))
     asked = [str(mapping(pool).get("base")) for pool in _listed(config.get("default-address-pools"))]
     for pool in asked or DOCKER_POOLS:
         where = "default-address-pools in /etc/docker/daemon.json" if asked else "Docker's own default"
-        found.append(Obstacle(f"address pool {pool} of the engine ({where})", pool, POOL))
+        found.append(Conflict(f"address pool {pool} of the engine ({where})", pool, POOL))
     for server in texts(config.get("dns")):
-        found.append(Obstacle(f"name server {server} of the engine (dns in /etc/docker/daemon.json)", server, SERVICE))
+        found.append(Conflict(f"name server {server} of the engine (dns in /etc/docker/daemon.json)", server, SERVICE))
     found += [
-        Obstacle(f"address pool {pool} of the swarm (swarm_default_address_pool)", pool, POOL) for pool in swarm_pools
+        Conflict(f"address pool {pool} of the swarm (swarm_default_address_pool)", pool, POOL) for pool in swarm_pools
     ]
     return [replace(item, network=network) for item in found for network in [proper_network(item.network)] if network]
 
 
-def in_the_way(subnet: str, known: Iterable[Obstacle]) -> Iterator[Obstacle]:
-    """Yield what overlaps ``subnet``: once for each device, and an address pool only where nothing else is told."""
+def in_the_way(subnet: str, known: Iterable[Conflict]) -> Iterator[Conflict]:
+    """Yield what overlaps ``subnet``: once for each device, and an address pool only where nothing else is reported."""
     devices: set[str] = set()
-    told: set[str] = set()
+    reported: set[str] = set()
     for item in known:
         if not overlaps(subnet, item.network):
             continue
@@ -81,40 +81,40 @@ def in_the_way(subnet: str, known: Iterable[Obstacle]) -> Iterator[Obstacle]:
             if item.source in devices:
                 continue
             devices.add(item.source)
-        elif (item.kind == DOCKER and item.network in told) or (item.kind == POOL and told):
+        elif (item.kind == DOCKER and item.network in reported) or (item.kind == POOL and reported):
             continue
-        told.add(item.network)
+        reported.add(item.network)
         yield item
 
 
 def overlaps(subnet: str, network: Any) -> bool:
-    """Tell whether two IPv4 networks share an address; what is no network shares none, and the default route none."""
+    """Return whether two IPv4 networks share an address; what is no network shares none, and the default route none."""
     try:
         return bool(collisions(subnet, {"": str(network)}))
     except SubnetError:
         return False
 
 
-def _behind_devices(fabric: Mapping[str, Any]) -> Iterator[Obstacle]:
+def _behind_devices(fabric: Mapping[str, Any]) -> Iterator[Conflict]:
     for interface in map(mapping, _listed(fabric.get("interfaces"))):
         name = str(interface.get("name"))
         for entry in map(mapping, _listed(interface.get("addresses"))):
             subnet = str(entry.get("subnet"))
-            yield Obstacle(f"network {subnet} of device {name}", subnet, DEVICE, name)
+            yield Conflict(f"network {subnet} of device {name}", subnet, DEVICE, name)
     for route in map(mapping, _listed(fabric.get("routes"))):
         name, network = str(route.get("dev") or "none"), str(route.get("dst"))
-        yield Obstacle(f"route {network} via device {name}", network, DEVICE, name)
+        yield Conflict(f"route {network} via device {name}", network, DEVICE, name)
 
 
-def _services(services: Mapping[str, Any]) -> Iterator[Obstacle]:
+def _services(services: Mapping[str, Any]) -> Iterator[Conflict]:
     for server in texts(services.get("nameservers")):
-        yield Obstacle(f"name server {server}", server, SERVICE)
+        yield Conflict(f"name server {server}", server, SERVICE)
     for address, path in mapping(services.get("addresses")).items():
-        yield Obstacle(f"address {address} (named in {path})", str(address), SERVICE)
+        yield Conflict(f"address {address} (named in {path})", str(address), SERVICE)
     for name, addresses in mapping(services.get("resolved")).items():
         for address in texts(addresses):
             words = f"address {address}" if name == address else f"address {address} of {name}"
-            yield Obstacle(f"{words} (a proxy or mirror)", address, SERVICE)
+            yield Conflict(f"{words} (a proxy or mirror)", address, SERVICE)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What speaks against using an offline bundle: files that are not whole, other variables, hosts it was not made for."""
+"""What forbids using an offline bundle: files that are not whole, other variables, hosts it was not made for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def damage(entry: Entry, found: tuple[int, str] | str | None) -> str | None:
 
 
 def check_files(manifest: Manifest, found: Mapping[str, tuple[int, str] | str | None]) -> Iterator[Problem]:
-    """Every file is there and whole. Those of a kind that are missing are told together."""
+    """Every file is there and whole. Those of a kind that are missing are reported together."""
     broken = [text for entry in manifest.files if (text := damage(entry, found.get(entry.path)))]
     if broken:
         yield Problem(VARIABLE, listing(broken), AGAIN)

@@ -34,7 +34,7 @@ class Controller:
 
 
 def check_ansible_version(controller: Controller | None) -> Iterator[Problem]:
-    """ansible-core is new enough, and its authors still mend it; one they no longer mend is a warning."""
+    """ansible-core is new enough, and its authors still maintain it; one they no longer maintain is a warning."""
     core = _numbers(controller.core) if controller else ()
     if controller is None or not core:
         return
@@ -50,7 +50,7 @@ def check_ansible_version(controller: Controller | None) -> Iterator[Problem]:
     if ended:
         yield Problem(
             subject,
-            f"reached its end of life in {ended} and gets no fixes any more, not even of security",
+            f"reached its end of life in {ended} and no longer gets fixes, not even for security",
             f"{_remedy(controller)}; or leave this check out with preflight_skip",
             fatal=False,
         )

@@ -60,7 +60,7 @@ OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu
 
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"
-"""The launch script lies below the workspace's source: where that is missing, the script is not asked for."""
+"""The launch script lies below the workspace's source: where that is missing, the script is not checked."""
 DIRECTORIES = (
     SOURCE,
     "cluster_bundle",
@@ -73,14 +73,14 @@ DIRECTORIES = (
 
 @dataclass(frozen=True)
 class Inventory:
-    """What the checks of the first stage look at.
+    """What the checks of the first stage read.
 
     By host, ``hosts`` holds the variables that the user set and whose values are known by now, ``names`` the names of
     all that the user set, also where a template cannot be evaluated yet, and ``broken`` why a template fails.
     ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
-    None. ``files`` are paths by variable name; ``kind`` tells ``file``, ``directory`` and None (missing) apart, and
+    None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and
     ``text`` returns what is in one.
-    ``bundle`` works out what speaks against the offline bundle, which takes a while where it is large, and ``image``
+    ``bundle`` works out what forbids the offline bundle, which takes a while where it is large, and ``image``
     what is wrong with the settings of the training image. ``controller`` is what all this runs on.
     """
 
@@ -255,7 +255,7 @@ def check_gpu_slots(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_variable_names(inventory: Inventory) -> Iterator[Problem]:
-    """No variable has a name that only looks like one of ours. What may be another role's is a warning."""
+    """No variable has a name that only resembles one of this collection. What may be another role's is a warning."""
     users: dict[str, list[str]] = {}
     for host, names in inventory.names.items():
         for name in names:
@@ -309,7 +309,7 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
             continue
         wanted = "directory" if name in DIRECTORIES else "file"
         if name == SCRIPT and isinstance(source, str) and source and inventory.kind(source) != "directory":
-            continue  # already said of the source
+            continue  # already reported for the source
         kind = inventory.kind(path)
         if kind is None:
             yield Problem(name, f"there is no {wanted} {path} on the controller", "create it or correct the path")

@@ -3,7 +3,7 @@
 
 """What preflight can say of the job: that its hostfile and ds_config.json can be written, before anything is changed.
 
-The modules of those names judge it again when they write; here a slip is told before an image is built.
+The modules of those names judge it again when they write; here a mistake is reported before an image is built.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VARIABLES = {
     "precision": f"{_PREFIX}_precision",
     "model": f"{_PREFIX}_model",
     "script_keys": f"{_PREFIX}_script_keys",
-    # found on the hosts: where they are missing, another preset is the way out
+    # found on the hosts: where they are missing, another preset is the remedy
     "gpus": f"{_PREFIX}_preset",
     "host_memory": f"{_PREFIX}_preset",
     "deepspeed_version": "training_image_deepspeed_version",
@@ -62,7 +62,7 @@ def check_ds_config(launch: Mapping[str, Any]) -> Iterator[Problem]:
         plan = hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
         given["world_size"] = plan.world_size
     except HostsError:
-        pass  # said by check_hostfile
+        pass  # reported by check_hostfile
     for problem in build(Request(**given)).errors:
         variable = _variable(problem.path, _PREFIX)
         yield Problem(variable, _words(problem.path, problem.message, variable), f"correct {variable}")
@@ -81,10 +81,10 @@ def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
     try:
         plan = hostfile_filters.plan(launch.get("hosts"), launch.get("include"), launch.get("exclude"))
     except HostsError:
-        return  # said by check_hostfile
+        return  # reported by check_hostfile
     made = build(Request(**{**given, "world_size": plan.world_size})) if request else None
     if made is not None and made.errors:
-        return  # said by check_ds_config
+        return  # reported by check_ds_config
     slots = [len(host.slots) for host in plan.chosen]
     text = refusal(made.config if made else None, slots, str(given.get("deepspeed_version") or ""))
     if text:

@@ -39,34 +39,34 @@ def _own_swarm(hosts: Hosts, wanted: Wanted) -> Mapping[str, Any]:
 
 
 def check_swarm_fixed(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
-    """What is fixed when a swarm is formed, or when a node joins, is as asked."""
+    """What is fixed when a swarm is formed, or when a node joins, is as requested."""
     swarm = _own_swarm(hosts, wanted)
     if wanted.runtime == "host" or not swarm:
         return
-    anew = "build the swarm anew: teardown.yml, then site.yml"
+    rebuild = "rebuild the swarm: teardown.yml, then site.yml"
     asked, found = whole(wanted.swarm.get("data_path_port")), whole(swarm.get("data_path_port")) or DATA_PATH_PORT
     if asked and asked != found:
         yield Problem(
             "swarm_data_path_port",
             f"is {asked}, and the swarm was formed with {found}, which is fixed for its life",
-            f"set it to {found}, or {anew}",
+            f"set it to {found}, or {rebuild}",
         )
     pools, has = texts(wanted.swarm.get("default_address_pool")), texts(swarm.get("default_addr_pool"))
     if pools and has and pools != has:
         yield Problem(
             "swarm_default_address_pool",
             f"is {', '.join(pools)}, and the swarm was formed with {', '.join(has)}, which is fixed for its life",
-            f"set it to {', '.join(has)}, or {anew}",
+            f"set it to {', '.join(has)}, or {rebuild}",
         )
     members = {str(node.get("id")) for node in mappings(swarm.get("nodes"))}
     for host, address in mapping(wanted.swarm.get("addresses")).items():
         own = _swarm(hosts.get(host))
-        told = own.get("node_addr")
-        if own.get("node_id") in members and told and str(address)[:1].isdigit() and told != address:
+        advertised = own.get("node_addr")
+        if own.get("node_id") in members and advertised and str(address)[:1].isdigit() and advertised != address:
             yield Problem(
                 str(host),
-                f"tells the other nodes to reach it at {told}, not {address}, and that is fixed when a node joins",
-                "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to what it tells",
+                f"advertises {advertised} to the other nodes, not {address}, and that is fixed when a node joins",
+                "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that address",
                 fatal=False,
             )
 
@@ -119,13 +119,13 @@ def check_host_names(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         if len(bearers) > 1:
             yield Problem(
                 ", ".join(bearers),
-                f"all have the host name {name}, by which the swarm lists its nodes: nobody could tell them apart",
+                f"all have the host name {name}, by which the swarm lists its nodes: no one could distinguish them",
                 "give each a name of its own (hostnamectl set-hostname …) and restart its engine",
             )
 
 
 def check_swarm_ports(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
-    """On a host that is still to join, nobody else listens where the swarm will."""
+    """On a host that is still to join, no one else listens where the swarm will."""
     if wanted.runtime == "host":
         return
     data_path = whole(wanted.swarm.get("data_path_port")) or DATA_PATH_PORT

@@ -51,7 +51,7 @@ def check_settings(given: Mapping[str, Any], network_mode: Any) -> Iterator[Prob
         yield Problem(
             VERSION,
             f"'{given[VERSION]}' is no release of NCCL",
-            "write it as 2.27.3, or remove it to have the image asked",
+            "write it as 2.27.3, or remove it to have it read from the image",
         )
     seconds = whole(given.get(TIMEOUT, 0))
     if seconds is None or seconds > LONGEST_WAIT:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The variables of swarm and overlay: what would be wrong on any host, and so is told before one is contacted."""
+"""The variables of swarm and overlay: what would be wrong on any host, and so is reported before one is contacted."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def check_swarm_values(inventory: Values) -> Iterator[Problem]:
     for text in _distinct(inventory, "swarm_data_path_port"):
         port = whole(text)
         if port is None:
-            continue  # said by the check of types
+            continue  # reported by the check of types
         if not PORTS[0] <= port <= PORTS[1]:
             yield Problem("swarm_data_path_port", f"is {port}; the engine takes {PORTS[0]} to {PORTS[1]}", "choose one")
         elif port == GOSSIP_PORT:
@@ -118,7 +118,7 @@ def _subnet(text: str, hosts: int) -> Iterator[Problem]:
     try:
         nodes = room(text)
     except SubnetError:
-        return  # said with what was found on the hosts
+        return  # reported with what was found on the hosts
     if nodes < hosts:
         yield Problem(
             "overlay_network_subnet",

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""How preflight reports: checks are functions that yield problems; all are run, and told together, once.
+"""How preflight reports: checks are functions that yield problems; all are run, and reported together, once.
 
 What is checked is in ``inventory`` (no connection needed) and ``facts`` (facts of all hosts).
 """
@@ -18,7 +18,7 @@ SHOWN_HOSTS = 5
 
 
 class PreflightError(Exception):
-    """Preflight itself was asked wrongly: an argument, not the inventory or a host, has to be corrected."""
+    """Preflight itself was called wrongly: an argument, not the inventory or a host, has to be corrected."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ Context = TypeVar("Context")
 def collect(
     checks: Mapping[str, Callable[[Context], Iterable[Problem]]], context: Context, skip: Sequence[str] = ()
 ) -> Report:
-    """Run all checks but the skipped ones. What is said of several subjects in the same words is said once."""
+    """Run all checks but the skipped ones. What is the same on several subjects is reported once."""
     merged: dict[tuple[str, str, str, bool], Problem] = {}
     checked = tuple(name for name in checks if name not in skip)
     for name in checked:
@@ -89,11 +89,11 @@ def collect(
 
 
 def missing(host: str, what: str) -> Problem:
-    """Return the problem that a host's facts do not tell ``what``."""
+    """Return the problem that a host's facts lack ``what``."""
     return Problem(
         host,
         f"what was found there does not say {what}",
-        "run the playbook again; if it stays so, look at the output of swarmspeed.cluster.node_facts for this host",
+        "run the playbook again; if it stays so, check the output of swarmspeed.cluster.node_facts for this host",
     )
 
 

@@ -3,7 +3,7 @@
 
 """What preflight says of proxies and of a company's certificate authority. Pure.
 
-Only a refusal (407, RFC 9110 section 15.5.8) is an error: a proxy that is down keeps nobody from a run that fetches
+Only a refusal (407, RFC 9110 section 15.5.8) is an error: a proxy that is down keeps no one from a run that fetches
 nothing.
 """
 
@@ -40,9 +40,9 @@ def check_proxies(sections: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem
     for host, answers in sections.items():
         said: dict[tuple[str, str, bool], list[str]] = {}
         for variable, answer in answers.items():
-            told = _trouble(mapping(answer))
-            if told:
-                said.setdefault(told, []).append(str(variable))
+            trouble = _trouble(mapping(answer))
+            if trouble:
+                said.setdefault(trouble, []).append(str(variable))
         for (text, remedy, fatal), variables in said.items():
             yield Problem(host, f"{', '.join(variables)}: {text}", remedy, fatal=fatal)
 
@@ -50,7 +50,7 @@ def check_proxies(sections: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem
 def _trouble(answer: Mapping[str, Any]) -> tuple[str, str, bool] | None:
     address, offered = answer.get("address"), texts(answer.get("schemes"))
     if answer.get("error"):
-        remedy = "see to it, or correct the address, before something is to be fetched"
+        remedy = "restore it, or correct the address, before something is to be fetched"
         return f"the proxy {address} does not answer: {answer['error']}", remedy, False
     if answer.get("status") != REFUSED:
         return None

@@ -55,7 +55,7 @@ class RoleSpecs:
         return max(owners, key=len, default=None)
 
     def judge(self, name: str) -> Unknown | None:
-        """Return None for a name that is known or none of our business, else what is to be said about it."""
+        """Return None for a name that is known or none of our business, else what is wrong with it."""
         if name in self.options or name.startswith(("_", "ansible_")):
             return None
         prefix = self.prefix(name)

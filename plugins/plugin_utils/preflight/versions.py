@@ -3,7 +3,7 @@
 
 """What preflight reports of the versions that were chosen for the training image, one check a kind of trouble.
 
-The action cluster_facts chose them from the table of versions (docs/versions.md) and found what speaks against them.
+The action cluster_facts chose them from the table of versions (docs/versions.md) and found what forbids them.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def document(inputs: Inputs) -> dict[str, Any]:
     jobs = jobs_of(inputs.jobs)
     last = jobs[0] if jobs else None
     ranks = ranks_of(inputs, view, members_of(last))
-    told = {name: properties(inputs, view, name) for name in inputs.hosts}
-    differing, alike = differences(told)
+    found_by_node = {name: properties(inputs, view, name) for name in inputs.hosts}
+    differing, alike = differences(found_by_node)
     found = findings(inputs, view_problem, differing)
     cells = node_cells(inputs, view, ranks, levels(found))
     result: dict[str, Any] = {
@@ -100,7 +100,7 @@ def document(inputs: Inputs) -> dict[str, Any]:
         "more_jobs": max(0, len(jobs) - 11),
         "differing": differing,
         "alike": alike,
-        "table": _table(cells, told, alike),
+        "table": _table(cells, found_by_node, alike),
     }
     for part in ("health", "network", "differing"):
         result[part] = briefly(result[part], inputs.hosts)
@@ -122,7 +122,7 @@ def _verdict(inputs: Inputs, found: Sequence[Finding]) -> dict[str, str]:
     if bad:
         return {"level": "bad", "text": f"{who}; {counted(bad, 'thing is', 'things are')} wrong."}
     if warn:
-        return {"level": "warn", "text": f"{who}; {counted(warn, 'thing is', 'things are')} worth a look."}
+        return {"level": "warn", "text": f"{who}; {counted(warn, 'thing is', 'things are')} worth checking."}
     if not inputs.verify.roles:
         return {"level": "ok", "text": f"{who}, and what was seen of them is right. Not verified yet."}
     return {"level": "ok", "text": f"{who}, and nothing needs attention."}
@@ -190,7 +190,7 @@ def _columns(count: int) -> int:
 
 
 def _health(inputs: Inputs) -> dict[str, Any]:
-    """What verify.yml said of each role, when, and of the collective."""
+    """What verify.yml found of each role, when, and of the collective."""
     verify = inputs.verify
     order = [role for role in ROLES if role in verify.roles] + sorted(set(verify.roles) - set(ROLES))
     used = mapping(verify.collective.get("interfaces"))
@@ -220,11 +220,11 @@ def _health(inputs: Inputs) -> dict[str, Any]:
 
 
 def _table(
-    cells: Sequence[Mapping[str, Any]], told: Mapping[str, Mapping[str, str]], alike: Sequence[Mapping[str, str]]
+    cells: Sequence[Mapping[str, Any]], found: Mapping[str, Mapping[str, str]], alike: Sequence[Mapping[str, str]]
 ) -> dict[str, Any]:
     """Every node in a row; columns are what differs, as what is alike stands above already."""
     same = {item["what"] for item in alike}
-    columns = list(dict.fromkeys(what for those in told.values() for what in those if what not in same))
+    columns = list(dict.fromkeys(what for those in found.values() for what in those if what not in same))
     return {
         "columns": columns,
         "rows": [
@@ -236,7 +236,7 @@ def _table(
                 "overlay": cell["overlay_address"],
                 "ranks": cell["ranks"],
                 "offset": "" if cell["offset"] is None else f"{cell['offset']:+.2f}",
-                "cells": [told[cell["name"]].get(what, "") for what in columns],
+                "cells": [found[cell["name"]].get(what, "") for what in columns],
             }
             for cell in cells
         ],

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What needs somebody's attention: where, what, and what to do. What many nodes have in common is said once."""
+"""What needs somebody's attention: where, what, and what to do. What many nodes have in common is reported once."""
 
 from __future__ import annotations
 
@@ -158,9 +158,9 @@ def _cluster(inputs: Inputs, view_problem: str) -> Iterator[Finding]:
     ours = {str(mapping(mapping(facts.get("docker")).get("swarm")).get("node_id")) for facts in inputs.facts.values()}
     if inputs.silent:  # one that does not answer may be any of them
         return
-    ghosts = [str(entry.get("hostname")) for key, entry in swarm_entries(inputs).items() if key not in ours]
-    if ghosts:
-        said = f"The swarm has {counted(len(ghosts), 'member')} that the inventory does not: {names(ghosts)}"
+    stale = [str(entry.get("hostname")) for key, entry in swarm_entries(inputs).items() if key not in ours]
+    if stale:
+        said = f"The swarm has {counted(len(stale), 'member')} that the inventory does not: {names(stale)}"
         yield Finding("warn", (), said, _site("swarm"), 3)
 
 
@@ -173,7 +173,7 @@ def _verify(inputs: Inputs) -> Iterator[Finding]:
             what, dummy, remedy = said.partition(" Remedy: ")
             yield Finding("bad", (), what + then, remedy.rstrip("."), 4, role)
     below = {frozenset((one.source, one.target)) for one in verify.checks if one.network == "host" and not one.ok}
-    # Where two hosts can not reach one another, their containers can not either.
+    # Where two hosts cannot reach one another, their containers cannot either.
     causes = [one for one in verify.checks if one.network == "host" or frozenset((one.source, one.target)) not in below]
     for key, those in grouped(causes).items():
         network, check, reason, remedy = key
@@ -225,11 +225,11 @@ def _without(said: str, name: str) -> str:
 
 
 def _job(inputs: Inputs) -> Iterator[Finding]:
-    """Jobs that failed or were lost, and nodes that answered but told nothing of their jobs."""
+    """Jobs that failed or were lost, and nodes that answered but reported nothing of their jobs."""
     for name in inputs.facts:
-        told = mapping(inputs.jobs.get(name))
-        if "jobs" not in told:
-            why = " ".join(str(told.get("msg") or "no reason was given").removeprefix("Task failed: ").split())[:300]
+        reply = mapping(inputs.jobs.get(name))
+        if "jobs" not in reply:
+            why = " ".join(str(reply.get("msg") or "no reason was given").removeprefix("Task failed: ").split())[:300]
             yield Finding("bad", (name,), f"Which jobs it has could not be read: {why}",
                           "ansible-playbook status.yml", 1)  # fmt: skip
     for known in merge({name: dict(result) for name, result in inputs.jobs.items()}):
@@ -249,7 +249,7 @@ def _job(inputs: Inputs) -> Iterator[Finding]:
 def _differences(differing: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     for item in differing:
         known = [group for group in item["groups"] if group["value"] != UNKNOWN]
-        if item["matters"] and len(known) > 1:  # what is not known has been said with its cause
+        if item["matters"] and len(known) > 1:  # what is not known has been reported with its cause
             parts = [f"{group['value']} on {'most' if group['majority'] else group['who']}" for group in known[:3]]
             more = "; and others" if len(known) > 3 else ""
             others = [name for group in known[1:] for name in group["nodes"]] if known[0]["majority"] else []

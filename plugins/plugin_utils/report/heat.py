@@ -38,7 +38,7 @@ def cell_size(count: int) -> float:
 
 
 def clipped(name: str, most: int = _LABEL) -> str:
-    """A name that is too long loses its middle, as ends tell nodes apart."""
+    """A name that is too long loses its middle, as ends distinguish nodes."""
     if len(name) <= most:
         return name
     return f"{name[: (most - 1) // 2]}…{name[-(most - 1 - (most - 1) // 2) :]}"

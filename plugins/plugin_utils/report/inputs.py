@@ -206,18 +206,18 @@ def parse_bench(text: str | None, file: str = "bench_network.json") -> Bench:
             for entry in map(mapping, sequence(found.get("slow_nodes")))
             if entry.get("node")
         ),
-        slow=_told(found.get("slow_pairs")),
+        slow=_sentences(found.get("slow_pairs")),
         slow_pairs=tuple(
             (str(mapping(pair).get("from")), str(mapping(pair).get("to")))
             for pair in sequence(found.get("slow_pairs"))
-            if _told([pair])
+            if _sentences([pair])
         ),
-        asymmetric=_told(found.get("asymmetric")),
+        asymmetric=_sentences(found.get("asymmetric")),
         failed=tuple(sentence(item) for item in sequence(found.get("failed"))),
     )
 
 
-def _told(entries: Any) -> tuple[str, ...]:
+def _sentences(entries: Any) -> tuple[str, ...]:
     """The texts of a list of ``{from, to, network, text}``, or of plain texts."""
     said = [mapping(entry).get("text") or "" if isinstance(entry, Mapping) else entry for entry in sequence(entries)]
     return tuple(sentence(text) for text in said if text)

@@ -140,10 +140,10 @@ def _failure(first: Mapping[str, Any]) -> dict[str, Any]:
 def _exits(ranks: Mapping[str, Any]) -> list[dict[str, str]]:
     """Ranks that did not end with 0, by exit code: how many, and on which nodes."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for rank, told in ranks.items():
-        code = mapping(told).get("exit_code")
+    for rank, found_of in ranks.items():
+        code = mapping(found_of).get("exit_code")
         if code not in (0, None):
-            found.setdefault(str(code), []).append((str(rank), str(mapping(told).get("node") or "")))
+            found.setdefault(str(code), []).append((str(rank), str(mapping(found_of).get("node") or "")))
     return [
         {
             "code": code,

@@ -25,7 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text imp
 
 UNKNOWN = "not known"
 SEEN_NOW = ("system", "kernel", "docker", "driver")
-"""Versions in verify.json that the nodes have just told anew."""
+"""Versions in verify.json that the nodes have just reported again."""
 CALLED = {"deepspeed": "DeepSpeed", "nccl": "NCCL", "python": "Python of the ranks"}
 MATTERS = (
     "Training image",
@@ -60,7 +60,7 @@ def view_of(inputs: Inputs) -> tuple[dict[str, Any], str]:
     except (ClusterError, UnderlayError) as error:
         return {}, str(error)
     except (KeyError, TypeError, ValueError) as error:  # facts of another version of node_facts, perhaps cached
-        return {}, f"The facts of the nodes can not be read ({type(error).__name__}: {error})."
+        return {}, f"The facts of the nodes cannot be read ({type(error).__name__}: {error})."
 
 
 def ranks_of(inputs: Inputs, view: Mapping[str, Any], members: Sequence[Any]) -> dict[str, list[int]]:
@@ -189,10 +189,10 @@ def _rounded(count: float) -> float:
 
 
 def differences(found: Mapping[str, Mapping[str, str]]) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """In what the nodes differ, and what is alike on all that tell it.
+    """In what the nodes differ, and what is alike on all that report it.
 
     ``found`` holds properties by node. Of what differs the commonest value comes first, ``majority`` where more than
-    half have it. A node that does not tell something counts as another one where others do.
+    half have it. A node that does not report something counts as another one where others do.
     """
     answered = [name for name, those in found.items() if those]
     order: dict[str, None] = {what: None for name in answered for what in found[name]}

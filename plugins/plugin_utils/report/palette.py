@@ -4,7 +4,7 @@
 """Colours of the report, for light and dark. Here and not in the style sheet, so that tests can reckon with them.
 
 Text has a contrast of at least 4.5 : 1 on what it stands on, lines and marks 3 : 1 (WCAG 2.2, 1.4.3 and 1.4.11). The
-steps of heat maps go from purple over grey to orange, which people who do not tell red from green can tell apart
+steps of heat maps go from purple over grey to orange, which people with red-green blindness can distinguish
 (after ColorBrewer's PuOr).
 """
 

@@ -20,7 +20,7 @@ _MOUNTED = "/etc/swarmspeed/ssh"
 
 @dataclass(frozen=True)
 class Request:
-    """What is wished of one host, and what the cluster says: ``subnet`` is that of the training network."""
+    """What is configured for one host, and what the cluster says: ``subnet`` is that of the training network."""
 
     cluster: str
     host: str

@@ -3,7 +3,7 @@
 
 """The keys of a cluster: which are there, which are generated, and what a node's are changed to. Pure.
 
-A private key is known by a digest alone. A key that exists is never generated anew.
+A private key is known by a digest alone. A key that exists is never regenerated.
 """
 
 from __future__ import annotations

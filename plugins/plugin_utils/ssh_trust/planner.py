@@ -108,7 +108,7 @@ class SshTrustPlanner:
 
 
 def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
-    """Return what is wished of a host, with what the cluster says."""
+    """Return what is configured for a host, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
     mode = str(wishes.get("cluster_network_mode") or OVERLAY)
@@ -172,7 +172,7 @@ def _plan_host(
         "folders": [entry_of(item) for item in places],
         "provide": provide,
         "files": [entry_of(item) for item in (*places, *texts)],
-        # One that is about to be made anew reads them itself, but does so here without harm.
+        # One that is about to be re-created reads them itself, but does so here without harm.
         "reload": entry_point(asked.cluster, asked.host, "reload") if texts and reads else [],
     }
     left = {item.path: fact_after(item, key) for item in (*folders(asked), *(item for item, dummy in trusted))}

@@ -3,7 +3,7 @@
 
 """The hosts of a cluster as members of its swarm: which are in it, which in another one, and what its list is to be.
 
-What the first manager knows decides what belongs to the swarm: a worker itself cannot tell which swarm it is in.
+What the first manager knows decides what belongs to the swarm: a worker itself does not know which swarm it is in.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MANAGER, WORKER = "manager", "worker"
 
 @dataclass(frozen=True)
 class Member:
-    """One host: what is wished of it, and what its engine says. ``role`` is the wanted one."""
+    """One host: what is configured for it, and what its engine says. ``role`` is the wanted one."""
 
     host: str
     role: str

@@ -71,13 +71,13 @@ class SwarmPlanner:
             return RolePlan(acts={**nothing, **_leaving(members)})
         if not hosts or any(host not in here for host in hosts):
             return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=nothing)
-        if unseen(facts[hosts[0]]):  # only the first manager can tell who is in the swarm
+        if unseen(facts[hosts[0]]):  # only the first manager knows who is in the swarm
             return RolePlan(acts=nothing)
         members = [_member(host, facts, wishes, inputs.cluster) for host in hosts if not unseen(facts[host])]
         name = str(members[0].wishes["cluster_name"])
         refusals = list(stuck(members, name))
         cluster = Cluster(name, members, frozenset(refusal.host for refusal in refusals))
-        if members[0].host in cluster.left_out:  # nobody else can tell what belongs to this swarm
+        if members[0].host in cluster.left_out:  # no one else knows what belongs to this swarm
             return RolePlan(refusals=refusals, acts=nothing)
         refusals += [*lives_elsewhere(cluster), *fixed(cluster, facts)]
         try:

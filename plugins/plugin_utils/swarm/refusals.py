@@ -47,7 +47,7 @@ def lives_elsewhere(cluster: Cluster) -> Iterator[Refusal]:
 
 
 def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[Refusal]:
-    """What is fixed when a swarm is formed is as wished."""
+    """What is fixed when a swarm is formed is as configured."""
     first = cluster.first
     wanted = Wanted(
         cluster_name=cluster.name,

@@ -64,7 +64,7 @@ NOTHING: dict[str, Any] = {
 }
 """What the role's tasks read of a host on which there is no container to be.
 
-``settings`` are those that are wished, whatever is planned: the network benchmark makes its containers with them.
+``settings`` are those that are configured, whatever is planned: the network benchmark makes its containers with them.
 ``reach`` is what must be tried live: the containers that are to reach one another over the overlay network.
 """
 SHARED_MEMORY = "df -B1 --output=size /dev/shm | tail -n 1"
@@ -72,7 +72,7 @@ SHARED_MEMORY = "df -B1 --output=size /dev/shm | tail -n 1"
 
 @dataclass(frozen=True)
 class Node:
-    """A host, with the settings that are wished of its container, and the container as it is, empty without one."""
+    """A host, with the settings configured for its container, and the container as it is, empty without one."""
 
     host: str
     wishes: Mapping[str, Any]
@@ -168,7 +168,7 @@ def _refusal(node: Node) -> Refusal | None:
 
 
 def _compare(changes: Changes, node: Node, key: str) -> list[str]:
-    """Add what differs of the container that is there, and return why it is made; nothing where it is as wished."""
+    """Add what differs of the container that is there, and return why it is made; nothing where it is as configured."""
     if not node.container:
         return ["there is none"]
     reasons = add_differences(changes, node.name, node.container, node.settings, key)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The settings of a node's training container: those that are wished, and those that a container was made with. Pure.
+"""The settings of a node's training container: those configured, and those that a container was made with. Pure.
 
 Whether a container is made again is decided by the hash of all settings, which is a label of it: what the engine says
 of limits and the like is worded differently. A second label names the settings, so that those that differ can be shown.
@@ -57,7 +57,7 @@ def wanted_settings(
     cluster: Mapping[str, Any],
     container: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the settings that are wished. One without an address of its own has none among them."""
+    """Return the settings that are configured. One without an address of its own has none among them."""
     overlay = network_mode(wishes) == OVERLAY
     image = image_of(wishes, cluster, container)
     address = mapping(mapping(cluster.get(OVERLAY)).get("addresses")).get(host) if overlay else None
@@ -96,11 +96,11 @@ def network_name(wishes: Mapping[str, Any]) -> str:
 def labels_of(cluster: str, wanted: Mapping[str, Any]) -> dict[str, str]:
     """Return the labels of a container that is made with these settings."""
     # As a JSON text: without the environment, which may hold what somebody takes for a secret.
-    told = {name: value for name, value in wanted.items() if name != ENVIRONMENT}
+    labelled = {name: value for name, value in wanted.items() if name != ENVIRONMENT}
     labels = {
         CLUSTER_LABEL: cluster,
         HASH_LABEL: fingerprint(wanted),
-        SETTINGS_LABEL: json.dumps(told, sort_keys=True, separators=(",", ":"), default=str),
+        SETTINGS_LABEL: json.dumps(labelled, sort_keys=True, separators=(",", ":"), default=str),
     }
     return {**labels, ADDRESS_LABEL: str(wanted["address"])} if wanted.get("address") else labels
 

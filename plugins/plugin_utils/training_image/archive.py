@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Which image of an archive is the one that was asked for. Pure.
+"""Which image of an archive is the one that was requested. Pure.
 
 ``docker save NAME`` keeps the name, ``docker save ID`` none: then the engine answers "Loaded image ID: sha256:…".
 """
@@ -24,7 +24,7 @@ class Loaded:
 
 
 def choose_loaded(names: Sequence[str], expected: str, archive: str, variable: str) -> Loaded:
-    """Judge what the engine has loaded; ``variable`` holds the name that was asked for."""
+    """Judge what the engine has loaded; ``variable`` holds the name that was requested."""
     named = [name for name in names if not _ID.fullmatch(name)]
     ids = list(dict.fromkeys(name for name in names if _ID.fullmatch(name)))
     if expected in named:
@@ -39,6 +39,6 @@ def choose_loaded(names: Sequence[str], expected: str, archive: str, variable: s
             f"Remedy: set {variable} to the name in the archive."
         )
     return Loaded(
-        problem=f"{archive} holds {len(ids)} images without a name, and nothing tells which is {expected}. "
+        problem=f"{archive} holds {len(ids)} images without a name, and it is not known which is {expected}. "
         f"Remedy: make it of one image, docker save {expected}."
     )

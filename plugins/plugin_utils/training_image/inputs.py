@@ -58,7 +58,7 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """Return the end of the archive's name, by which pip tells how to unpack it."""
+        """Return the end of the archive's name, by which pip knows how to unpack it."""
         return next((end for end in ARCHIVES if self.path.lower().endswith(end)), "")
 
 
@@ -126,7 +126,7 @@ def apt_sources_text(given: Any) -> str:
 
 
 def is_deb822(text: str) -> bool:
-    """Tell the two forms that apt reads apart, by which it has to be named."""
+    """Distinguish the two forms that apt reads, by which it has to be named."""
     return _DEB822.search(text) is not None
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-END = "swarmspeed: looked at everything"
+END = "swarmspeed: checked everything"
 """The script's last line: without it what is missing is not known."""
 _LACKS = "swarmspeed lacks "
 _SHOWN = 300
@@ -24,7 +24,7 @@ _CORES = "--bind_cores_to_rank"
 
 @dataclass(frozen=True)
 class Need:
-    """``test`` succeeds in a shell where it is there. ``package`` is Debian's; where it is empty, ``remedy`` tells."""
+    """``test`` succeeds in a shell where it is there. ``package`` is Debian's; where it is empty, ``remedy`` is set."""
 
     name: str
     test: str
@@ -91,7 +91,7 @@ NEEDS = (
 
 
 def uses_of(job: Mapping[str, Any]) -> list[str]:
-    """Return which needs apply to a job. Without a script none is started, and what starts one is not asked for."""
+    """Return which needs apply to a job. Without a script none is started, and what starts one is not required."""
     found = ["always"]
     if job.get("script"):
         launcher = str(job.get("launcher") or "")
@@ -130,7 +130,7 @@ def check_problem(job: Mapping[str, Any], run: Mapping[str, Any], image: str, no
             )
         return (
             f"{node}: the image {image} was not checked, as no container of it ran: {said[-_SHOWN:].rstrip('. ')}. "
-            f"Remedy: see to that; docker run --rm --entrypoint sh {image} -c true has to work there."
+            f"Remedy: fix that; docker run --rm --entrypoint sh {image} -c true has to work there."
         )
     wanted = needs_of(job)
     numbers = [int(number) for number in re.findall(rf"^{_LACKS}(\d+)$", stdout, re.MULTILINE)]

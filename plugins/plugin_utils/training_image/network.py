@@ -46,7 +46,7 @@ def network_script(given: Mapping[str, Any], memory: str = MEMORY) -> str:
         lines.append(f"chmod 0644 {bundle}")
         lines += [_export(name, bundle) for name in TRUST]
     if sources:
-        # apt tells the two forms apart by the end of the name.
+        # apt distinguishes the two forms by the end of the name.
         path = f"{memory}/apt.{'sources' if is_deb822(sources) else 'list'}"
         settings = [f'Dir::Etc::sourcelist "{path}";', f'Dir::Etc::sourceparts "{memory}/none";']
         if values["certificate"]:

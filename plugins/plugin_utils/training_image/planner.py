@@ -175,7 +175,7 @@ def _plan_host(cluster: _Cluster, host: str) -> Changes:
 
 
 def _refusals(cluster: _Cluster) -> Iterable[Refusal]:
-    """Refuse where it should be present and is not. One of another content nobody can replace; verify fails at it."""
+    """Refuse where it should be present and is not. One of another content cannot be replaced; verify fails at it."""
     for host in cluster.hosts if cluster.source == "present" else ():
         if not cluster.contents[host] and not unseen(cluster.facts[host]):
             yield Refusal(

@@ -4,7 +4,7 @@
 """Reads the log of a build with BuildKit (``--progress=plain``) as it grows: which steps run, and what each took. Pure.
 
 A line begins with the number of its step: ``#9 [build 3/7] RUN …``, ``#9 12.3 text``, ``#9 DONE 62.2s``, ``#9 CACHED``,
-``#9 ERROR: …``. Steps that run side by side are told by turns. The form was read from engines 20.10 and 26.1.
+``#9 ERROR: …``. Steps that run side by side are reported by turns. The form was read from engines 20.10 and 26.1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REASON = re.compile(r"[\d.]+ (\S.*\bRemedy: .+)")
 _SMALL = 20.0
 """Megabytes: downloads below that are not worth a line."""
 _QUICK = 1.0
-"""Seconds: steps that took less are not told."""
+"""Seconds: steps that took less are not reported."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What speaks against the settings of the image, before any connection: preflight's check ``image_settings``."""
+"""What is wrong with the settings of the image, before any connection: preflight's check ``image_settings``."""
 
 from __future__ import annotations
 

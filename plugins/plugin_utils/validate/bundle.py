@@ -46,6 +46,6 @@ def reported(host: str, debs: Any) -> list[Deb]:
     for deb in found:
         if files.setdefault(deb.file, deb).sha256 != deb.sha256:
             raise ReportedError(
-                f"{host}: bundle_collect.debs has two files named {deb.file}. Remedy: look at its package sources."
+                f"{host}: bundle_collect.debs has two files named {deb.file}. Remedy: check its package sources."
             )
     return list(files.values())

@@ -15,7 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 Result = TypeVar("Result")
 
 FORM = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError, MemoryError)
-"""What Python raises where a value is not of the form that was promised."""
+"""What Python raises where a value is not of the expected form."""
 
 
 def one_line(

@@ -84,7 +84,7 @@ def _look(value: Any) -> Any:
 
 
 def looks(reported: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what every node said of itself; raises ``ReportedError`` that names node and field."""
+    """Return what every node reported; raises ``ReportedError`` that names node and field."""
     return {
         name: accept(name, "image_transfer.look", accept(name, "image_transfer.look", value, data), _look)
         for name, value in reported.items()

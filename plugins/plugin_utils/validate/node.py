@@ -46,11 +46,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape 
 _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _MODE = re.compile("[0-7]{3,5}")
 _PATH = text(4096)
-"""A path that the node was asked about: looked up by the one who asked, never opened here."""
+"""A path that the node was asked about: resolved by the one who asked, never opened here."""
 
 
 def _jobs(value: Any) -> Any:
-    """State by job. Folders of other names are none of ours: whoever is root in a container can make one."""
+    """State by job. Folders of other names are no jobs: whoever is root in a container can make one."""
     found = by_name(lines(4096), sentence)(value)
     return {name: state for name, state in found.items() if _JOB.fullmatch(name)}
 

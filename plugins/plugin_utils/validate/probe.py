@@ -78,7 +78,7 @@ _PROBE = optional(mapping({}, {"asked": _ASKED, "answer": _answer, "trouble": da
 
 
 def probes(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what every node said; raises ``ReportedError`` that names node and field."""
+    """Return what every node returned; raises ``ReportedError`` that names node and field."""
     return {
         str(name): accept(str(name), "launch_probe", accept(str(name), "launch_probe", value, data), _PROBE)
         for name, value in results.items()

@@ -58,7 +58,7 @@ class Asked:
         return found[1] if found else ""
 
     def python_of(self, table: Table) -> str:
-        """Return the Python of the image, where its variables tell it: that of the interpreter, or of the base."""
+        """Return the Python of the image, where its variables state it: that of the interpreter, or of the base."""
         named = _PYTHON.fullmatch(self.python)
         if named:
             return named[1]

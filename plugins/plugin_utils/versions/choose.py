@@ -70,7 +70,7 @@ def choose(hosts: Sequence[Host], asked: Asked, table: Table, accelerator: str =
     offered = list(candidates(asked, table))
     chosen = next((one for one in offered if not _problems(one, hosts, asked, table)), None)
     if chosen is None:
-        # The one with the fewest obstacles; of those the first.
+        # The one with the fewest conflicts; of those the first.
         chosen = min(offered, key=lambda one: len(_problems(one, hosts, asked, table)))
     problems = [*wrong, *_problems(chosen, hosts, asked, table)]
     capabilities = asked.compute_capabilities or [has for host in hosts for has in host.capabilities]

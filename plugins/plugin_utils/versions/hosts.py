@@ -30,9 +30,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table 
 
 @dataclass(frozen=True)
 class Host:
-    """``driver`` is the version or branch that will run, empty where that cannot be told; ``unknown`` names GPUs.
+    """``driver`` is the version or branch that will run, empty where that is not known; ``unknown`` names GPUs.
 
-    ``branch`` and ``source`` are what the role would install for what is asked; ``usual`` is the branch that it would
+    ``branch`` and ``source`` are what the role would install on request; ``usual`` is the branch that it would
     take unasked.
     """
 

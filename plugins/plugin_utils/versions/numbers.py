@@ -13,7 +13,7 @@ _CAPABILITY = re.compile(r"([0-9]{1,2}\.[0-9])[af]?(\+PTX)?", re.ASCII)
 
 
 def is_release(text: str) -> bool:
-    """Tell whether a text is a release such as ``2.12.1``."""
+    """Return whether a text is a release such as ``2.12.1``."""
     return _RELEASE.fullmatch(text) is not None
 
 
@@ -34,7 +34,7 @@ def major(text: str) -> int:
 
 
 def is_capability(text: str) -> bool:
-    """Tell whether a text is a compute capability as TORCH_CUDA_ARCH_LIST takes it: ``9.0``, ``9.0a``, ``8.6+PTX``."""
+    """Whether a text is a compute capability as TORCH_CUDA_ARCH_LIST takes it: ``9.0``, ``9.0a``, ``8.6+PTX``."""
     return _CAPABILITY.fullmatch(text) is not None
 
 
@@ -44,7 +44,7 @@ def in_order(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def runs(code: str, capability: str) -> bool:
-    """Tell whether a GPU of this capability runs code made for another one.
+    """Return whether a GPU of this capability runs code made for another one.
 
     Machine code runs on the same major version from its own minor version on, PTX on everything newer (CUDA programming
     guide, "Binary Compatibility" and "PTX Compatibility"). Code for 9.0a or 10.0f runs on its very capability only, or

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What speaks against versions that were chosen or asked for."""
+"""What rules out versions that were chosen or requested."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What speaks against a combination: GPUs without code, drivers that do not run it, wheels that do not exist."""
+"""What rules out a combination: GPUs without code, drivers that do not run it, wheels that do not exist."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.proble
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Pair, Table
 
 Way = Callable[[], str]
-"""Says which row works instead, empty where none does; asked only where something speaks against a combination."""
+"""Says which row works instead, empty where none does; called only where something rules out a combination."""
 
 
 def without_code(found: Candidate, capability: str) -> bool:
-    """Tell whether PyTorch has no code for a GPU, or nvcc makes none. What the table does not know is let through."""
+    """Return whether PyTorch has no code for a GPU, or nvcc makes none. What the table does not know is let through."""
     if found.row is None:
         return False
     plain = capability.removesuffix("+PTX").rstrip("af")
@@ -40,7 +40,7 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way
             yield Problem(
                 "compute_capability",
                 (host.name,),
-                f"the compute capability of {', '.join(host.unknown)} is not known, and no driver tells it",
+                f"the compute capability of {', '.join(host.unknown)} is not known, and no driver reports it",
                 "set training_image_compute_capabilities to those of all GPUs of the cluster, such as "
                 '["9.0"] (developer.nvidia.com/cuda-gpus)',
             )
@@ -52,7 +52,7 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way
                 (host.name,),
                 f"its GPUs have compute capability {', '.join(left_out)}, and an image for "
                 f"{', '.join(wanted)} has no operators for them",
-                "add it to training_image_compute_capabilities, or leave that empty to have the GPUs asked",
+                "add it to training_image_compute_capabilities, or leave that empty to have it read from the GPUs",
             )
         lacking = [has for has in host.capabilities if without_code(found, has)]
         if lacking and found.row:
@@ -161,7 +161,7 @@ def _index_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Pr
         yield Problem(
             "torch_index",
             ("training_image_torch_index" if asked.torch_index else "training_image_torch",),
-            f"{found.index} has PyTorch {span}, and {found.release} is asked for ({table.source_of(index.source)})",
+            f"{found.index} has PyTorch {span}, and {found.release} is requested ({table.source_of(index.source)})",
             f"{working}, which it has"
             if asked.torch_index and stack and _has(index.first, index.last, stack.torch)
             else "leave training_image_torch and training_image_torch_index empty to have both chosen",

@@ -143,7 +143,7 @@ class Table:
     parts: tuple[Part, ...]
 
     def has_ended(self, driver: Driver) -> bool:
-        """Tell whether a branch was past its end of life when the table was read: a month counts to its last day."""
+        """Return whether a branch was past its end of life when the table was read: a month counts to its last day."""
         return driver.end < self.read[:7]
 
     def source_of(self, name: str) -> str:

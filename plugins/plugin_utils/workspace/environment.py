@@ -31,7 +31,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class Environment:
-    """What is wished of the environment of a host; ``wheels`` are names of files in the ``wheelhouse``."""
+    """What is configured for the environment of a host; ``wheels`` are names of files in the ``wheelhouse``."""
 
     path: str
     root: str
@@ -112,7 +112,7 @@ class Environment:
 
 
 def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
-    """Return what is wished of a host's environment, with what the cluster says."""
+    """Return what is configured for a host's environment, with what the cluster says."""
     versions = inputs.cluster.get("versions") or {}
     accelerator = str(inputs.cluster["accelerator"])
     wheelhouse = str(wishes["workspace_python_wheelhouse"] or "")

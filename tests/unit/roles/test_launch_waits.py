@@ -51,8 +51,8 @@ def test_how_long_names_are_waited_for(states: dict[str, str], changed: dict[str
 @pytest.mark.parametrize(
     ("ended", "seconds"),
     [
-        ({"job": {"reason": "gpu2 has gone: nothing was heard of it for 11 s."}}, 25),
-        ({"job": {"reason": "gpu3 has gone: nothing was heard of it for 11 s."}}, 600),
+        ({"job": {"reason": "gpu2 has gone: it has not answered for 11 s."}}, 25),
+        ({"job": {"reason": "gpu3 has gone: it has not answered for 11 s."}}, 600),
         # The node whose rank has failed is up, and its logs are those that count.
         ({"job": {"reason": "rank 1 on gpu2 ended with exit code 1.", "failed_node": "gpu2"}}, 600),
         ({"job": {"reason": None}}, 600),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the supervisors of a job share: their place in it, the state file, and how they are asked to end.
+"""What the supervisors of a job share: their place in it, the state file, and how they are stopped.
 
 Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
@@ -20,13 +20,13 @@ from typing import Any
 
 from ..members import ranks_by_node, world_size
 from .local_run import (
-    Part,
+    LocalRun,
     rest,
     survivors,
 )
 
 POLL = 0.25
-"""Seconds between two looks at logs, processes, the other supervisors and the stop file."""
+"""Seconds between two reads of logs, processes, the other supervisors and the stop file."""
 HEARTBEAT = 2.0
 """Seconds between two writes of state.json when nothing changed."""
 GRACE = 20.0
@@ -49,7 +49,7 @@ LEADER_GONE = 15.0
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace ``path`` at once, so that nobody reads half of it."""
+    """Replace ``path`` at once, so that no one reads half of it."""
     beside = path.with_name(path.name + ".new")
     beside.write_text(text, encoding="utf-8")
     beside.replace(path)
@@ -76,7 +76,7 @@ def read_environment(path: str | None) -> dict[str, str]:
     return {name: value for name, sign, value in pairs if sign}
 
 
-class Place:
+class NodeContext:
     """What spec.json says: the job, and this node's place in it."""
 
     def __init__(self, folder: Path) -> None:
@@ -145,7 +145,7 @@ class Place:
         return {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
 
     def environment(self, master_port: int) -> dict[str, str]:
-        """Variables of this node's launcher: those asked for, and what launchers other than DeepSpeed's need."""
+        """Variables of this node's launcher: those requested, and what launchers other than DeepSpeed's need."""
         found = self.given()
         launcher, devices = self.spec.get("launcher", "deepspeed"), self.spec.get("visible_devices")
         if launcher != "deepspeed" and devices:
@@ -180,7 +180,7 @@ class Place:
 
 
 class Supervisor:
-    """What leader and followers share: the state file, and how they are asked to end."""
+    """What leader and followers share: the state file, and how they are stopped."""
 
     def __init__(self, folder: Path, timing: argparse.Namespace) -> None:
         self.folder, self.timing = folder, timing
@@ -188,8 +188,8 @@ class Supervisor:
         self.state: dict[str, Any] = {}
         self._written: dict[str, Any] = {}
 
-    def begin(self) -> Place:
-        place = Place(self.folder)
+    def begin(self) -> NodeContext:
+        place = NodeContext(self.folder)
         self.state = {
             **json.loads((self.folder / "state.json").read_text(encoding="utf-8")),
             "state": "running",
@@ -210,12 +210,12 @@ class Supervisor:
         self._written = dict(self.state)
 
     def requested(self) -> str:
-        """Why the job is to be stopped; empty where nobody asked."""
+        """Why the job is to be stopped; empty where no one asked."""
         if not self.asked and (self.folder / "stop").exists():
             self.asked = "on request"
         return self.asked
 
-    def sweep(self, part: Part, grace: float) -> bool:
+    def sweep(self, part: LocalRun, grace: float) -> bool:
         """End whatever an earlier run has left on this node."""
         if survivors(self.folder):
             part.stop(grace)

@@ -11,7 +11,7 @@ secret (frames.py), a fixed number of its bytes is read within a limited time an
 costs that connection only. After that each message is authenticated, and its fields are checked (messages.py): one
 that does not fit ends that channel, and its node connects again.
 
-This gives integrity and authenticity. It gives no confidentiality: what is said is log lines and beats, on the network
+This gives integrity and authenticity. It gives no confidentiality: the content is log lines and beats, on the network
 that carries the gradients in clear as well, and who is on the path reads it, and can cut the line. All nodes of a
 cluster share the secret: it keeps strangers out, and does not keep one node from speaking for another.
 """
@@ -45,7 +45,7 @@ LEAST_SHARE = 64 << 10
 
 
 def no_log(_subject: str, _text: str) -> None:
-    """Where nobody keeps a log."""
+    """Where no one keeps a log."""
 
 
 class _Pending(NamedTuple):
@@ -83,24 +83,24 @@ class Hub:
         self._pending: list[_Pending] = []
         self._left: dict[str, dict[str, Any]] = {}
         self._parting: list[Wire] = []
-        self.heard: dict[str, float] = {}
+        self.last_seen: dict[str, float] = {}
         self._beat_at = clock()
         self._server = socket.create_server((address, port), backlog=ACCEPTED)
         self._server.setblocking(False)
         self.port = int(self._server.getsockname()[1])
 
     def leave_out(self, nodes: Iterable[str], farewell: dict[str, Any]) -> None:
-        """Go on without these followers. Whichever of them comes back is told so, and heard no more."""
+        """Go on without these followers. Whichever of them comes back gets a refusal, and no more is read from it."""
         for node in nodes:
             self.nodes.remove(node)
-            self.heard.pop(node, None)
+            self.last_seen.pop(node, None)
             self._left[node] = farewell
             wire = self._wires.pop(node, None)
             if wire is not None:
                 self._part_with(wire, farewell)
 
     def _part_with(self, wire: Wire, farewell: dict[str, Any]) -> None:
-        # Not closed at once: with unread data on its way to us, the other end would lose what it is told.
+        # Not closed at once: with unread data on its way to us, the other end would lose what was sent.
         wire.send(farewell)
         wire.since = self._clock()
         self._parting.append(wire)
@@ -108,7 +108,7 @@ class Hub:
             self._parting.pop(0).close()
 
     def poll(self) -> list[tuple[str, dict[str, Any]]]:
-        """What the followers have said since the last call; sends beats."""
+        """What the followers have sent since the last call; sends beats."""
         now = self._clock()
         self._accept(now)
         for wire in self._parting:
@@ -165,7 +165,7 @@ class Hub:
 
     def _greet(self, item: _Pending, hello: bytes, now: float) -> None:
         name, nonce, proof = frames.unpack_hello(hello)
-        # A name that is not known gets keys as well: how long a refusal takes tells nothing.
+        # A name that is not known gets keys as well: how long a refusal takes reveals nothing.
         node = self._names.get(name, "")
         keys = frames.derive(self._secret, item.nonce, nonce, run=self._run, attempt=item.attempt, node=node)
         if not frames.same(proof, keys.follower_proof) or not node:
@@ -181,7 +181,7 @@ class Hub:
         if old is not None:
             old.close()
         self._wires[node] = wire
-        self.heard[node] = now
+        self.last_seen[node] = now
 
     def _receive(self, now: float) -> list[tuple[str, dict[str, Any]]]:
         found: list[tuple[str, dict[str, Any]]] = []
@@ -189,14 +189,14 @@ class Hub:
         for node, wire in list(self._wires.items()):
             messages = wire.receive(now, from_follower, share)
             found += [(node, message) for message in messages if message["t"] != "beat"]
-            self.heard[node] = max(self.heard[node], wire.heard)
+            self.last_seen[node] = max(self.last_seen[node], wire.last_seen)
             if not wire.alive:
                 del self._wires[node]
                 if wire.problem:
                     self._log(
                         node,
                         f"The connection of {node} was closed: {wire.problem}. It may connect again, and must prove "
-                        "itself anew. Remedy: look at that node's container, and at who else is on the network.",
+                        "itself again. Remedy: check that node's container, and who else is on the network.",
                     )
         return found
 
@@ -215,7 +215,7 @@ class Hub:
     def gone(self, silence: float = SILENCE) -> dict[str, float]:
         """Followers that were here and have been silent for longer than ``silence`` seconds, and for how long."""
         now = self._clock()
-        return {node: now - at for node, at in self.heard.items() if now - at > silence}
+        return {node: now - at for node, at in self.last_seen.items() if now - at > silence}
 
     def close(self) -> None:
         for wire in [*self._wires.values(), *self._parting, *(item.wire for item in self._pending)]:

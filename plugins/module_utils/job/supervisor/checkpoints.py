@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 MOST_FILES = 100000
 """Entries of a folder that are listed."""
 MOST_OPENED = 2000
-"""Files, the newest, whose end is looked at."""
+"""Files, the newest, whose end is checked."""
 BROKEN = -1
 """The size that stands for a file that was not written to its end."""
 
@@ -105,7 +105,7 @@ def list_files(folder: str) -> dict[str, Any]:
 
 
 def _ends_well(path: Path, size: int) -> bool:
-    """False when a zip archive, which torch.save writes, has no end. Another format can not be judged."""
+    """False when a zip archive, which torch.save writes, has no end. Another format cannot be judged."""
     try:
         with path.open("rb") as file:
             if file.read(4) != b"PK\x03\x04":
@@ -280,7 +280,7 @@ def newest(
     tag, lacking, saved = chosen or judged[0]
     texts = _disagreement(named, members, tag)
     if any(listing.get("truncated") for listing in listings.values()):
-        texts.append(f"Only the first {MOST_FILES} files of a node were looked at: remove old checkpoints.")
+        texts.append(f"Only the first {MOST_FILES} files of a node were checked: remove old checkpoints.")
     worse = judged[:1] if chosen is None else judged[:-1][:2]
     texts += [_damage(damaged, what, node_local, listings) for damaged, what, _ranks in worse]
     if chosen and judged[0] is not chosen:
@@ -357,7 +357,7 @@ def _wrong_latest(listings: dict[str, dict[str, Any]], members: list[dict[str, A
 
 
 def _damage(tag: _Tag, lacking: list[tuple[str, str]], node_local: bool, listings: dict[str, dict[str, Any]]) -> str:
-    """What is wrong with a tag, and what may mend it."""
+    """What is wrong with a tag, and what may fix it."""
     sizes = {node: dict(map(tuple, listing.get("files", []))) for node, listing in listings.items()}
     shown = []
     for node, path in lacking[:3]:
@@ -365,7 +365,7 @@ def _damage(tag: _Tag, lacking: list[tuple[str, str]], node_local: bool, listing
         state = "missing" if size is None else "empty" if size == 0 else "not written to its end"
         shown.append(f"{path} on {node} is {state}")
     more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
-    text = f"Checkpoint {tag.name} can not be used: {'; '.join(shown)}{more}."
+    text = f"Checkpoint {tag.name} cannot be used: {'; '.join(shown)}{more}."
     absent = [(node, path) for node, path in lacking if path not in sizes.get(node, {})]
     elsewhere = [(node, path) for node, path in absent if any(files.get(path, 0) > 0 for files in sizes.values())]
     if elsewhere and len(elsewhere) == len(lacking):
@@ -398,7 +398,7 @@ def universal_tag(listings: dict[str, dict[str, Any]], members: list[dict[str, A
     if missing:
         node, path = missing[0]
         advice = (
-            f"Universal checkpoint {tag} can not be used: {path} on {node} is missing or another one. Use a folder "
+            f"Universal checkpoint {tag} cannot be used: {path} on {node} is missing or another one. Use a folder "
             "that all nodes share, or copy it."
         )
         return Verdict(tag, step, False, missing, advice, latest=latest)

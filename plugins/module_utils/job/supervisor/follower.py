@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The supervisor of a node of the job that does not hold rank 0: it does what the leader says and tells what it sees.
+"""The supervisor of a node of the job that does not hold rank 0: it does what the leader says and reports what it sees.
 
 Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
@@ -14,19 +14,19 @@ from typing import Any
 
 from .base import (
     RESUMES,
-    Place,
+    NodeContext,
     Supervisor,
     now_text,
 )
 from .checkpoints import list_files
 from .frames import read_secret
 from .link import Link
-from .local_run import Part
+from .local_run import LocalRun
 from .messages import (
     listing_messages,
     pieces,
 )
-from .rank_log_filter import Voices
+from .rank_log_filter import RankLogFilter
 from .restarts import Restarts
 from .wire import ChannelLog
 
@@ -46,14 +46,14 @@ class Follower(Supervisor):
             port=int(place.leader["port"]),
             log=ChannelLog(self.folder / "supervisor.log"),
         )
-        self.part = Part(self.folder, "launcher.log", self._hear)
+        self.part = LocalRun(self.folder, "launcher.log", self._on_line)
         self.sweep(self.part, self.timing.failure_grace)
         self.restarts = Restarts(place.options, [])
         self.ending: dict[str, Any] = {}
         self._lines: list[tuple[int | None, str]] = []
         self._steps: list[tuple[int, str]] = []
-        self._voices = Voices()
-        self._told: dict[str, Any] = {}
+        self._filter = RankLogFilter()
+        self._reported: dict[str, Any] = {}
         self._active_at = 0.0
         self._greeted = 0
         if self.restarts.wanted:
@@ -73,19 +73,19 @@ class Follower(Supervisor):
         self.write()
 
     def _turn(self) -> None:
-        """Hear the leader, look at this node's part, and tell what is new."""
+        """Read the leader's messages, poll this node's part, and report what is new."""
         for message in self.link.poll():
             self._obey(message)
         if self.link.greeted != self._greeted:
             self._greeted = self.link.greeted
             self.link.send({"t": "ready", "pid": os.getpid()})
-            self._told = {}
+            self._reported = {}
         self.part.poll()
         self._report()
         if self.ending.get("again") and self.part.clean():
             self.ending = {}
         if self.requested() and not self.ending:
-            # The leader decides. Where it can not be reached, this part ends alone.
+            # The leader decides. Where it cannot be reached, this part ends alone.
             self.link.send({"t": "stop", "reason": self.asked})
             if not self.link.welcome:
                 self.ending = {"t": "bye", "state": "stopped", "reason": self.asked}
@@ -108,23 +108,23 @@ class Follower(Supervisor):
             self.ending = {**self.ending, **message}
             self.part.stop(float(message.get("grace", self.timing.failure_grace)))
 
-    def _leader_gone(self, place: Place) -> dict[str, Any]:
+    def _leader_gone(self, place: NodeContext) -> dict[str, Any]:
         why = f" ({self.link.problem})" if self.link.problem else ""
-        # Its supervisor keeps the job's state and log: nobody else could say how it went on.
-        advice = " Without the node of rank 0 a job can not go on with fewer." if place.shrinks else ""
+        # Its supervisor keeps the job's state and log: no one else could say how it went on.
+        advice = " Without the node of rank 0 a job cannot go on with fewer." if place.shrinks else ""
         return {
             "t": "bye",
             "state": "failed",
-            "reason": f"the leader of the job, on {place.members[0]['name']}, has not been heard for "
-            f"{self.link.silent():.0f} s{why}: this node's part was ended.{advice} Look at that node, or launch again "
+            "reason": f"the leader of the job, on {place.members[0]['name']}, has not answered for "
+            f"{self.link.silent():.0f} s{why}: this node's part was ended.{advice} Check that node, or launch again "
             "and leave it out with deepspeed_launch_exclude.",
         }
 
-    def _start(self, place: Place, message: dict[str, Any]) -> None:
+    def _start(self, place: NodeContext, message: dict[str, Any]) -> None:
         place.keep(message["members"])
-        self._voices = Voices()
+        self._filter = RankLogFilter()
         logs = self.part.begin(int(message["attempt"]), place.first_rank())
-        self._told = {}
+        self._reported = {}
         self.state["attempt"] = message["attempt"]
         values = {**message, "logs": str(logs)}
         try:
@@ -137,15 +137,15 @@ class Follower(Supervisor):
             problem = " ".join(str(error).split())[:2000]
             self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": problem})
 
-    def _hear(self, rank: int | None, line: str) -> None:
-        lines, step = self._voices.hear(rank, line, time.monotonic())
+    def _on_line(self, rank: int | None, line: str) -> None:
+        lines, step = self._filter.on_line(rank, line, time.monotonic())
         self._lines += [(rank, one) for one in lines]
         if step and rank is not None:
             self._steps.append((rank, step))
 
     def _report(self) -> None:
-        """Tell the leader what is new."""
-        self._lines = [*self._voices.last_words(self.part.exits), *self._lines]
+        """Report to the leader what is new."""
+        self._lines = [*self._filter.final_lines(self.part.exits), *self._lines]
         for lines in pieces(self._lines):
             self.link.send({"t": "lines", "lines": lines})
         if self._steps or self.part.active_at > self._active_at:
@@ -153,13 +153,13 @@ class Follower(Supervisor):
             for lines in pieces(self._steps) if self._steps else [[]]:
                 self.link.send({"t": "steps", "lines": lines})
         self._lines, self._steps = [], []
-        told = {
+        report = {
             "t": "part",
             "ranks": {str(rank): code for rank, code in sorted(self.part.exits.items())},
             "seen": sorted(self.part.ranks),
             "code": self.part.exit_code,
             "clean": bool(self.ending) and self.part.clean(),
         }
-        if told != self._told and self.link.welcome:
-            self._told = told
-            self.link.send(told)
+        if report != self._reported and self.link.welcome:
+            self._reported = report
+            self.link.send(report)

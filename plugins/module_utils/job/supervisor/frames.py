@@ -55,7 +55,7 @@ class Keys(NamedTuple):
 
 
 def read_secret(path: str) -> bytes:
-    """A key made from a file that every node of the cluster has, and nobody else."""
+    """A key made from a file that every node of the cluster has, and no one else."""
     return hashlib.sha256(b"swarmspeed job channel" + Path(path).read_bytes()).digest()
 
 
@@ -103,7 +103,7 @@ def unpack_hello(data: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def same(one: bytes, other: bytes) -> bool:
-    """Whether two proofs agree, in a time that does not tell where they differ."""
+    """Whether two proofs agree, in a time that does not reveal where they differ."""
     return hmac.compare_digest(one, other)
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Judges a job by what its launchers and ranks say and how they end: whether it did what was asked, and if not, who
+"""Judges a job by what its launchers and ranks say and how they end: whether it did what was requested, and if not, who
 failed first and why.
 
 Part of the supervisor's archive: standard library, Python 3.8 or later.
@@ -31,7 +31,7 @@ def weak(finding: Finding | None) -> bool:
 
 @dataclass
 class Failure:
-    """Why a job did not do what was asked. ``reason`` is the sentence for people; the rest is known or not."""
+    """Why a job did not do what was requested. ``reason`` is the sentence for people; the rest is known or not."""
 
     reason: str
     node: str = ""
@@ -39,7 +39,7 @@ class Failure:
     code: int | None = None
     finding: Finding | None = None
     final: bool = False
-    """Starting once more can not help."""
+    """Starting once more cannot help."""
 
     @property
     def weak(self) -> bool:
@@ -159,7 +159,7 @@ class Judge:
         return Failure(reason, node=node, rank=rank, code=code, finding=finding)
 
     def stalled(self, reason: str) -> Failure:
-        """A job in which nothing moves: what its ranks said last may tell what they wait for."""
+        """A job in which nothing moves: its ranks' last lines may show what they wait for."""
         finding = first_cause(self._diagnosis.result(stalled=True))
         if finding is None or finding.id.startswith("unknown"):
             return Failure(reason)
@@ -170,10 +170,10 @@ class Judge:
         """The exit code that belongs to who failed first."""
         if rank is not None and ranks.get(rank):
             return ranks[rank]
-        told = [code for host, code, ssh in self.watch.exits if host == node and not ssh]
-        told += [code for host, code, _ssh in self.watch.exits if host == node]
+        known = [code for host, code, ssh in self.watch.exits if host == node and not ssh]
+        known += [code for host, code, _ssh in self.watch.exits if host == node]
         own = codes.get(node)
-        return next(iter(told), own or next((code for code in codes.values() if code), 0))
+        return next(iter(known), own or next((code for code in codes.values() if code), 0))
 
     def _node_of(self, rank: int) -> str:
         return next((node for node, ranks in self._ranks.items() if rank in ranks), "")

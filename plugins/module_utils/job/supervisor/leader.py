@@ -33,17 +33,17 @@ from .readiness import (
     read_config,
     refused,
 )
-from .restart_recovery import Comeback
+from .restart_recovery import RestartRecovery
 from .restarts import Restarts
 
 CHANNEL = range(29480, 29500)
 """Where the followers find their leader."""
 PORTS = range(29500, 29600)
-"""Where a free port for the rendezvous is looked for when none is given."""
+"""Where a free port for the rendezvous is searched when none is given."""
 
 
 def free_port(address: str, ports: range = PORTS) -> int:
-    """The first port of this node that nobody listens on."""
+    """The first port of this node that no one listens on."""
     for port in ports:
         with contextlib.suppress(OSError), socket.create_server((address, port)):
             return port
@@ -65,7 +65,7 @@ class Leader(Nodes):
             if left_out:
                 config = read_config(place.own_config) if config is not None else None
                 self.leave_out(left_out)
-                self.anew()
+                self.reset()
         self.state.update(leader=True, attempt=number, master_port=None, first_failure=None, ranks={}, figures={})
         self._listen(int(self.state.get("channel_port") or 0) if again else 0)
         self.write()
@@ -73,18 +73,18 @@ class Leader(Nodes):
         self.part.begin(number)
         with contextlib.suppress(OSError):
             (self.folder / RESUMES).touch() if restarts.wanted else None
-        self._comeback = Comeback(self, restarts, config)
+        self._recovery = RestartRecovery(self, restarts, config)
         failure: Failure | None
         if again:
             failure = Failure(f"{place.node}, the node of rank 0, was restarted while the job ran.", node=place.node)
         else:
             failure = refused(self, place.spec.get("ds_config")) or can_not_shrink(self, config) or self._gather()
             if failure is None and not self.requested():
-                resumed = self._comeback.checkpoint() if place.options.get("resuming") else None
+                resumed = self._recovery.checkpoint() if place.options.get("resuming") else None
                 failure = self._attempt(number, restarts.arguments(resumed))
         while failure is not None and restarts.allowed(failure):
             number += 1
-            failure, arguments = self._comeback.prepare(number, failure)
+            failure, arguments = self._recovery.prepare(number, failure)
             if failure is None and not self.asked:
                 failure = self._attempt(number, arguments)
         self._finish(failure)
@@ -126,7 +126,7 @@ class Leader(Nodes):
         """Start the launchers and follow them until all have ended, or must be ended."""
         spec, place = self.place.spec, self.place
         self.look()
-        self.anew()
+        self.reset()
         logs = self.part.begin(number)
         address = place.members[0]["address"] if place.members else ""
         port = int(self.place.options.get("master_port") or 0)
@@ -143,11 +143,11 @@ class Leader(Nodes):
             self.hub.attempt = number
         values = {"t": "start", "attempt": number, "master_port": port, "arguments": arguments}
         try:
-            place.lay_out(self._comeback.config)
+            place.lay_out(self._recovery.config)
         except OSError as error:
             return Failure(f"the job's hostfile and ds_config.json could not be written: {error}.", node=place.node)
         names = [member["name"] for member in place.members]
-        self.tell({**values, "members": names, "config": self._comeback.config})
+        self.broadcast({**values, "members": names, "config": self._recovery.config})
         environment = place.environment(port)
         if not place.direct:
             # The one way by which pdsh's runner hands variables to all nodes; the marker finds the ranks there.
@@ -164,7 +164,7 @@ class Leader(Nodes):
         return self._follow()
 
     def _follow(self) -> Failure | None:
-        """Wait for the end of all; end it when somebody asks or when it is not the job that was asked for."""
+        """Wait for the end of all; end it when somebody asks or when it is not the job that was requested."""
         failed_at = 0.0
         stall = float(self.place.options.get("stall_timeout") or 0)
         while True:
@@ -190,7 +190,7 @@ class Leader(Nodes):
             return None
         return self.judge.stalled(
             f"no rank has printed anything for {quiet:.0f} s (deepspeed_launch_stall_timeout: {limit:.0f}). It hangs, "
-            "or prints too seldom: look at the last lines of each rank below jobs/, or raise the time-out."
+            "or prints too seldom: check the last lines of each rank below jobs/, or raise the time-out."
         )
 
     def _finish(self, failure: Failure | None) -> None:
@@ -199,7 +199,7 @@ class Leader(Nodes):
         state = "failed" if failure else "stopped" if self.asked else "succeeded"
         grace = self.timing.grace if state == "stopped" else self.timing.failure_grace
         reason = failure.reason if failure else self.asked
-        self.tell({"t": "end", "state": state, "reason": reason, "grace": grace})
+        self.broadcast({"t": "end", "state": state, "reason": reason, "grace": grace})
         self.end_all(grace)
         hub = self.hub
         if hub:
@@ -237,8 +237,8 @@ class Leader(Nodes):
             with contextlib.suppress(OSError):
                 (self.folder / name).unlink()
         with contextlib.suppress(OSError):
-            told = {**self.state, "name": self.folder.name}
+            recorded = {**self.state, "name": self.folder.name}
             given, history = self.place.given(), self.progress.history()
-            found = summary(self.place.spec, told, history=history, environment=given)
+            found = summary(self.place.spec, recorded, history=history, environment=given)
             write_json(self.folder / "summary.json", found)
         self.write()

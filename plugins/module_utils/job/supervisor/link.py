@@ -52,7 +52,7 @@ class Link:
         self.welcome = False
         self.greeted = 0
         """How often the leader has taken this follower in."""
-        self.heard = clock()
+        self.last_seen = clock()
         self._next = 0.0
         self._beat_at = 0.0
         self.problem = ""
@@ -67,7 +67,7 @@ class Link:
             self._prove(wire, now)
         if self.welcome:
             found = wire.receive(now, self._check)
-            self.heard = max(self.heard, wire.heard)
+            self.last_seen = max(self.last_seen, wire.last_seen)
             if now - self._beat_at >= BEAT:
                 self._beat_at = now
                 wire.send({"t": "beat"})
@@ -141,8 +141,8 @@ class Link:
             self._wire.send(message)
 
     def silent(self) -> float:
-        """Seconds since the leader was last heard."""
-        return self._clock() - self.heard
+        """Seconds since the leader's last message."""
+        return self._clock() - self.last_seen
 
     def close(self) -> None:
         if self._wire is not None:

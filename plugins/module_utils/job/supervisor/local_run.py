@@ -24,7 +24,7 @@ LONGEST_LINE = 65536
 BAR_INTERVAL = 10.0
 """Seconds between two lines of a progress bar that redraws itself without ending its line."""
 LOOK = 1.0
-"""Seconds between two looks for ranks that are new."""
+"""Seconds between two checks for ranks that are new."""
 
 _RANK_FILE = re.compile(r"_rank(\d+)\.log$")
 """What launch.py calls the log of a rank (--enable_each_rank_log)."""
@@ -49,9 +49,9 @@ def survivors(folder: Path) -> list[int]:
 
 
 def ended_with(pid: int) -> int | None:
-    """How a process ended that its parent has not asked about yet; ``None`` while it runs and once it is gone.
+    """How a process ended that its parent has not waited for yet; ``None`` while it runs and once it is gone.
 
-    Linux tells by the last field of /proc/PID/stat of a zombie (proc(5), exit_code). launch.py asks once a second.
+    Linux shows it in the last field of /proc/PID/stat of a zombie (proc(5), exit_code). launch.py asks once a second.
     """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -87,17 +87,17 @@ class Tail:
         return [line[:LONGEST_LINE].decode("utf-8", "replace") for line in whole]
 
 
-class Part:
-    """One attempt of a job on this node. ``hear(rank, line)`` gets each line; rank is ``None`` for the launcher's."""
+class LocalRun:
+    """One attempt of a job on this node. ``on_line(rank, line)`` gets each line; rank ``None`` for the launcher's."""
 
     def __init__(
         self,
         folder: Path,
         raw: str,
-        hear: Callable[[int | None, str], None],
+        on_line: Callable[[int | None, str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.folder, self._raw, self._hear, self._clock = folder, raw, hear, clock
+        self.folder, self._raw, self._on_line, self._clock = folder, raw, on_line, clock
         self.launcher: subprocess.Popen[bytes] | None = None
         self.exit_code: int | None = None
         self.exits: dict[int, int] = {}
@@ -110,7 +110,7 @@ class Part:
         self._logs: Path | None = None
         self._tails: dict[Path, tuple[int | None, Tail]] = {}
         self._pids: dict[int, int] = {}
-        self._looked = 0.0
+        self._scanned_at = 0.0
         self._kill_at: float | None = None
         self._grace = 0.0
         self._killed = False
@@ -158,8 +158,8 @@ class Part:
     def poll(self) -> None:
         """Read what is new, see who has ended, and carry on with a stop that was begun."""
         now = self._clock()
-        if now - self._looked >= LOOK:
-            self._looked = now
+        if now - self._scanned_at >= LOOK:
+            self._scanned_at = now
             self._find_ranks()
         for rank, pid in self._pids.items():
             if rank not in self.exits:
@@ -177,7 +177,7 @@ class Part:
         for rank, tail in list(self._tails.values()):
             for line in tail.lines(last):
                 self.active_at = self._clock()
-                self._hear(rank, line)
+                self._on_line(rank, line)
 
     def _find_ranks(self) -> None:
         """Logs and processes of ranks that were not there before."""
@@ -230,12 +230,12 @@ class Part:
 
     def _carry_on(self, now: float) -> None:
         if self._kill_at is not None and now >= self._kill_at:
-            self._kill_at = now + 1.0  # a process may be forking: until nobody is left
+            self._kill_at = now + 1.0  # a process may be forking: until none is left
             self._killed = True
             self._signal(signal.SIGKILL)
 
     def clean(self) -> bool:
-        """Nobody of this job is alive on this node."""
+        """No process of this job is alive on this node."""
         ended = self.launcher is None or self.launcher.poll() is not None
         return ended and not survivors(self.folder)
 

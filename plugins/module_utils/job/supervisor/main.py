@@ -25,7 +25,7 @@ from .. import ds_config_check
 from . import base
 from .follower import Follower
 from .leader import Leader
-from .local_run import Part
+from .local_run import LocalRun
 
 
 def options() -> argparse.ArgumentParser:
@@ -53,13 +53,13 @@ def main(arguments: list[str]) -> int:
     os.umask(0o077)
     if given.sweep:
         clean = base.Supervisor(given.folder, given).sweep(
-            Part(given.folder, "launcher.log", lambda _rank, _line: None), given.grace
+            LocalRun(given.folder, "launcher.log", lambda _rank, _line: None), given.grace
         )
         return 0 if clean else 1
-    supervisor: Any = (Leader if base.Place(given.folder).rank == 0 else Follower)(given.folder, given)
+    supervisor: Any = (Leader if base.NodeContext(given.folder).rank == 0 else Follower)(given.folder, given)
 
     def asked(number: int, _frame: object) -> None:
-        supervisor.asked = f"its supervisor was told to end ({signal.Signals(number).name})"
+        supervisor.asked = f"its supervisor was asked to end ({signal.Signals(number).name})"
 
     signal.signal(signal.SIGTERM, asked)
     signal.signal(signal.SIGINT, asked)
@@ -67,11 +67,11 @@ def main(arguments: list[str]) -> int:
     try:
         supervisor.run()
     except Exception as error:
-        # Without this the job would count as lost, and nobody would know why.
+        # Without this the job would count as lost, and no one would know why.
         with (given.folder / "supervisor.log").open("a", encoding="utf-8") as log:
             log.write(traceback.format_exc())
         base.Supervisor(given.folder, given).sweep(
-            Part(given.folder, "launcher.log", lambda _rank, _line: None), given.failure_grace
+            LocalRun(given.folder, "launcher.log", lambda _rank, _line: None), given.failure_grace
         )
         supervisor.state.update(
             state="failed",

@@ -1,4 +1,4 @@
-"""All nodes of a job as the supervisor on rank 0's sees them: heard, written into one log, and ended.
+"""All nodes of a job as the supervisor on rank 0's sees them: read from, written into one log, and ended.
 
 Part of the supervisor's archive: standard library, Python 3.8 or later.
 """
@@ -13,42 +13,42 @@ from .base import Supervisor
 from .channel import BEAT, Hub
 from .checkpoints import list_files
 from .judge import Failure, Judge
-from .local_run import Part, rest
+from .local_run import LocalRun, rest
 from .messages import MOST_PIECES
 from .progress import Progress
-from .rank_log_filter import Voices
+from .rank_log_filter import RankLogFilter
 from .wire import ChannelLog
 
 RECONNECT = 5.0
 """Seconds in which a follower whose connection was lost must be back."""
 LISTING = 60.0
-"""Seconds in which all nodes must have told what checkpoints they have."""
+"""Seconds in which all nodes must have reported which checkpoints they have."""
 
 
 class Nodes(Supervisor):
     """The nodes that take part, this one among them."""
 
     def open(self) -> None:
-        """Find this node's place in the job; nobody is heard yet."""
+        """Find this node's place in the job; no message has come yet."""
         self.place = self.begin()
         self.hub: Hub | None = None
-        self.part = Part(self.folder, "node.log", self._hear)
+        self.part = LocalRun(self.folder, "node.log", self._on_line)
         self.progress = Progress()
         self._merged = self.folder / "launcher.log"
         self._listings: dict[str, dict[str, Any]] = {}
         self._pieces: dict[str, list[dict[str, Any]]] = {}
         self.channel_closed = ChannelLog(self.folder / "supervisor.log")
-        self.anew()
+        self.reset()
 
-    def anew(self) -> None:
+    def reset(self) -> None:
         """Forget what an earlier attempt has said."""
         self.judge = Judge(self.place.spec, self.place.members, self.place.world_size)
-        self._voices = Voices()
-        self._heard: list[tuple[int | None, str]] = []
+        self._filter = RankLogFilter()
+        self._pending: list[tuple[int | None, str]] = []
         self._ended: dict[str, dict[str, Any]] = {}
         self._lost_at: dict[str, float] = {}
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def broadcast(self, message: dict[str, Any]) -> None:
         """Say something to all followers."""
         if self.hub:
             self.hub.broadcast(message)
@@ -72,7 +72,7 @@ class Nodes(Supervisor):
     def listings(self, folder: str) -> dict[str, dict[str, Any]]:
         """What each node has in a folder."""
         self._listings, self._pieces = {self.place.node: list_files(folder)}, {}
-        self.tell({"t": "list", "folder": folder})
+        self.broadcast({"t": "list", "folder": folder})
         hub = self.hub
         if hub:
             rest(LISTING, self.tick, lambda: all(node in self._listings for node in hub.connected()))
@@ -84,7 +84,7 @@ class Nodes(Supervisor):
             log.write(f"swarmspeed: {text}\n")
 
     def end_all(self, grace: float) -> None:
-        """Wait until nobody of the job is alive on any node that can be reached."""
+        """Wait until no process of the job is alive on any node that can be reached."""
         self.part.stop(grace)
         hub = self.hub
 
@@ -117,13 +117,13 @@ class Nodes(Supervisor):
         failure = self.judge.why(self.codes(), self.rank_codes())
         if failure is None or not failure.weak:
             return failure
-        # ssh may end before the supervisor on that node does, or be told of sooner: a beat from later tells them apart.
+        # ssh may end before the supervisor on that node does, or be reported sooner: a later beat distinguishes them.
         hub, later, silence = self.hub, time.monotonic() + BEAT, self.timing.silence
 
         def known() -> bool:
             if hub is None or self.missing() or hub.gone(silence):
                 return True
-            return all(hub.heard[node] > later for node in hub.nodes)
+            return all(hub.last_seen[node] > later for node in hub.nodes)
 
         rest(silence + 2 * BEAT, self.tick, known)
         failure = self.judge.why(self.codes(), self.rank_codes())
@@ -137,8 +137,8 @@ class Nodes(Supervisor):
     @staticmethod
     def _has_gone(node: str, seconds: float) -> Failure:
         return Failure(
-            f"{node} has gone: nothing was heard of it for {seconds:.0f} s. Its container was stopped or restarted, "
-            "the node is down, or its network is cut. Look at that node (verify.yml), then launch again.",
+            f"{node} has gone: it has not answered for {seconds:.0f} s. Its container was stopped or restarted, "
+            "the node is down, or its network is cut. Check that node (verify.yml), then launch again.",
             node=node,
         )
 
@@ -159,7 +159,7 @@ class Nodes(Supervisor):
         return None
 
     def tick(self) -> None:
-        """Hear everybody, and say that we live."""
+        """Read all messages, and send a sign of life."""
         for node, message in self.hub.poll() if self.hub else []:
             kind = message.get("t")
             if kind in {"lines", "steps"}:
@@ -169,7 +169,7 @@ class Nodes(Supervisor):
                     self.progress.feed(rank, line, time.monotonic())
             elif kind == "lines":
                 for rank, line in message["lines"]:
-                    # With pdsh only the launcher here names other nodes: a follower speaks for itself.
+                    # With pdsh only the launcher here names other nodes: a follower reports for itself.
                     foreign = rank is None and not self.place.direct
                     self._merge(node, rank, f"{node}: {line}" if foreign else line)
             elif kind in {"part", "ended"}:
@@ -198,17 +198,17 @@ class Nodes(Supervisor):
         }
 
     def look(self) -> None:
-        """What is new on this node. Of a rank that has failed, what it said before comes first."""
+        """What is new on this node. Of a rank that has failed, its earlier lines come first."""
         self.part.poll()
-        heard, self._heard = self._heard, []
-        for rank, line in [*self._voices.last_words(self.part.exits), *heard]:
+        pending, self._pending = self._pending, []
+        for rank, line in [*self._filter.final_lines(self.part.exits), *pending]:
             self._merge(self.place.node, rank, line)
 
-    def _hear(self, rank: int | None, line: str) -> None:
-        lines, step = self._voices.hear(rank, line, time.monotonic())
+    def _on_line(self, rank: int | None, line: str) -> None:
+        lines, step = self._filter.on_line(rank, line, time.monotonic())
         if step or not self.place.members:  # without members all ranks speak through the launcher
             self.progress.feed(rank or 0, step or line, time.monotonic())
-        self._heard += [(rank, one) for one in lines]
+        self._pending += [(rank, one) for one in lines]
 
     def _merge(self, node: str, rank: int | None, line: str) -> None:
         """One log of all: the launcher's lines and rank 0's, and of the others what warns or fails."""

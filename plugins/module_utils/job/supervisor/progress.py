@@ -80,7 +80,7 @@ _LEFT = re.compile(
 )
 
 _KINDS = ("of", "epoch_bar", "at", "epoch")
-"""How a step is told, the best first: step N of M; N of M in epoch E; step N; epoch E of F."""
+"""How a step is printed, the best first: step N of M; N of M in epoch E; step N; epoch E of F."""
 _STALE = 50
 """After so many reports of another kind, a kind that was not seen again is forgotten."""
 
@@ -106,7 +106,7 @@ class _Rank:
         self.bad_loss = ""
         self.samples: float | None = None
         self.tokens: float | None = None
-        self.left: tuple[float, float] | None = None  # seconds, and when it was said
+        self.left: tuple[float, float] | None = None  # seconds, and when it was computed
         self.ended = False
         self._from_zero = False
         self._epoch: tuple[int, int] = (-1, -1)  # the last epoch, and the step it was at
@@ -261,10 +261,10 @@ class Progress:
 
     def _main(self) -> int | None:
         """The rank whose figures count: rank 0, or the one that reports (Megatron's are printed by the last)."""
-        told = [rank for rank, state in self._ranks.items() if state.step is not None]
-        if 0 in told or not told:
+        known = [rank for rank, state in self._ranks.items() if state.step is not None]
+        if 0 in known or not known:
             return 0 if 0 in self._ranks else min(self._ranks, default=None)
-        return max(told, key=lambda rank: (self._ranks[rank].step or 0, -rank))
+        return max(known, key=lambda rank: (self._ranks[rank].step or 0, -rank))
 
     def _remember(self, state: _Rank, now: float) -> None:
         self._last_point = {"t": now, "step": state.step, "loss": state.loss, "rate": state.rate()}
@@ -316,15 +316,15 @@ class Progress:
 
     def _slowest(self) -> int | None:
         """The rank that is behind by more than one report, else the one whose steps take clearly longest."""
-        told = {rank: state for rank, state in self._ranks.items() if state.step is not None}
-        kinds = {state.kind for state in told.values()}
-        if len(told) < 2 or len(kinds) > 1:
+        counting = {rank: state for rank, state in self._ranks.items() if state.step is not None}
+        kinds = {state.kind for state in counting.values()}
+        if len(counting) < 2 or len(kinds) > 1:
             return None
-        behind = sorted(told, key=lambda rank: (told[rank].step or 0, rank))
-        lowest, ahead = told[behind[0]], told[behind[-1]]
+        behind = sorted(counting, key=lambda rank: (counting[rank].step or 0, rank))
+        lowest, ahead = counting[behind[0]], counting[behind[-1]]
         if (ahead.step or 0) - (lowest.step or 0) > max(ahead.stride(), lowest.stride()):
             return behind[0]
-        rates = {rank: state.rate() for rank, state in told.items() if len(state.times) >= 4}
+        rates = {rank: state.rate() for rank, state in counting.items() if len(state.times) >= 4}
         known = sorted((rate, rank) for rank, rate in rates.items() if rate)
         if len(known) < 2 or known[0][0] * CLEARLY > known[1][0]:
             return None

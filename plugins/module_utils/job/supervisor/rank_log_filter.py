@@ -16,27 +16,27 @@ STEP_INTERVAL = 2.0
 """Seconds between two lines of one rank that are passed on for their figures alone."""
 
 
-class Voices:
+class RankLogFilter:
     """The ranks of one node, in one attempt."""
 
     def __init__(self) -> None:
         self._loud: dict[int, Loud] = {}
-        self._told: dict[int, float] = {}
-        self._mourned: set[int] = set()
+        self._reported: dict[int, float] = {}
+        self._final_sent: set[int] = set()
 
-    def hear(self, rank: int | None, line: str, now: float) -> tuple[list[str], str]:
+    def on_line(self, rank: int | None, line: str, now: float) -> tuple[list[str], str]:
         """The lines to pass on for the log, and a line to pass on for its figures, or an empty one."""
         if rank is None or rank == 0:
             return [line], line if rank == 0 and counts(line) else ""
         loud = self._loud.setdefault(rank, Loud()).feed(line)
         step = ""
-        if counts(line) and now - self._told.get(rank, -STEP_INTERVAL) >= STEP_INTERVAL:
-            self._told[rank] = now
+        if counts(line) and now - self._reported.get(rank, -STEP_INTERVAL) >= STEP_INTERVAL:
+            self._reported[rank] = now
             step = line
         return loud, step
 
-    def last_words(self, exits: Mapping[int, int]) -> list[tuple[int, str]]:
-        """What each rank that has failed by now said last and was not passed on; once for each rank."""
-        failed = [rank for rank, code in exits.items() if code and rank in self._loud and rank not in self._mourned]
-        self._mourned.update(failed)
+    def final_lines(self, exits: Mapping[int, int]) -> list[tuple[int, str]]:
+        """The last lines of each rank that has failed by now, if not passed on yet; once for each rank."""
+        failed = [rank for rank, code in exits.items() if code and rank in self._loud and rank not in self._final_sent]
+        self._final_sent.update(failed)
         return [(rank, line) for rank in failed for line in self._loud[rank].before()]

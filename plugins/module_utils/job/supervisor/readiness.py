@@ -26,7 +26,7 @@ CHECK_TIMEOUT = 300.0
 
 
 def read_config(path: str | Path | None) -> dict[str, Any] | None:
-    """A ds_config.json; ``None`` where there is none. Empty where it can not be read: DeepSpeed says why."""
+    """A ds_config.json; ``None`` where there is none. Empty where it cannot be read: DeepSpeed says why."""
     if not path:
         return None
     try:
@@ -64,7 +64,7 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
                 with contextlib.suppress(OSError):
                     write_json(accepted, {"asked": asked, "release": answer["release"]})
         elif not nodes.asked:
-            reason = f"DeepSpeed did not read {path} within {CHECK_TIMEOUT:.0f} s. Look at the log."
+            reason = f"DeepSpeed did not read {path} within {CHECK_TIMEOUT:.0f} s. Check the log."
     except OSError as error:
         reason = f"{path} could not be checked: {error}. The image needs python3 on its PATH."
     except ValueError:
@@ -94,7 +94,7 @@ def can_not_shrink(nodes: Nodes, config: dict[str, Any] | None) -> Failure | Non
     if not why:
         return None
     return Failure(
-        f"deepspeed_launch_shrink is true, and this job can not go on with fewer nodes: {why} "
+        f"deepspeed_launch_shrink is true, and this job cannot go on with fewer nodes: {why} "
         "Nothing was started. Correct the configuration, or set deepspeed_launch_shrink: false.",
         final=True,
     )

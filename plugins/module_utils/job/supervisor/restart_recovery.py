@@ -18,20 +18,20 @@ from .readiness import refused
 from .restarts import Restarts, judge
 
 
-class Comeback:
+class RestartRecovery:
     """Between two attempts of a job. ``config``: its ds_config.json for the ranks there are, where it may shrink."""
 
     def __init__(self, nodes: Nodes, restarts: Restarts, config: dict[str, Any] | None) -> None:
         self._nodes, self._restarts, self.config = nodes, restarts, config
 
     def prepare(self, number: int, failure: Failure) -> tuple[Failure | None, list[str]]:
-        """End what is left of the attempt before this one, and wait. Why it can not be, or the arguments for it.
+        """End what is left of the attempt before this one, and wait. Why it cannot be, or the arguments for it.
 
         Neither counts where somebody has stopped the job meanwhile.
         """
         nodes, grace = self._nodes, self._nodes.timing.failure_grace
         nodes.say(f"attempt {number - 1} failed: {failure.reason}")
-        nodes.tell({"t": "end", "again": True, "grace": grace})
+        nodes.broadcast({"t": "end", "again": True, "grace": grace})
         nodes.end_all(grace)
         rest(self._restarts.pause(), nodes.tick, lambda: bool(nodes.requested()))
         missing = [] if nodes.asked else nodes.wait_for_all(self._restarts.node_wait)
@@ -43,7 +43,7 @@ class Comeback:
             return None, []
         verdict = self.checkpoint()
         if verdict is not None and verdict.tag is not None and not verdict.complete:
-            reason = f"{failure.reason} It can not be resumed: {verdict.advice}"
+            reason = f"{failure.reason} It cannot be resumed: {verdict.advice}"
             return Failure(reason, node=failure.node, final=True), []
         tag = verdict.tag if verdict else None
         self._restarts.done.append(
@@ -67,7 +67,7 @@ class Comeback:
         away = f"{', '.join(missing)} did not come back within {self._restarts.node_wait:.0f} s."
         advice = "Repair that node and launch again, which resumes, or leave it out with deepspeed_launch_exclude."
         if not place.shrinks:
-            return Failure(f"{failure.reason} The job can not go on: {away} {advice}", node=missing[0], final=True)
+            return Failure(f"{failure.reason} The job cannot go on: {away} {advice}", node=missing[0], final=True)
         before = {"world_size": place.world_size, "nodes": len(place.members)}
         after = sum(len(member["slots"]) for member in place.members if member["name"] not in missing)
         words = f"{after} instead of {place.world_size} ranks."
@@ -76,7 +76,7 @@ class Comeback:
                 self.config, words = shrink(self.config, place.world_size, after)
             except ShrinkError as error:
                 return Failure(
-                    f"{failure.reason} {away} The job can not go on with {after} rank(s): {error} {advice}",
+                    f"{failure.reason} {away} The job cannot go on with {after} rank(s): {error} {advice}",
                     node=missing[0],
                     final=True,
                 )
@@ -86,14 +86,14 @@ class Comeback:
         except OSError as error:
             return Failure(f"{failure.reason} {away} No hostfile could be written for the others: {error}.", final=True)
         nodes.say(f"{away} The job goes on without: {words}")
-        told = {**before, "left_out": [], **(nodes.state.get("shrunk_from") or {})}
+        shrunk = {**before, "left_out": [], **(nodes.state.get("shrunk_from") or {})}
         nodes.state.update(
-            shrunk_from={**told, "left_out": [*told["left_out"], *missing]},
+            shrunk_from={**shrunk, "left_out": [*shrunk["left_out"], *missing]},
             members=placed(place.members),
             world_size_expected=place.world_size,
             nodes_expected=len(place.members),
         )
-        nodes.anew()
+        nodes.reset()
         nodes.part.begin(number)  # until then the part ends whatever runs on this node
         final = refused(nodes, str(place.own_config) if self.config is not None else None)
         if final is not None:

@@ -33,7 +33,7 @@ TAG = "@tag@"
 
 
 class Restarts:
-    """What was asked of restarts, and those there have been."""
+    """What was requested of restarts, and those there have been."""
 
     def __init__(self, options: dict[str, Any], done: list[dict[str, Any]]) -> None:
         self.wanted = options.get("resume") == "auto"

@@ -42,7 +42,7 @@ class Wire:
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock, self.since, self.alive = sock, now, True
-        self.heard = now
+        self.last_seen = now
         """When the last message came that was authentic."""
         self.problem = ""
         """Why this end has closed the connection; empty where the other end did, or the network."""
@@ -54,7 +54,7 @@ class Wire:
 
     def secure(self, send_key: bytes, receive_key: bytes, now: float) -> None:
         """The other end has proved itself: from now on there are only authenticated frames."""
-        self._sealer, self._opener, self.heard = Sealer(send_key), Opener(receive_key), now
+        self._sealer, self._opener, self.last_seen = Sealer(send_key), Opener(receive_key), now
 
     def write(self, data: bytes) -> None:
         """A part of the handshake."""
@@ -130,7 +130,7 @@ class Wire:
                 if payload is None:
                     break
                 found.append(check(payload))
-                self.heard, self._begun = now, None
+                self.last_seen, self._begun = now, None
         except (FrameError, MessageError) as error:
             self.close(str(error))
         if ended:

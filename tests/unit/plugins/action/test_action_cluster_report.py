@@ -80,7 +80,7 @@ def test_check_mode_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(AnsibleActionFail, match=r"on the controller can not be used: .* Set cluster_reports_dir to"):
+    with pytest.raises(AnsibleActionFail, match=r"on the controller cannot be used: .* Set cluster_reports_dir to"):
         run(tmp_path / "file")
 
 

@@ -119,8 +119,8 @@ def test_a_lost_connection_comes_back(printed: list[str]) -> None:
     )
     assert run(action)["changed"] is True
     assert printed[:2] == [
-        "The build: no answer (gone); looking again in 2 s.",
-        "The build: no answer (busy); looking again in 4 s.",
+        "The build: no answer (gone); trying again in 2 s.",
+        "The build: no answer (busy); trying again in 4 s.",
     ]
     assert (action.waits, action.resets) == ([2.0, 4.0], 1)
 

@@ -16,7 +16,7 @@ from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.job_logs import ActionModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import log_files_io
-from ansible_collections.swarmspeed.cluster.plugins.modules.job_logs import answer
+from ansible_collections.swarmspeed.cluster.plugins.modules.job_logs import run_module
 
 
 class Gatherer(ActionModule):
@@ -29,7 +29,7 @@ class Gatherer(ActionModule):
         self.asked += 1
         if self.script is not None:
             return self.script.pop(0)
-        return json.loads(json.dumps(answer({"max_mib": 8, **module_args})))  # type: ignore[no-any-return]
+        return json.loads(json.dumps(run_module({"max_mib": 8, **module_args})))  # type: ignore[no-any-return]
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def test_a_node_that_does_not_answer(args: dict[str, Any], reply: dict[str, Any]
     ("change", "words"),
     [
         ({"name": "../x"}, "job_logs: name: '../x' is not a name for a job."),
-        ({"node": "a/b"}, "job_logs: node: 'a/b' can not be the name of a folder."),
+        ({"node": "a/b"}, "job_logs: node: 'a/b' cannot be the name of a folder."),
         ({"dest": ""}, "job_logs: dest is missing. Give a folder on the controller."),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_node_that_sends_something_else_writes_nothing(args: dict[str, Any]) -
 def test_a_controller_that_cannot_write_says_where(args: dict[str, Any]) -> None:
     Path(args["dest"]).write_text("a file")
     with pytest.raises(
-        AnsibleError, match=r"here/digits/gpu1 on the controller can not be written: .*Give another dest"
+        AnsibleError, match=r"here/digits/gpu1 on the controller cannot be written: .*Give another dest"
     ):
         run(Gatherer(**args))
 

@@ -180,7 +180,7 @@ def test_a_broken_connection_is_tried_again(shown: list[str]) -> None:
     assert not result.get("failed")
     assert action.waits == [2.0, 4.0]
     assert action.resets == 1
-    assert "Job digits: no answer (timed out); looking again in 2 s." in shown
+    assert "Job digits: no answer (timed out); trying again in 2 s." in shown
     assert ["wait" in asked for asked in action.asked] == [False, True, True, True]  # never started twice
 
 
@@ -219,7 +219,7 @@ def test_ranks_that_no_one_saw_are_not_counted(shown: list[str]) -> None:
 
 def test_another_run_in_its_place_is_an_error(shown: list[str]) -> None:
     action = Follower([reply("running", changed=True), reply("running", job={"run": 2})])
-    with pytest.raises(AnsibleError, match=r"Job digits, run 1, was replaced meanwhile by somebody else's run\."):
+    with pytest.raises(AnsibleError, match=r"Job digits, run 1, was replaced meanwhile by someone else's run\."):
         action.run(task_vars=VARS)
 
 
@@ -286,4 +286,4 @@ def test_a_poll_that_hangs_is_one_that_gave_no_answer(shown: list[str], monkeypa
 
     action = Hanging([reply("running", changed=True), reply("succeeded")])
     assert action.run(task_vars=VARS)["job"]["state"] == "succeeded"
-    assert "Job digits: no answer (no answer within 0.2 s); looking again in 2 s." in shown
+    assert "Job digits: no answer (no answer within 0.2 s); trying again in 2 s." in shown

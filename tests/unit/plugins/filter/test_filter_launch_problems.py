@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.modules.launch_probe import 
 
 ROOT = Path(__file__).parents[4]
 FILTER = launch_problems.FilterModule().filters()["launch_problems"]
-LINE = "gpu2: it gave no answer to the checks. Remedy: look at the error of this node above."
+LINE = "gpu2: it gave no answer to the checks. Remedy: check the error of this node above."
 
 
 def test_the_example_of_its_documentation() -> None:
@@ -26,7 +26,7 @@ def test_the_example_of_its_documentation() -> None:
 
 
 def test_a_preview_kept_nothing_from_starting() -> None:
-    words = "As the nodes are now, 1 problem would keep the job from starting; the run may mend some before."
+    words = "As the nodes are now, 1 problem would keep the job from starting; the run may fix some before."
     assert FILTER({"gpu2": None}, preview=True)["message"] == f"{words}\n1. {LINE}"
 
 

@@ -79,7 +79,7 @@ def test_what_is_no_such_thing_is_refused(name: str, arguments: tuple[Any, ...],
     ("said", "expected"),
     [
         (None, "said must be a mapping, not NoneType"),
-        ({"gpu1": []}, "what gpu1 said must be a mapping, not list"),
+        ({"gpu1": []}, "what gpu1 returned must be a mapping, not list"),
         ({"gpu1": {"overlay": {}}}, "this is not what the nodes of that plan say"),
     ],
 )

@@ -124,7 +124,7 @@ def test_the_address_that_ansible_uses_is_no_name() -> None:
         ({"gpu_info": NO_GPU}, f"no NVIDIA GPU was found. Remedy: take it out of the list, {OR_SLOTS}"),
         (
             found(0, problems=["NVIDIA's kernel module is not loaded. Install the driver.", "And more."]),
-            "no GPU can be used. NVIDIA's kernel module is not loaded. Install the driver. Remedy: mend that,"
+            "no GPU can be used. NVIDIA's kernel module is not loaded. Install the driver. Remedy: fix that,"
             f" {OR_SLOTS}",
         ),
         (

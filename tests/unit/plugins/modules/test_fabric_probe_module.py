@@ -32,7 +32,7 @@ class FakeEnds:
     def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
         self.started[name] = (list(command), dict(asked))
 
-    def tell(self, name: str, command: Mapping[str, Any]) -> None:
+    def send(self, name: str, command: Mapping[str, Any]) -> None:
         self.commands.append((name, dict(command)))
 
     def wait(self, name: str, kind: str, seconds: float) -> dict[str, Any]:

@@ -81,4 +81,4 @@ def test_no_docker(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypat
 def test_a_look_at_no_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(capsys, given(tmp_path, observe=True))
     assert found["failed"] is True
-    assert "Remedy: run again; if it stays, look at the disk of" in found["msg"]
+    assert "Remedy: run again; if it stays, check the disk of" in found["msg"]

@@ -129,7 +129,7 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
         # No process listens at that address: the process reports it, in the sentence that the user will read.
         waited = step(params("wait", seconds=60), one)
         assert waited["over"] and not waited["changed"]
-        assert waited["trouble"].startswith("no node gives the image any more (lab1: ")
+        assert waited["trouble"].startswith("no node offers the image any longer (lab1: ")
     finally:
         step(params("end"), one)
     assert not running(pid)
@@ -148,9 +148,7 @@ def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_reporte
     while running(pid):
         pass
     waited = step(params("wait"), one)
-    assert (
-        waited["trouble"] == "the process of the transfer was killed. Remedy: run again; it goes on from what is there."
-    )
+    assert waited["trouble"] == "the process of the transfer was killed. Remedy: run again; the transfer resumes."
     with pytest.raises(TransferError, match="the process of this transfer is gone"):
         step(params("go", part=PART), one)
     step(params("end", keep=True), one)

@@ -186,10 +186,13 @@ def test_a_file_asked_for_twice_in_one_way_is_fine(
     [
         (
             PermissionError(13, "Permission denied", "/etc/x"),
-            "Cannot look at this node: [Errno 13] Permission denied: '/etc/x'. "
-            "Is the account Ansible uses allowed to read it (become: true)?",
+            "Cannot gather facts of this node: [Errno 13] Permission denied: '/etc/x'. "
+            "May Ansible's account read it (become: true)?",
         ),
-        (NodeError("dpkg-query ended with status 2."), "Cannot look at this node: dpkg-query ended with status 2."),
+        (
+            NodeError("dpkg-query ended with status 2."),
+            "Cannot gather facts of this node: dpkg-query ended with status 2.",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_one_clear_error(

@@ -170,7 +170,7 @@ def test_the_newest_version_that_all_locked_packages_have() -> None:
         (
             FakeApt(CommandResult(100, "", "The following packages have unmet dependencies:\n a : Depends: b\n")),
             {},
-            "apt cannot install docker-ce, docker-ce-cli, containerd.io: a : Depends: b. Remedy: look at what is held "
+            "apt cannot install docker-ce, docker-ce-cli, containerd.io: a : Depends: b. Remedy: check what is held "
             "or half-installed (apt-mark showhold; dpkg --audit), and run again.",
         ),
     ],

@@ -15,9 +15,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import t
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
     Found,
     TextFileError,
+    apply,
     left_alone,
     read,
-    settle,
 )
 
 
@@ -65,7 +65,7 @@ def spare(tmp_path: Path) -> Path:
 def test_a_new_file(tmp_path: Path, spare: Path) -> None:
     path = str(tmp_path / "file")
     module = FakeModule(spare)
-    result = settle(module, read(path), "ä\r\n")
+    result = apply(module, read(path), "ä\r\n")
     assert Path(path).read_bytes() == b"\xc3\xa4\r\n"
     assert result == {
         "changed": True,
@@ -79,7 +79,7 @@ def test_an_equal_file_is_not_touched(tmp_path: Path, spare: Path) -> None:
     path.write_text("a\n")
     before = path.stat()
     module = FakeModule(spare)
-    assert settle(module, read(str(path)), "a\n", backup=True) == {"changed": False, "diff": []}
+    assert apply(module, read(str(path)), "a\n", backup=True) == {"changed": False, "diff": []}
     after = path.stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
     assert module.calls == [("attributes", str(path))]
@@ -89,7 +89,7 @@ def test_attributes_alone_are_a_change_with_a_diff(tmp_path: Path, spare: Path) 
     path = tmp_path / "file"
     path.write_text("a\n")
     attributes = {"before": {"mode": "0600"}, "after": {"mode": "0644"}}
-    result = settle(FakeModule(spare, attributes=attributes), read(str(path)), "a\n")
+    result = apply(FakeModule(spare, attributes=attributes), read(str(path)), "a\n")
     header = f"{path} (file attributes)"
     assert result["changed"] is True
     assert result["diff"] == [{"before_header": header, "after_header": header, **attributes}]
@@ -100,7 +100,7 @@ def test_check_mode_tells_and_touches_nothing(tmp_path: Path, spare: Path, wante
     path = tmp_path / "file"
     path.write_text("old\n")
     module = FakeModule(spare, check_mode=True)
-    result = settle(module, read(str(path)), wanted, backup=True)
+    result = apply(module, read(str(path)), wanted, backup=True)
     assert (result["changed"], result["diff"][0]["before"], result["diff"][0]["after"]) == (True, "old\n", wanted or "")
     assert "backup_file" not in result
     assert path.read_text() == "old\n"
@@ -112,9 +112,9 @@ def test_removal(tmp_path: Path, spare: Path) -> None:
     path = tmp_path / "file"
     path.write_text("old\n")
     module = FakeModule(spare)
-    assert settle(module, read(str(path)), None)["changed"] is True
+    assert apply(module, read(str(path)), None)["changed"] is True
     assert not path.exists()
-    assert settle(module, read(str(path)), None) == {"changed": False, "diff": []}
+    assert apply(module, read(str(path)), None) == {"changed": False, "diff": []}
     assert module.calls == []
 
 
@@ -122,7 +122,7 @@ def test_a_backup_is_made_before_the_file_is_replaced(tmp_path: Path, spare: Pat
     path = tmp_path / "file"
     path.write_bytes(b"\xff\xfe")
     module = FakeModule(spare)
-    result = settle(module, read(str(path)), "new\n", backup=True)
+    result = apply(module, read(str(path)), "new\n", backup=True)
     assert result["backup_file"] == f"{path}.copy"
     assert (tmp_path / "file.copy").read_bytes() == b"\xff\xfe"
     assert result["diff"][0]["before"] == "(2 bytes that are not UTF-8 text)\n"
@@ -133,7 +133,7 @@ def test_a_link_stays_a_link(tmp_path: Path, spare: Path) -> None:
     (tmp_path / "target").write_text("old\n")
     link = tmp_path / "link"
     link.symlink_to("target")
-    settle(FakeModule(spare), read(str(link)), "new\n")
+    apply(FakeModule(spare), read(str(link)), "new\n")
     assert link.is_symlink()
     assert (tmp_path / "target").read_text() == "new\n"
 
@@ -141,10 +141,10 @@ def test_a_link_stays_a_link(tmp_path: Path, spare: Path) -> None:
 def test_a_missing_folder(tmp_path: Path, spare: Path) -> None:
     path = str(tmp_path / "none" / "file")
     with pytest.raises(TextFileError) as caught:
-        settle(FakeModule(spare), read(path), "a\n")
+        apply(FakeModule(spare), read(path), "a\n")
     assert str(caught.value) == f"{tmp_path}/none does not exist; create it before writing {path}"
     module = FakeModule(spare, check_mode=True)
-    assert settle(module, read(path), "a\n")["changed"] is True
+    assert apply(module, read(path), "a\n")["changed"] is True
     assert module.calls[0] == (
         "warn",
         f"{tmp_path}/none does not exist yet; the run itself fails unless something creates it before",
@@ -160,7 +160,7 @@ def test_what_is_no_regular_file_is_refused_without_reading_it(tmp_path: Path) -
     with pytest.raises(TextFileError, match=r"is not a path: (stat: )?embedded null"):
         read("a\0b")
     (tmp_path / "file").touch()
-    with pytest.raises(TextFileError, match=r"file/below: cannot be looked at: Not a directory"):
+    with pytest.raises(TextFileError, match=r"file/below: cannot be accessed: Not a directory"):
         read(str(tmp_path / "file" / "below"))
 
 
@@ -182,6 +182,6 @@ def test_found() -> None:
 
 def test_refusal_names_file_reason_and_remedy() -> None:
     assert str(left_alone("/etc/hosts", "DeepSpeed hostfile", "line 1 is odd")) == (
-        "/etc/hosts is not a DeepSpeed hostfile: line 1 is odd. It was left as it is; mend or remove it, name another"
+        "/etc/hosts is not a DeepSpeed hostfile: line 1 is odd. It was left as it is; fix or remove it, name another"
         " path, or set force: true to replace it, which keeps a copy beside it"
     )

@@ -350,7 +350,7 @@ def test_a_conflict_is_reported_in_apts_words() -> None:
             CommandResult(0, UNREACHABLE),
             "unreachable",
             "a repository cannot be read: Failed to fetch http://nosuch.invalid/x/InRelease  Could not resolve "
-            "'nosuch.invalid'. Remedy: set host_apt_proxy where this host has no way out but a proxy, or "
+            "'nosuch.invalid'. Remedy: set host_apt_proxy where this host needs a proxy, or "
             "nvidia_driver_repository_url to a mirror; a source of your own that is dead must go",
         ),
         (CommandResult(100, NO_KEY), "key", "NO_PUBKEY 6ED0E7B82643E131"),
@@ -358,7 +358,7 @@ def test_a_conflict_is_reported_in_apts_words() -> None:
             CommandResult(100, NO_KEY),
             "key",
             "is not signed. Remedy: give the key that signs it in nvidia_driver_repository_key (its owner publishes "
-            "it), or mend the source that is named",
+            "it), or fix the source that is named",
         ),
         (CommandResult(100, NOT_THERE), "unreachable", "404  Not Found"),
         (CommandResult(100, CONFLICTING), "unreachable", "apt-get update failed: Conflicting values set for"),

@@ -245,7 +245,7 @@ def test_remedies_when_nothing_fits() -> None:
     assert fitting(plan(configuration("zero3_infinity"), big, cards, 4, host)) is ("a local NVMe disk" in text)
     assert problems[1].message.startswith("zero0: does not fit; a GPU has 22.4 GiB, it needs ")
     assert problems[-1].message == (
-        "zero3_infinity: not looked at; it needs zero_optimization.offload_param.nvme_path and"
+        "zero3_infinity: not considered; it needs zero_optimization.offload_param.nvme_path and"
         " offload_optimizer.nvme_path in config"
     )
 

@@ -444,5 +444,5 @@ def test_paths_stay_short_and_printable() -> None:
 
 def test_keys_that_json_cannot_tell_apart() -> None:
     assert [str(error) for error in plain({"a": {1: 2, "1": 3}})[1]] == [
-        "a: has two keys that JSON cannot tell apart, such as 1 and '1'"
+        "a: has two keys that JSON cannot distinguish, such as 1 and '1'"
     ]

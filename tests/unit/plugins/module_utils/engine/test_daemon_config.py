@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 PATH = "/etc/docker/daemon.json"
-TAIL = ". Mend it, or move it away; the engine could not start with it either"
+TAIL = ". Fix it, or move it away; the engine could not start with it either"
 
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 names = st.sampled_from(["a", "b", "c", "log-opts"]) | st.text()
@@ -62,8 +62,8 @@ def nested(depth: int) -> dict[str, Any]:
         (b'{"mtu": NaN}', "it is not JSON: NaN is not a number in JSON"),
         (b'{"mtu": -Infinity}', "it is not JSON: -Infinity is not a number in JSON"),
         (b'{"mtu": 1e999}', "it is not JSON: the number '1e999' is too large"),
-        (b'{"a": 1, "b": {},\n  "a": 2}', "the key 'a' stands there twice, again at line 2, column 3"),
-        (b'{"a": [{"x": "{", "\\u0078": 1}]}', "the key 'x' stands there twice, again at line 1, column 19"),
+        (b'{"a": 1, "b": {},\n  "a": 2}', "the key 'a' appears twice, again at line 2, column 3"),
+        (b'{"a": [{"x": "{", "\\u0078": 1}]}', "the key 'x' appears twice, again at line 1, column 19"),
         (b'{"a": "\xff"}', "the byte at position 7 is not UTF-8 text"),
         ("{}".encode("utf-16"), "the byte at position 0 is not UTF-8 text"),
         (b" " * (MAX_BYTES + 1), f"it has {MAX_BYTES + 1} bytes, more than {MAX_BYTES}"),

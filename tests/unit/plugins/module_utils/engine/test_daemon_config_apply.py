@@ -287,7 +287,7 @@ def test_an_engine_that_cannot_be_asked(bench: Bench) -> None:
     bench.host.up = False
     assert bench.refused({"debug": True}) == (
         "Nothing was written: docker.service runs, but its engine does not answer (no answer from the Docker engine at"
-        " /var/run/docker.sock: refused), so which containers run cannot be asked. Look at: journalctl -u"
+        " /var/run/docker.sock: refused), so which containers run cannot be queried. Check: journalctl -u"
         " docker.service; or allow a restart all the same with restart: always"
     )
     outcome = bench({"debug": True}, restart="always").outcome
@@ -302,7 +302,9 @@ def test_containers_that_cannot_be_asked(bench: Bench, monkeypatch: pytest.Monke
         raise EngineError("permission denied", 403)
 
     monkeypatch.setattr(bench.host, "ask", ask)
-    assert bench.refused({"mtu": 1}) == ("Nothing was written: which containers run cannot be asked: permission denied")
+    assert bench.refused({"mtu": 1}) == (
+        "Nothing was written: which containers run cannot be queried: permission denied"
+    )
 
 
 def test_an_engine_that_systemd_does_not_know(bench: Bench) -> None:
@@ -325,8 +327,8 @@ def test_a_start_that_fails_is_rolled_back(bench: Bench) -> None:
     bench.path.chmod(0o640)
     assert bench.refused({"storage-driver": "breaks"}) == (
         "The engine did not take the new FILE over: systemctl restart docker.service failed: Job for docker.service"
-        " failed because the control process exited with error code. It said: failed to start daemon: no such thing."
-        " The former configuration is in force again"
+        " failed because the control process exited with error code. It reported: failed to start daemon: no such"
+        " thing. The previous configuration is in force again"
     )
     assert bench.host.calls == [
         *LOOK, "GET /containers/json", VALIDATE, RESTART, JOURNAL, RESET, RESTART, "GET /info",
@@ -342,7 +344,7 @@ def test_a_start_that_fails_without_a_former_file(bench: Bench) -> None:
     bench.host.journal = ""
     assert bench.refused({"storage-driver": "breaks"}) == (
         "The engine did not take the new FILE over: systemctl restart docker.service failed: Job for docker.service"
-        " failed because the control process exited with error code. The former configuration is in force again"
+        " failed because the control process exited with error code. The previous configuration is in force again"
     )
     assert bench.now is None
 
@@ -357,8 +359,8 @@ def test_an_engine_that_starts_and_never_answers(bench: Bench) -> None:
     bench.host.at[RESET] = lambda: setattr(bench.host, "breaks", "breaks")
     assert bench.refused({"mtu": 1}, timeout=5) == (
         "The engine did not take the new FILE over: it does not answer within 5 seconds: no answer from the Docker"
-        " engine at /var/run/docker.sock: refused. It said: failed to start daemon: no such thing."
-        " The former configuration is in force again"
+        " engine at /var/run/docker.sock: refused. It reported: failed to start daemon: no such"
+        " thing. The previous configuration is in force again"
     )
     assert bench.host.calls.count("GET /info") == 1 + 21 + 1
     assert bench.host.clock == 1005.5
@@ -369,9 +371,9 @@ def test_an_engine_that_does_not_come_back_at_all(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as failed:
         bench({"mtu": 1})
     assert str(failed.value).endswith(
-        " It said: failed to start daemon: no such thing. The former one was put back, but with it the engine has"
+        " It reported: failed to start daemon: no such thing. The previous one was restored, but with it the engine has"
         " trouble too: systemctl restart docker.service failed: Job for docker.service failed because the control"
-        " process exited with error code. Look at: journalctl -u docker.service"
+        " process exited with error code. Check: journalctl -u docker.service"
     )
     assert bench.now == {"mtu": 1400}
     bench.tidy()
@@ -381,17 +383,17 @@ def test_a_restart_without_end(bench: Bench) -> None:
     bench.host.at[RESTART] = CommandResult(124, stderr="no answer within 120 seconds")
     assert bench.refused({"mtu": 1}).startswith(
         "The engine did not take the new FILE over: systemctl restart docker.service failed: no answer within 120"
-        " seconds. It said: failed"
+        " seconds. It reported: failed"
     )
     bench.host.at[RESTART] = CommandResult(1)
-    assert "systemctl restart docker.service failed: status 1. It said" in bench.refused({"mtu": 1})
+    assert "systemctl restart docker.service failed: status 1. It reported" in bench.refused({"mtu": 1})
 
 
 def test_a_reload_that_the_engine_only_logs(bench: Bench) -> None:
     bench.host.journal = 'level=error msg="Error reconfiguring the daemon" error="no runtime ignores"\n'
     assert bench.refused({"default-runtime": "ignores"}) == (
-        "The engine did not take the new FILE over: it was told to reload it and did not. It said: Error reconfiguring"
-        " the daemon: no runtime ignores. The former configuration is in force again"
+        "The engine did not take the new FILE over: it was asked to reload it and did not. It reported: Error"
+        " reconfiguring the daemon: no runtime ignores. The previous configuration is in force again"
     )
     assert bench.host.calls[-4:] == ["GET /events", JOURNAL, RELOAD, "GET /info"]
     assert bench.host.clock == 1015.5
@@ -411,7 +413,7 @@ def test_a_foreign_edit_before_and_after(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         bench({"mtu": 1})
     assert str(refused.value) == (
-        f"{bench.path} was changed by somebody else at this moment, so nothing was written. Find out what else writes"
+        f"{bench.path} was changed by someone else at this moment, so nothing was written. Find out what else writes"
         " it, and run this again"
     )
     assert bench.now == {"theirs": 1}
@@ -421,7 +423,7 @@ def test_a_foreign_edit_before_and_after(bench: Bench) -> None:
     with pytest.raises(DaemonConfigError) as refused:
         bench({"storage-driver": "breaks"})
     assert str(refused.value).endswith(
-        f" {bench.path} was changed by somebody else since, so the former one was not put back. Mend it by hand"
+        f" {bench.path} was changed by someone else since, so the previous one was not restored. Fix it by hand"
     )
     assert bench.run is not None
     assert (bench.run.outcome.changed, bench.run.outcome.rolled_back) == (True, False)
@@ -435,7 +437,7 @@ def test_a_file_that_cannot_be_put_back(bench: Bench, monkeypatch: pytest.Monkey
 
     bench.host.at[JOURNAL] = lambda: monkeypatch.setattr(ConfigFile, "commit", cannot)
     with pytest.raises(
-        DaemonConfigError, match=r"\. The former one could not be put back: read-only file system\. Mend"
+        DaemonConfigError, match=r"\. The previous one could not be restored: read-only file system\. Fix"
     ):
         bench({"storage-driver": "breaks"})
 
@@ -469,7 +471,7 @@ def test_the_verdict_of_the_engine(bench: Bench) -> None:
          "default-stop-timeout: is known to engines from 29.7 on, and the engine here is 28.5"),
         ({"hosts": ["fd://"]}, {},
          "hosts: is also set by the flag --host in /lib/systemd/system/docker.service, so dockerd would not start;"
-         " leave hosts out, or start dockerd without -H by a drop-in that sets ExecStart anew"),
+         " leave hosts out, or start dockerd without -H by a drop-in that resets ExecStart"),
         ({"live-restore": True}, {"swarm": True},
          "live-restore: is incompatible with swarm mode, so the engine joins no swarm; set it to false or null"),
         ({"a": {"b": [float("nan")]}}, {}, "config.a.b[0]: must be a number, not nan"),
@@ -488,7 +490,7 @@ def test_all_problems_at_once(bench: Bench) -> None:
         "debgu: is no key of daemon.json; the engine refuses or ignores it, perhaps 'debug' is meant",
         "hosts: must be a list, not 1",
         "hosts: is also set by the flag --host in /lib/systemd/system/docker.service, so dockerd would not start; leave"
-        " hosts out, or start dockerd without -H by a drop-in that sets ExecStart anew",
+        " hosts out, or start dockerd without -H by a drop-in that resets ExecStart",
     ]
 
 

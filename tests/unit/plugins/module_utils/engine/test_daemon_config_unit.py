@@ -151,7 +151,7 @@ def test_clashes_name_flag_key_and_file() -> None:
     }
     assert [str(problem) for problem in conflicts(unit, config)] == [
         f"hosts: is also set by the flag --host in {DROP_IN}, so dockerd would not start; leave hosts out, or start"
-        " dockerd without -H by a drop-in that sets ExecStart anew",
+        " dockerd without -H by a drop-in that resets ExecStart",
         f"debug: is also set by the flag --debug in {DROP_IN}, so dockerd would not start; remove the one or the other"
         " (null removes a key)",
         f"insecure-registries: is also set by the flag --insecure-registry in {DROP_IN}, so dockerd would not start;"

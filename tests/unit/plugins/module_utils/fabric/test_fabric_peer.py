@@ -166,7 +166,7 @@ def ends(tmp_path: Path) -> Iterator[dict[str, SystemPeerIO]]:
     for system in made.values():
         for end in ("inner", "outer"):
             try:
-                system.tell(end, {"do": "end"})
+                system.send(end, {"do": "end"})
             except (Gone, OSError):
                 continue
 
@@ -262,7 +262,7 @@ def test_a_container_that_is_not_there_is_reported_as_such() -> None:
         def start(self, *_words: Any) -> None:
             pass
 
-        def tell(self, *_words: Any) -> None:
+        def send(self, *_words: Any) -> None:
             pass
 
         def wait(self, *_words: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
-from ansible_collections.swarmspeed.cluster.plugins.modules.overlay_reach import ReachError, answer
+from ansible_collections.swarmspeed.cluster.plugins.modules.overlay_reach import ReachError, run_module
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def params(**change: Any) -> dict[str, Any]:
 
 def test_as_a_whole(port: int) -> None:
     here = Here()
-    found = answer(params(hosts={"gpu2": "localhost", "gpu3": "no-such-host.invalid"}, port=port), here)
+    found = run_module(params(hosts={"gpu2": "localhost", "gpu3": "no-such-host.invalid"}, port=port), here)
     assert here.command[:4] == ["docker", "exec", "-i", "ai-gpu1"]
     assert found["changed"] is False
     assert found["reached"]["gpu2"] == {"stage": "done", "error": ""}
@@ -104,15 +104,15 @@ def test_as_a_whole(port: int) -> None:
 )
 def test_a_container_that_cannot_try(done: CommandResult, words: str) -> None:
     with pytest.raises(ReachError, match=words):
-        answer(params(hosts={"gpu2": "ai-gpu2"}), Here(done))
+        run_module(params(hosts={"gpu2": "ai-gpu2"}), Here(done))
 
 
 @pytest.mark.parametrize("seconds", [0, 31])
 def test_seconds_that_cannot_be_meant(seconds: int) -> None:
     with pytest.raises(ReachError, match=f"seconds: {seconds} is not within 1 and 30"):
-        answer(params(seconds=seconds), Here())
+        run_module(params(seconds=seconds), Here())
 
 
 def test_an_answer_that_lacks_a_host() -> None:
-    found = answer(params(hosts={"gpu2": "ai-gpu2"}), Here(CommandResult(0, reach.MARK + "{}\n")))
+    found = run_module(params(hosts={"gpu2": "ai-gpu2"}), Here(CommandResult(0, reach.MARK + "{}\n")))
     assert found["reached"] == {"gpu2": {"stage": "name", "error": "no answer"}}

@@ -259,7 +259,7 @@ def test_gpu_without_driver_or_tools() -> None:
     assert found["slots"] == 0
     assert found["problems"] == [
         "NVIDIA's kernel module is not loaded, but this host has NVIDIA GPUs at 0000:3b:00.0. "
-        "Install the driver (role nvidia_driver); where it is installed, look at `dkms status` and reboot."
+        "Install the driver (role nvidia_driver); where it is installed, check `dkms status` and reboot."
     ]
 
 
@@ -267,7 +267,7 @@ def test_secure_boot_is_named_where_the_module_is_not_loaded() -> None:
     found = gather_gpu(healthy(devices=[H100], driver="", library=None, smi=None, secure_boot=b"\x06\0\0\0\x01"))
     assert found["secure_boot"] is True
     assert found["problems"][0].endswith(
-        "reboot. Secure Boot is on, so the kernel loads only modules signed with a key it knows: look at "
+        "reboot. Secure Boot is on, so the kernel loads only modules signed with a key it knows: check "
         "`dmesg | grep -i lockdown` and `mokutil --list-enrolled`."
     )
 
@@ -352,7 +352,7 @@ def test_the_drivers_own_word_for_a_generation_fills_what_the_table_does_not_kno
             "NVIDIA driver is installed and running.",
             9,
             "nvidia-smi says 'NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
-            "Look at `dkms status`, then `modprobe nvidia`; after an installation, reboot.",
+            "Check `dkms status`, then `modprobe nvidia`; after an installation, reboot.",
         ),
         (
             "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 550.144",
@@ -438,7 +438,7 @@ def test_a_gpu_that_is_lost_is_no_slot() -> None:
     found = gather_gpu(healthy(smi={QUERY: f"{ROW_0}\n{lost}"}))
     assert found["slots"] == 1
     assert found["problems"] == [
-        f"A GPU is listed but broken: {lost}. Look at `dmesg | grep Xid`, then reboot this host."
+        f"A GPU is listed but broken: {lost}. Check `dmesg | grep Xid`, then reboot this host."
     ]
 
 
@@ -450,7 +450,7 @@ def test_a_gpu_whose_failure_only_the_report_tells_is_no_slot(said: str) -> None
     assert found["slots"] == 1
     assert found["problems"] == [
         f"A GPU is listed but broken: 1, {UUID_1}, NVIDIA H100 80GB HBM3: {said}. "
-        "Look at `dmesg | grep Xid`, then reboot this host."
+        "Check `dmesg | grep Xid`, then reboot this host."
     ]
 
 
@@ -459,7 +459,7 @@ def test_a_gpu_that_does_not_answer_is_named() -> None:
     assert found["slots"] == 1
     assert found["problems"] == [
         "Only 1 of 2 NVIDIA GPUs (0000:3b:00.0, 0000:86:00.0) answer. "
-        "Look at `dmesg | grep -e Xid -e NVRM`; one that has fallen off the bus comes back with a power cycle."
+        "Check `dmesg | grep -e Xid -e NVRM`; one that has fallen off the bus comes back with a power cycle."
     ]
 
 
@@ -507,12 +507,12 @@ def test_a_missing_cuda_library_is_named() -> None:
     [
         (
             "<nvidia_smi_log><gpu>",
-            "nvidia-smi -q -x gave no whole document, so MIG, ECC and the fabric were not looked at. Run it on this "
-            "host. Look at `dmesg | grep -e Xid -e NVRM`.",
+            "nvidia-smi -q -x gave no whole document, so MIG, ECC and the fabric were not checked. Run it on this "
+            "host. Check `dmesg | grep -e Xid -e NVRM`.",
         ),
         (
             CommandResult(TIMED_OUT, stderr="no answer within 60 seconds"),
-            "nvidia-smi gave no answer within 60 seconds: the driver hangs, often on a GPU that has failed. Look at "
+            "nvidia-smi gave no answer within 60 seconds: the driver hangs, often on a GPU that has failed. Check "
             "`dmesg | grep -e Xid -e NVRM`, then reboot this host.",
         ),
     ],
@@ -552,7 +552,7 @@ def ecc(volatile: int, aggregate: int) -> str:
         (
             ecc(3, 5),
             "GPU 0 has had memory errors since its last reset that ECC could not correct (3); what was computed on it "
-            "then is wrong. Look at `dmesg | grep -e Xid -e NVRM`, then stop what runs on it and `nvidia-smi "
+            "then is wrong. Check `dmesg | grep -e Xid -e NVRM`, then stop what runs on it and `nvidia-smi "
             "--gpu-reset -i 0`, or reboot. If such errors come again, replace the GPU.",
         ),
         (
@@ -562,7 +562,7 @@ def ecc(volatile: int, aggregate: int) -> str:
         ),
         (
             "<remapped_rows><remapped_row_failure>Yes</remapped_row_failure></remapped_rows>",
-            "GPU 0 could not take failing memory out of use any more. It is to be replaced.",
+            "GPU 0 could not retire more failing memory. Replace it.",
         ),
         (
             "<gpu_recovery_action>Reboot</gpu_recovery_action>",
@@ -575,11 +575,11 @@ def ecc(volatile: int, aggregate: int) -> str:
         ),
         (
             "<gpu_recovery_action>Dance</gpu_recovery_action>",
-            "GPU 0 wants to be recovered (nvidia-smi says 'Dance'). Look at `dmesg | grep -e Xid -e NVRM`.",
+            "GPU 0 wants to be recovered (nvidia-smi says 'Dance'). Check `dmesg | grep -e Xid -e NVRM`.",
         ),
         (
             "<temperature><gpu_temp>ERR!</gpu_temp></temperature>",
-            "GPU 0 gives ERR! instead of gpu_temp: it or its driver has failed. Look at `dmesg | grep -e Xid -e "
+            "GPU 0 gives ERR! instead of gpu_temp: it or its driver has failed. Check `dmesg | grep -e Xid -e "
             "NVRM`, then reboot this host.",
         ),
     ],
@@ -704,7 +704,7 @@ def test_a_gpu_that_waits_for_the_fabric(state: str, devices: list[dict[str, str
     assert found["problems"] == [
         f"GPU 0 ('{state}'): not yet part of the NVLink fabric, so CUDA fails with error 802 (system not yet "
         f"initialized). {START}; in GB200 and GB300 racks it runs on the switch trays instead. Where it runs already, "
-        "look at `journalctl -u nvidia-fabricmanager`."
+        "check `journalctl -u nvidia-fabricmanager`."
     ]
 
 
@@ -722,7 +722,7 @@ def test_the_fabric_is_as_far_as_the_gpu_that_is_least_far() -> None:
 
 def test_a_fabric_that_could_not_be_set_up() -> None:
     assert gather_gpu(fabric("Completed", "Insufficient Resources"))["problems"] == [
-        "GPU 0 ('Insufficient Resources'): the NVLink fabric could not be set up. Look at "
+        "GPU 0 ('Insufficient Resources'): the NVLink fabric could not be set up. Check "
         "`journalctl -u nvidia-fabricmanager` and `dmesg | grep SXid`."
     ]
 

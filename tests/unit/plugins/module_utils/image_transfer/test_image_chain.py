@@ -200,7 +200,7 @@ def test_the_filter() -> None:
     real = {"host_key": KEY, "public_key": KEY}
     looks = {"h": look(image={**IMAGE, "content": OTHER}, **real), "n": look(**real)}
     assert chain(looks, "h", "t/i:1", {"h": "10.0.0.1", "n": "10.0.0.2"}, {"n": "22"})["order"] == ["n"]
-    with pytest.raises(AnsibleFilterError, match="expected what every node said of itself, h among them"):
+    with pytest.raises(AnsibleFilterError, match="expected what every node reported, h among them"):
         chain([], "h", "t/i:1", {}, {})
     with pytest.raises(AnsibleFilterError, match=r"h: image_transfer\.look\.store is null, not left out"):
         chain({"h": {"image": IMAGE, "architecture": "x86_64"}}, "h", "t/i:1", {}, {})

@@ -131,8 +131,8 @@ def test_when_no_one_gives_any_more_it_says_who_and_why_and_keeps_what_came(tmp_
     with pytest.raises(TransferError) as caught:
         receiver(tmp_path, time, near=near, holder=holder).fetch(NAME)
     assert str(caught.value) == (
-        "no node gives the image any more (near: the connection broke; holder: its own transfer has ended). "
-        "0 MiB of it are kept. Remedy: see to the first node named; run again, and it goes on from there."
+        "no node offers the image any longer (near: the connection broke; holder: its own transfer has ended). "
+        "0 MiB of it are kept. Remedy: restore the first node named and run again; the transfer resumes."
     )
     assert time.now > PATIENCE
     assert (tmp_path / f"{NAME}.part").read_bytes() == DATA[:300]
@@ -157,7 +157,7 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
         with open("/dev/full", "wb", buffering=0) as file:  # noqa: PTH123
             _write(file, b"x")
     assert str(caught.value) == (
-        "the disk of /dev/full is full. Remedy: make room there, and run again; it goes on from what it has."
+        "the disk of /dev/full is full. Remedy: make room there, and run again; the transfer resumes."
     )
 
 

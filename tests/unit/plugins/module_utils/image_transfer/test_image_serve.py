@@ -90,7 +90,7 @@ def test_a_part_that_was_begun_again_is_reported(spool: Path) -> None:
     part = spool / "blobs" / f"{NAME}.part"
     part.write_bytes(b"wrong")
     again = served(spool, 0, lambda: part.rename(spool / "gone"))
-    assert again == [(b"D", b"wrong"), (b"X", b"it has begun anew with this part")]
+    assert again == [(b"D", b"wrong"), (b"X", b"it has restarted this part")]
     (spool / "blobs" / NAME).write_bytes(b"01")
     assert served(spool, 5) == [(b"X", b"what it has is shorter")]
 

@@ -70,7 +70,7 @@ def test_what_is_written_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             FULL,
             0,
             f"the disk of the engine is full (docker load: {FULL[:100]} … {FULL.strip()[-200:]}). "
-            "Remedy: make room there (docker image prune), and run again; it goes on from what it has.",
+            "Remedy: make room there (docker image prune), and run again; the transfer resumes.",
         ),
         ("", 3, "docker load failed: exit code 3. Remedy: see journalctl -u docker there."),
     ],

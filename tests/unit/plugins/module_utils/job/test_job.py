@@ -58,7 +58,7 @@ def test_bad_names(name: str) -> None:
         ({"nodes": 0}, "world_size 3 and nodes 0 do not fit"),
         ({"chdir": "work"}, "chdir: 'work' is not absolute"),
         ({"ds_config": "ds_config.json"}, "ds_config: 'ds_config.json' is not absolute. Give a path as the container"),
-        ({"environment": {"A=B": "1"}}, "'A=B' can not be the name of a variable"),
+        ({"environment": {"A=B": "1"}}, "'A=B' cannot be the name of a variable"),
         ({"environment": {"A": ["s3cret"]}}, "environment: A must be text or a number"),
         ({"environment": {"A": None}}, "environment: A must be text or a number"),
         (
@@ -67,7 +67,7 @@ def test_bad_names(name: str) -> None:
         ),
         ({"members": PAIR + PAIR}, "members: gpu1, gpu2 is there more than once."),
         ({"members": PAIR[:1]}, "members: 1 node(s) with 2 slot(s) are not the 2 node(s) and 3 rank(s)"),
-        ({"members": PAIR}, "secret_file: give the path of a file that every node of the job has, and nobody else."),
+        ({"members": PAIR}, "secret_file: give the path of a file that every node of the job has, and no one else."),
         (
             {"launcher": "torchrun"},
             "transport: pdsh starts DeepSpeed's launcher only. Launcher torchrun needs transport",

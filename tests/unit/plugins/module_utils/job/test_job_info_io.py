@@ -130,7 +130,7 @@ def test_a_state_without_a_container_asks_no_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("{", "state.json can not be read"),
+        ("{", "state.json cannot be read"),
         ("[]", "state.json does not hold a mapping"),
         (json.dumps({**STATE, "heartbeat": {}}), "is damaged"),
     ],

@@ -183,9 +183,7 @@ def test_stop_of_a_lost_job_sweeps_its_container(tmp_path: Path) -> None:
 def test_stop_says_when_processes_do_not_end(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path), "digits")
     store.prepare(SPEC, {"state": "running"})
-    with pytest.raises(
-        JobError, match="processes of the lost job are still alive in container id1: look at `docker top"
-    ):
+    with pytest.raises(JobError, match="processes of the lost job are still alive in container id1: check `docker top"):
         runner(store, FakeRuntime()).stop("lost", FOUND, "/jobs/digits")
 
 
@@ -206,7 +204,7 @@ def test_a_damaged_state_is_one_clear_error(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path), "digits")
     store.path.mkdir()
     (store.path / "state.json").write_text("{")
-    with pytest.raises(JobError, match=r"state\.json can not be read: .*Remove the job with state: absent"):
+    with pytest.raises(JobError, match=r"state\.json cannot be read: .*Remove the job with state: absent"):
         store.read_state()
     (store.path / "state.json").write_text("[]")
     with pytest.raises(JobError, match="does not hold a mapping"):
@@ -215,7 +213,7 @@ def test_a_damaged_state_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_a_missing_jobs_dir_is_one_clear_error(tmp_path: Path) -> None:
     missing = RunStore(str(tmp_path / "none"), "digits")
-    with pytest.raises(JobError, match=r"jobs_dir: .* can not be used: No such file or directory\."), missing.lock():
+    with pytest.raises(JobError, match=r"jobs_dir: .* cannot be used: No such file or directory\."), missing.lock():
         pass
     with RunStore(str(tmp_path), "digits").lock():
         pass

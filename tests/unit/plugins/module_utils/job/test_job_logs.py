@@ -202,7 +202,7 @@ def test_a_node_is_not_trusted(change: dict[str, Any], words: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "-x", "a b", "a\n"])
 def test_names_of_nodes(name: str) -> None:
-    with pytest.raises(LogsError, match=r"can not be the name of a folder\. Use letters, digits"):
+    with pytest.raises(LogsError, match=r"cannot be the name of a folder\. Use letters, digits"):
         check_node(name)
     check_node("gpu1.example")
 

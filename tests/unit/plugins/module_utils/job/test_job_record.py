@@ -97,20 +97,20 @@ def test_the_place_of_the_hosts_jobs(tmp_path: Path) -> None:
     make_private(place)
     assert place.stat().st_mode & 0o777 == 0o700
     place.chmod(0o720)
-    with pytest.raises(JobError, match=r"must be a folder of root that nobody else can write: .*mode 0720\. Remedy: "):
+    with pytest.raises(JobError, match=r"must be a folder of root that no one else can write: .*mode 0720\. Remedy: "):
         check_private(place)
     place.chmod(0o700)
     tmp_path.chmod(0o777)
-    with pytest.raises(JobError, match="nobody else can write"):
+    with pytest.raises(JobError, match="no one else can write"):
         check_private(place)
     tmp_path.chmod(0o1777)  # as /tmp
     check_private(place)
     tmp_path.chmod(0o700)
     place.rmdir()
     place.symlink_to("/root")
-    with pytest.raises(JobError, match="nobody else can write"):
+    with pytest.raises(JobError, match="no one else can write"):
         check_private(place)
     place.unlink()
     place.write_text("")
-    with pytest.raises(JobError, match="can not be made: "):
+    with pytest.raises(JobError, match="cannot be made: "):
         make_private(place)

@@ -28,13 +28,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import prob
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe import (
     MARK,
     Parallel,
-    last_words,
+    check_file,
+    check_path,
+    check_port,
+    check_space,
+    last_lines,
     local_addresses,
     locked_memory,
-    look_at_file,
-    look_at_path,
-    look_at_port,
-    look_at_space,
     resolve,
     shared_memory,
     try_ssh,
@@ -201,7 +201,7 @@ def test_ssh_gets_a_configuration_and_no_shared_connection(tmp_path: Path, monke
     ],
 )
 def test_the_last_words_of_a_command(text: str, words: str) -> None:
-    assert last_words(text) == words
+    assert last_lines(text) == words
 
 
 def test_a_name_is_asked_for_until_it_is_there(monkeypatch: Any) -> None:
@@ -292,22 +292,22 @@ def test_who_may_lock_memory_without_a_limit(status: str, uid_map: str, exempt: 
 def test_files_and_folders(tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "a").write_text("text")
     digest = "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"
-    assert look_at_file(f"{tmp_path}/a") == {"path": f"{tmp_path}/a", "sha256": digest, "error": ""}
-    assert look_at_file(str(tmp_path))["error"] == "is not a file"
-    assert look_at_file(f"{tmp_path}/a/b")["error"] == "is not there"
-    assert look_at_path(f"{tmp_path}/b") == "is not there"
-    assert look_at_path(str(tmp_path)) == ""
+    assert check_file(f"{tmp_path}/a") == {"path": f"{tmp_path}/a", "sha256": digest, "error": ""}
+    assert check_file(str(tmp_path))["error"] == "is not a file"
+    assert check_file(f"{tmp_path}/a/b")["error"] == "is not there"
+    assert check_path(f"{tmp_path}/b") == "is not there"
+    assert check_path(str(tmp_path)) == ""
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert look_at_path(str(tmp_path)) == "may not be read"
+    assert check_path(str(tmp_path)) == "may not be read"
     monkeypatch.setattr(probe, "MOST_BYTES", 1)
-    assert look_at_file(f"{tmp_path}/a")["error"] == "may not be read"
-    assert look_at_space(f"{tmp_path}/c/d")["writable"] is False
+    assert check_file(f"{tmp_path}/a")["error"] == "may not be read"
+    assert check_space(f"{tmp_path}/c/d")["writable"] is False
 
     def broken(path: Path) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(Path, "stat", broken)
-    assert look_at_path(str(tmp_path)) == "can not be read (Input/output error)"
+    assert check_path(str(tmp_path)) == "cannot be read (Input/output error)"
 
 
 def test_a_free_port_and_one_that_is_taken() -> None:
@@ -315,9 +315,9 @@ def test_a_free_port_and_one_that_is_taken() -> None:
         other.bind(("127.0.0.1", 0))
         port = other.getsockname()[1]
         other.listen()
-        found = look_at_port(port)
+        found = check_port(port)
         assert (found["port"], found["error"]) == (port, "Address already in use")
-    assert look_at_port(port) == {"port": port, "error": "", "holder": ""}
+    assert check_port(port) == {"port": port, "error": "", "holder": ""}
 
 
 def test_a_host_without_ipv6(monkeypatch: Any) -> None:
@@ -333,8 +333,8 @@ def test_a_host_without_ipv6(monkeypatch: Any) -> None:
         port = other.getsockname()[1]
         other.listen()
         monkeypatch.setattr(socket, "socket", without)
-        assert look_at_port(port)["error"] == "Address already in use"
-    assert look_at_port(port)["error"] == ""
+        assert check_port(port)["error"] == "Address already in use"
+    assert check_port(port)["error"] == ""
 
 
 class FakeEngine:

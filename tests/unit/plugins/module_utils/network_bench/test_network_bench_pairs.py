@@ -137,7 +137,7 @@ def test_a_node_that_cannot_be_reached_is_named_by_who_called(monkeypatch: pytes
     other.close()
     one.meet(1, True)
     assert one.found[(0, 1)] == {"error": f"no connection to {HERE} port {port}: Connection refused"}
-    assert one.found[(1, 0)] == {"error": f"nobody called on {HERE}"}
+    assert one.found[(1, 0)] == {"error": f"no one connected to {HERE}"}
 
 
 def test_together_waits_for_the_last_one() -> None:

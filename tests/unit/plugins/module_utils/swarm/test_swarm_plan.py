@@ -162,15 +162,15 @@ REFUSALS: list[tuple[Current, Wanted, str]] = [
     (
         LOCKED,
         want("worker"),
-        "Cannot tell which swarm this host is in (state locked, Swarm is encrypted and needs to be unlocked before it"
-        " can be used). If it is locked, run `docker swarm unlock` on it; otherwise `docker swarm leave --force` on it,"
-        " or leave_foreign: true here, lets it join anew.",
+        "It is not known which swarm this host is in (state locked, Swarm is encrypted and needs to be unlocked before"
+        " it can be used). If it is locked, run `docker swarm unlock` on it; otherwise `docker swarm leave --force` on"
+        " it, or leave_foreign: true here, lets it join again.",
     ),
     (
         replace(WORKER, state="error", error="Swarm certificates have expired."),
         want("worker", member_ids=KNOWN),
         "This host's membership of swarm demo is in state error (Swarm certificates have expired). Run `docker swarm"
-        " leave --force` on this host, then this play again: it joins anew.",
+        " leave --force` on this host, then this play again: it joins again.",
     ),
     (
         NO_LEADER,
@@ -277,8 +277,8 @@ def test_notes() -> None:
         f"{OTHER_WORKER}, and was left alone. leave_foreign: true makes it leave."
     ]
     assert plan.notes(WORKER, want("absent")) == [
-        "Cannot tell which swarm this host is in (state active, managers at 10.0.0.1:2377), so it was left alone. Give"
-        " member_ids, or leave_foreign: true to make it leave whichever it is."
+        "It is not known which swarm this host is in (state active, managers at 10.0.0.1:2377), so it was left alone."
+        " Give member_ids, or leave_foreign: true to make it leave whichever it is."
     ]
     moved = replace(WORKER, node_addr="10.0.0.2")
     for asked in ("10.0.0.3", "10.0.0.3:2377"):

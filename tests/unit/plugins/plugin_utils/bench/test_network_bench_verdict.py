@@ -70,7 +70,7 @@ def test_a_node_with_a_bad_link_in_both_directions_is_found_among_three() -> Non
         (
             "gpu2",
             f"gpu2 {way} at most 0.1 Gbit/s in overlay, whatever the other node, where the best quarter of the pairs "
-            "has 10: look at its link, cable and switch port (ethtool).",
+            "has 10: check its link, cable and switch port (ethtool).",
         )
         for way in ("sends", "receives")
     ]
@@ -232,8 +232,8 @@ def test_a_threshold_that_cannot_be_judged_fails() -> None:
     asked = {"min_ratio": 0.5, "min_gigabits": 1.0, "min_busbw": 3.5}
     assert failures({"overlay": {"error": "gpu1: no sign of gpu2."}}, "overlay", asked) == [
         "overlay, which the cluster trains over, could not be measured: gpu1: no sign of gpu2.",
-        "overlay: overlay_network_bench_min_busbw (3.5) is asked for, and no all_reduce could be measured.",
-        "overlay_network_bench_min_ratio (0.5) is asked for, and overlay and host could not be compared.",
+        "overlay: overlay_network_bench_min_busbw (3.5) is requested, and no all_reduce could be measured.",
+        "overlay_network_bench_min_ratio (0.5) is requested, and overlay and host could not be compared.",
     ]
 
 

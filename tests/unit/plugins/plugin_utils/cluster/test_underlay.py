@@ -322,7 +322,7 @@ def test_the_wanted_subnet_wins_over_a_faster_one_and_counts_by_containment() ->
     hosts = {"a": two_nics(1, 1000, 100000), "b": host(interface("eth0", "10.0.0.2/32"))}
     found = common_underlay(hosts, wanted="10.0.0.0/24")
     assert (found.subnet, found.interfaces) == ("10.0.0.0/24", {"a": "eno1", "b": "eth0"})
-    assert found.reason == "asked for by cluster_underlay_subnet"
+    assert found.reason == "requested by cluster_underlay_subnet"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ UNKNOWN = (
     "authority's certificate in host_ca_certificate."
 )
 HTML = (
-    "{} answers with a web page (HTML), as a login page or a wrong address does. Remedy: look at what it says (curl "
+    "{} answers with a web page (HTML), as a login page or a wrong address does. Remedy: check what it answers (curl "
     "--location --head), and correct a_source."
 )
 
@@ -65,7 +65,7 @@ SAID = {
         "insecure-registries in docker_daemon_config."
     ),
     'Get "https://r.example/v2/": proxyconnect tcp: dial tcp 10.0.0.1:3128: connect: connection refused': (
-        "the proxy does not answer. Remedy: see to it, or correct the_proxy."
+        "the proxy does not answer. Remedy: restore it, or correct the_proxy."
     ),
     'Get "https://r.example/v2/": dial tcp: lookup r.example: no such host': (
         "r.example cannot be reached from there. Remedy: set or correct the_proxy, or a_source."
@@ -96,7 +96,7 @@ def test_what_is_not_known_is_shown_by_its_end_without_passwords() -> None:
     shown = explain(said, "p", "s")
     assert shown.count("line") == LAST and "line 99" in shown
     assert "hunter2" not in shown and "http://********@p:1" in shown
-    assert explain("", "p", "s").startswith("nothing was said. Remedy: ")
+    assert explain("", "p", "s").startswith("nothing was printed. Remedy: ")
 
 
 WORD = st.text(st.sampled_from("abcxyz%-0189"), min_size=1, max_size=9)

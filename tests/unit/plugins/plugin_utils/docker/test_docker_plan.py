@@ -179,17 +179,15 @@ def test_the_engines_files_as_facts() -> None:
     [
         (b"{", "it is not JSON: Expecting property name enclosed in double quotes at line 1, column 2"),
         (b"[]", "it holds a JSON list, not a mapping"),
-        (b'{"a": 1, "a": 2}', "the key 'a' stands there twice"),
+        (b'{"a": 1, "a": 2}', "the key 'a' appears twice"),
         (b"\xff", "the byte at position 0 is not UTF-8 text"),
     ],
 )
 def test_a_file_that_is_not_json_is_a_fact_and_a_problem(content: bytes, problem: str) -> None:
     found = gather_engine_files(FakeFiles(content), installed=True)
     assert found["config"] == {} and problem in found["problem"]
-    (reported,) = plan({**host(packages=DEBIAN), "engine": found})["problems"]
-    assert reported.startswith("/etc/docker/daemon.json was left as it is: ") and reported.endswith(
-        "Remedy: mend it by hand"
-    )
+    (told,) = plan({**host(packages=DEBIAN), "engine": found})["problems"]
+    assert told.startswith("/etc/docker/daemon.json was left as it is: ") and told.endswith("Remedy: fix it by hand")
 
 
 def test_holds_and_clock() -> None:

@@ -200,7 +200,7 @@ def test_of_two_nodes_the_clock_ahead_is_reported() -> None:
     [
         (
             None,
-            "gpu2: it gave no answer when the network was to be tried. Remedy: look at the error of this node above.",
+            "gpu2: it gave no answer when the network was to be tried. Remedy: check the error of this node above.",
         ),
         ({"start": {"unreachable": True}, "end": None}, "gpu2: it gave no answer when the network was to be tried."),
         (
@@ -240,8 +240,8 @@ def test_what_could_not_be_measured_is_reported_and_does_not_fail() -> None:
     verdict = judge(deaf, WANTED)
     assert verdict.problems == []
     assert verdict.notes == [
-        "gpu1 -> gpu2, gpu3 -> gpu2: UDP 4789 between the hosts not measured: gpu2 can not see datagrams.",
-        "gpu1 -> gpu2, gpu3 -> gpu2: UDP 7946 between the hosts not measured: gpu2 can not see datagrams.",
+        "gpu1 -> gpu2, gpu3 -> gpu2: UDP 4789 between the hosts not measured: gpu2 cannot see datagrams.",
+        "gpu1 -> gpu2, gpu3 -> gpu2: UDP 7946 between the hosts not measured: gpu2 cannot see datagrams.",
     ]
 
 

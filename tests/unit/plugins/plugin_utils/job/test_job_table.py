@@ -97,7 +97,7 @@ def test_lost_and_unreadable_jobs_are_named() -> None:
     results = {"gpu1": {"jobs": [job("a", "lost", reason="gone"), job("b", "unreadable", reason="not JSON")]}}
     assert table(results)[3:] == [
         "Training job a was lost: gone. Log: gpu1:/srv/jobs/a/launcher.log",
-        "Training job b can not be read: not JSON. Log: gpu1:/srv/jobs/b/launcher.log",
+        "Training job b cannot be read: not JSON. Log: gpu1:/srv/jobs/b/launcher.log",
     ]
 
 
@@ -129,17 +129,17 @@ def test_a_leader_that_did_not_answer() -> None:
     lines = table(results)
     assert lines[1].startswith("digits  running?")
     assert lines[2:] == [
-        "digits: only the part on gpu2 is known, as the node of rank 0 (gpu1) did not tell of it. " + ENDS,
-        "gpu1 can not be reached, so what runs there is not known: no route to host. Look: ansible gpu1 -m ping",
+        "digits: only the part on gpu2 is known, as the node of rank 0 (gpu1) did not report it. " + ENDS,
+        "gpu1 cannot be reached, so what runs there is not known: no route to host. Check: ansible gpu1 -m ping",
     ]
     results["gpu2"]["jobs"][0].update(state="stopped")
-    assert table(results)[2].endswith("(gpu1) did not tell of it.")
+    assert table(results)[2].endswith("(gpu1) did not report it.")
 
 
 def test_a_node_that_cannot_be_read_is_named() -> None:
     assert silent({"gpu1": {"msg": "jobs_dir: no"}, "gpu2": {}, "gpu3": {"jobs": []}}) == [
-        "gpu1: its jobs can not be read: jobs_dir: no",
-        "gpu2: its jobs can not be read: it gave no answer",
+        "gpu1: its jobs cannot be read: jobs_dir: no",
+        "gpu2: its jobs cannot be read: it gave no answer",
     ]
 
 
@@ -243,11 +243,11 @@ def test_gathered_logs_are_named_and_so_are_missing_ones() -> None:
             "gpu1": {**found, "shortened": ["launcher.log"]},
             "gpu2": found,
             "gpu3": {"unreachable": True, "msg": "no route."},
-            "gpu4": {**found, "gathered": [], "problems": ["x can not be read: y."]},
+            "gpu4": {**found, "gathered": [], "problems": ["x cannot be read: y."]},
         }
     ) == [
         "Logs of gpu1, gpu2 are in /home/me/jobs/digits",
         "gpu1: only the end of launcher.log was gathered, as it is long",
         "The logs of gpu3 were not gathered and stay there: no route",
-        "gpu4: x can not be read: y.",
+        "gpu4: x cannot be read: y.",
     ]

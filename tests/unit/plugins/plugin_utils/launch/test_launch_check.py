@@ -105,7 +105,7 @@ def test_the_message_counts_and_numbers() -> None:
     assert verdict.message() == "The job was not started: 2 problems found on its nodes.\n1. one\n2. two\nNote: three"
     assert Verdict(["one"], [], "").message() == "The job was not started: 1 problem found on its nodes.\n1. one"
     assert Verdict(["one"], [], "").message(preview=True) == (
-        "As the nodes are now, 1 problem would keep the job from starting; the run may mend some before.\n1. one"
+        "As the nodes are now, 1 problem would keep the job from starting; the run may fix some before.\n1. one"
     )
 
 
@@ -264,7 +264,7 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
         ),
         (
             {"gpu2": {"asked": {"checkpoint_gib": 50.5}}},
-            "gpu2: /ckpt has 50.0 GiB free for checkpoints, and 50.5 GiB are asked for. Remedy: make room there, or "
+            "gpu2: /ckpt has 50.0 GiB free for checkpoints, and 50.5 GiB are requested. Remedy: make room there, or "
             "correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib.",
         ),
         (
@@ -368,7 +368,7 @@ def test_no_subnet_means_that_every_address_counts() -> None:
         (
             {"gpu1": answer(locks=[{**LOCK, "state": "shared"}])},
             f"gpu1: the lock {LOCK['path']}, 600 s old, is on a network file system: whether another machine holds it "
-            "cannot be seen. Remedy: where nobody compiles, remove it; every rank would wait for it.",
+            "cannot be seen. Remedy: where nothing compiles, remove it; every rank would wait for it.",
         ),
     ],
 )
@@ -383,11 +383,11 @@ def test_a_node_that_gave_no_answer() -> None:
     results["gpu3"] = {"trouble": {"text": "its container ai-gpu3 does not run", "remedy": "start it"}, "answer": {}}
     verdict = judge(results)
     assert verdict.problems == [
-        "gpu2: it gave no answer to the checks. Remedy: look at the error of this node above.",
+        "gpu2: it gave no answer to the checks. Remedy: check the error of this node above.",
         "gpu3: its container ai-gpu3 does not run. Remedy: start it.",
     ]
     assert judge(dict.fromkeys(results)).problems == [
-        "gpu1, gpu2, gpu3: it gave no answer to the checks. Remedy: look at the error of this node above."
+        "gpu1, gpu2, gpu3: it gave no answer to the checks. Remedy: check the error of this node above."
     ]
 
 

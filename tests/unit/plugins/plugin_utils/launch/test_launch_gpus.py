@@ -120,7 +120,7 @@ def test_memory_that_is_not_reported_is_not_judged() -> None:
 
 def test_divided_gpus_are_not_judged() -> None:
     assert found(smi(listed=MIG), 0, 9) == [
-        ("note", "its GPUs are divided (MIG): which instance is busy was not looked at")
+        ("note", "its GPUs are divided (MIG): which instance is busy was not checked")
     ]
 
 

@@ -207,13 +207,13 @@ def test_an_old_file_without_a_list_gets_one() -> None:
             "[]",
             COMMAND,
             OURS,
-            ".vscode/launch.json has no list named configurations in it. Mend or remove it",
+            ".vscode/launch.json has no list named configurations in it. Fix or remove it",
         ),
         (
             '{"configurations": {}}',
             COMMAND,
             OURS,
-            ".vscode/launch.json has no list named configurations in it. Mend or remove it",
+            ".vscode/launch.json has no list named configurations in it. Fix or remove it",
         ),
     ],
 )
@@ -227,4 +227,4 @@ def test_a_file_that_is_no_json() -> None:
     with pytest.raises(LaunchError) as caught:
         vscode_launch('{"configurations": [', COMMAND, OURS)
     assert str(caught.value).startswith(".vscode/launch.json is not JSON: ")
-    assert str(caught.value).endswith(". Mend or remove it")
+    assert str(caught.value).endswith(". Fix or remove it")

@@ -201,7 +201,7 @@ def test_whom_it_concerns() -> None:
         (
             node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]),
             {},
-            "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is asked for. Remedy: apt-mark "
+            "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is requested. Remedy: apt-mark "
             "unhold libnvidia-container1 if that may be, or set nvidia_container_toolkit_source: keep",
         ),
         (
@@ -255,12 +255,12 @@ def test_the_unit_runs_before_the_engine() -> None:
             "the image i:1 has CUDA 13.0, but driver 580 knows CUDA up to 12.8 (Failed: CUDA driver version is "
             "insufficient for CUDA runtime version)",
         ),
-        (["PATH=/x"], "12.8", "unknown", "the image i:1 does not tell which CUDA it has"),
+        (["PATH=/x"], "12.8", "unknown", "the image i:1 does not state which CUDA it has"),
         (
             ["CUDA_VERSION=13.0"],
             None,
             "unknown",
-            "the image i:1 has CUDA 13.0, and the driver does not tell which CUDA it knows",
+            "the image i:1 has CUDA 13.0, and the driver does not report which CUDA it supports",
         ),
     ],
 )

@@ -286,7 +286,7 @@ def test_where_something_is_refused_nothing_is_begun_and_preflight_reports_it() 
     (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", refused=refused)))
     assert (problem.subject, problem.text) == (
         "gpu1",
-        "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is asked for",
+        "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is requested",
     )
     assert problem.remedy.startswith("apt-mark unhold libnvidia-container1")
 

@@ -282,7 +282,7 @@ def test_a_flavour_that_runs_and_cannot_drive_the_gpus() -> None:
 
 def test_keep_installs_nothing_and_says_why() -> None:
     assert refusals(facts(), source="keep") == [
-        "no driver is loaded, and nvidia_driver_source is keep. Remedy: mend the driver yourself, or let it be "
+        "no driver is loaded, and nvidia_driver_source is keep. Remedy: fix the driver yourself, or let it be "
         "installed (nvidia_driver_source: auto)."
     ]
 
@@ -445,7 +445,7 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
             "noble",
             ["Ampere"],
             {"branch": 620, "flavour": "proprietary"},
-            "branch 620 of ubuntu 24.04 has no proprietary kernel module, which is what is asked for. Remedy: "
+            "branch 620 of ubuntu 24.04 has no proprietary kernel module, which is what is requested. Remedy: "
             "choose another "
             "nvidia_driver_branch or nvidia_driver_source, or nvidia_driver_flavour: auto.",
         ),
@@ -525,13 +525,13 @@ def test_a_request_that_this_host_cannot_satisfy(
             {"driver__unfinished": ["nvidia-kernel-dkms", "man-db"]},
             "an earlier run of dpkg or apt was interrupted (nvidia-kernel-dkms, man-db). Remedy: run `dpkg "
             "--configure -a`, "
-            "then `apt-get -f install`, on this host and mend what they name.",
+            "then `apt-get -f install`, on this host and fix what they report.",
         ),
         (
             {"driver__interrupted": True},
             "an earlier run of dpkg or apt was interrupted. Remedy: run `dpkg --configure -a`, then `apt-get -f "
             "install`, on "
-            "this host and mend what they name.",
+            "this host and fix what they report.",
         ),
         (
             {"driver__installer": "/usr/bin/nvidia-uninstall"},
@@ -569,7 +569,7 @@ def test_a_request_that_this_host_cannot_satisfy(
         ),
         (
             {"driver__sources": []},
-            "no source of apt offers debian trixie main. Remedy: mend /etc/apt/sources.list or the files in "
+            "no source of apt offers debian trixie main. Remedy: fix /etc/apt/sources.list or the files in "
             "/etc/apt/sources.list.d; a mirror will do.",
         ),
         (
@@ -584,7 +584,7 @@ def test_a_request_that_this_host_cannot_satisfy(
         ),
         (
             {"driver": None},
-            "no source of apt offers debian trixie main. Remedy: mend /etc/apt/sources.list or the files in "
+            "no source of apt offers debian trixie main. Remedy: fix /etc/apt/sources.list or the files in "
             "/etc/apt/sources.list.d; a mirror will do.",
         ),
     ],

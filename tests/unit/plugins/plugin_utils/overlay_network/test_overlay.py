@@ -211,7 +211,7 @@ WANTED = {"subnet": "10.64.0.0/24", "mtu": 1500, "encrypted": False}
         ({**NET, "driver": "bridge"}, ["its driver is bridge, not overlay, so it ends at its own host"]),
         (
             {**NET, "attachable": False},
-            ["it is not attachable, so only services may join it, and no container of ours"],
+            ["it is not attachable, so only services may join it, and no training container"],
         ),
         (
             {**NET, "subnets": ["10.0.1.0/24"], "options": {"encrypted": ""}},

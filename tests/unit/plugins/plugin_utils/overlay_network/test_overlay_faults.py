@@ -62,7 +62,7 @@ def test_the_node_that_has_a_part_in_all_of_it_is_restarted() -> None:
     assert found["message"] == (
         "gpu2: the overlay network is cut between the containers of gpu1 and gpu2 (connect: No route to host); gpu2 "
         "and gpu3 (connect: No route to host). Remedy: restart the engine there (systemctl restart docker on gpu2) "
-        "when nothing runs on it, then ansible-playbook site.yml --tags training_container; verify.yml tells more."
+        "when nothing runs on it, then ansible-playbook site.yml --tags training_container; verify.yml reports more."
     )
 
 

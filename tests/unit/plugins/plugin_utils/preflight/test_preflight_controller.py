@@ -51,7 +51,7 @@ def test_end_of_life_is_a_warning(core: str, python: str, end: str, remedy: str)
     (problem,) = found(core, python)
     assert not problem.fatal
     assert problem.line() == (
-        f"ansible-core {core}: reached its end of life in {end} and gets no fixes any more, not even of security. "
+        f"ansible-core {core}: reached its end of life in {end} and no longer gets fixes, not even for security. "
         f"Remedy: {remedy}; or leave this check out with preflight_skip."
     )
 

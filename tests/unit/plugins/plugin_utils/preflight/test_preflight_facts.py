@@ -60,7 +60,7 @@ def lines(hosts: dict[str, Any], *, unreachable: dict[str, Any] | None = None, *
 
 
 MISSING = (
-    "Remedy: run the playbook again; if it stays so, look at the output of swarmspeed.cluster.node_facts for this host."
+    "Remedy: run the playbook again; if it stays so, check the output of swarmspeed.cluster.node_facts for this host."
 )
 SUPPORTED = "Remedy: install one of: Debian 12 and 13, Ubuntu 22.04 and 24.04."
 

@@ -103,8 +103,8 @@ def test_nothing_given_and_good_settings_pass() -> None:
         ),
         (
             {"nccl_env_version": "newest"},
-            "nccl_env_version: 'newest' is no release of NCCL. Remedy: write it as 2.27.3, or remove it to have the "
-            "image asked.",
+            "nccl_env_version: 'newest' is no release of NCCL. Remedy: write it as 2.27.3, or remove it to have it "
+            "read from the image.",
         ),
     ],
 )

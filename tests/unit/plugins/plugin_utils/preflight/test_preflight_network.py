@@ -112,8 +112,7 @@ def test_other_settings_are_explained() -> None:
     assert said(hosts) == (
         [
             "network demo: exists with other settings: it is not attachable, so only services may join it, and no "
-            "container "
-            "of ours; its MTU is 9000, wanted is 1500; its traffic is encrypted, wanted is plain. "
+            "training container; its MTU is 9000, wanted is 1500; its traffic is encrypted, wanted is plain. "
             f"Remedy: {ANEW}; or set the overlay_network_* variables to what exists, or choose another "
             "overlay_network_name."
         ],
@@ -242,7 +241,7 @@ def test_hosts_of_one_name() -> None:
     hosts = {"a": node(1), "b": node(7), "c": node(1), "d": {"system": {}}}
     assert said(hosts) == (
         [
-            "a, c: all have the host name gpu1, by which the swarm lists its nodes: nobody could tell them apart. "
+            "a, c: all have the host name gpu1, by which the swarm lists its nodes: no one could distinguish them. "
             "Remedy: "
             "give each a name of its own (hostnamectl set-hostname …) and restart its engine."
         ],
@@ -279,10 +278,10 @@ def test_what_is_fixed_for_a_swarms_life() -> None:
         [
             "swarm_data_path_port: is 4790, and the swarm was formed with 4789, which is fixed for its life. Remedy: "
             "set it "
-            "to 4789, or build the swarm anew: teardown.yml, then site.yml.",
+            "to 4789, or rebuild the swarm: teardown.yml, then site.yml.",
             "swarm_default_address_pool: is 10.32.0.0/12, 10.48.0.0/12, and the swarm was formed with 10.0.0.0/8, "
             "which is "
-            "fixed for its life. Remedy: set it to 10.0.0.0/8, or build the swarm anew: teardown.yml, then site.yml.",
+            "fixed for its life. Remedy: set it to 10.0.0.0/8, or rebuild the swarm: teardown.yml, then site.yml.",
         ],
         [],
     )
@@ -304,9 +303,9 @@ def test_a_node_that_tells_the_others_another_address() -> None:
     assert said(hosts, swarm=asked) == (
         [],
         [
-            "b: tells the other nodes to reach it at 10.0.0.2, not 192.168.7.2, and that is fixed when a node joins. "
+            "b: advertises 10.0.0.2 to the other nodes, not 192.168.7.2, and that is fixed when a node joins. "
             "Remedy: "
-            "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to what it tells."
+            "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that address."
         ],
     )
     assert said(hosts, swarm={"addresses": {"b": "eth1"}}) == ([], [])  # an interface's name

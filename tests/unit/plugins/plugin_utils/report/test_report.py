@@ -186,7 +186,7 @@ def test_three_nodes() -> None:
 
 def test_sixty_four_nodes() -> None:
     content, dummy = made("sixty_four")
-    assert content["verdict"]["text"] == "All 64 nodes answer; 2 things are worth a look."
+    assert content["verdict"]["text"] == "All 64 nodes answer; 2 things are worth checking."
     assert [(item["where"], item["what"]) for item in content["findings"]] == [
         (
             "gpu23",
@@ -293,7 +293,7 @@ def test_nodes_without_a_common_subnet_are_a_finding() -> None:
 
 def test_facts_of_another_version_are_a_finding() -> None:
     content = document(changed(facts={name: {"system": {}} for name in ("lab1", "lab2", "lab3")}, runtime="host"))
-    assert content["findings"][0]["what"] == "The facts of the nodes can not be read (KeyError: 'gpu')."
+    assert content["findings"][0]["what"] == "The facts of the nodes cannot be read (KeyError: 'gpu')."
     Page(page(content))
 
 
@@ -309,11 +309,11 @@ def test_jobs_that_could_not_be_read_are_not_no_jobs() -> None:
 def test_a_node_that_went_away_from_its_job() -> None:
     inputs = report_clusters.broken()
     jobs = json.loads(json.dumps(inputs.jobs))
-    gone = {"node": "lab2", "rank": None, "cause": "lab2 has gone: nothing was heard of it for 10 s", "remedy": None}
+    gone = {"node": "lab2", "rank": None, "cause": "lab2 has gone: it has not answered for 10 s", "remedy": None}
     next(iter(jobs.values()))["jobs"][0]["summary"]["first_failure"] = gone
     content = document(replace(inputs, jobs=jobs))
     found = next(item for item in content["findings"] if item["where"] == "job chat")
-    assert (found["what"], found["remedy"]) == ("Failed. lab2 has gone: nothing was heard of it for 10 s.", "")
+    assert (found["what"], found["remedy"]) == ("Failed. lab2 has gone: it has not answered for 10 s.", "")
     assert content["job"]["failure"]["node"] == ""
     Page(page(content))
 

@@ -338,7 +338,7 @@ def test_what_is_fixed_when_a_swarm_is_formed_is_refused() -> None:
     made = plan(whole(), swarm_data_path_port=7789)
     assert [one.sentence for one in made.refusals] == [
         "swarm_data_path_port is 7789, and the swarm was formed with 4789, which is fixed for its life. Remedy: set "
-        "it to 4789, or build the swarm anew: teardown.yml, then site.yml"
+        "it to 4789, or rebuild the swarm: teardown.yml, then site.yml"
     ]
 
 

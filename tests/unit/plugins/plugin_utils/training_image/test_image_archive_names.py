@@ -48,7 +48,7 @@ WANTED = "team/train:1"
         (
             [ID, OTHER],
             Loaded(
-                problem="/x.tar holds 2 images without a name, and nothing tells which is team/train:1. "
+                problem="/x.tar holds 2 images without a name, and it is not known which is team/train:1. "
                 "Remedy: make it of one image, docker save team/train:1."
             ),
         ),

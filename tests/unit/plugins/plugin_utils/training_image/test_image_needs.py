@@ -143,7 +143,7 @@ def test_an_image_without_a_shell() -> None:
 def test_a_container_that_does_not_run_is_no_image_that_lacks_nothing(run_: dict[str, Any], why: str) -> None:
     assert problem(run_) == (
         f"gpu1: the image team/train:1 was not checked, as no container of it ran: {why}. "
-        "Remedy: see to that; docker run --rm --entrypoint sh team/train:1 -c true has to work there."
+        "Remedy: fix that; docker run --rm --entrypoint sh team/train:1 -c true has to work there."
     )
 
 

@@ -198,7 +198,7 @@ def test_the_users_compute_capabilities(given_value: Any, expected: tuple[str, .
 def test_a_gpu_that_nothing_knows_needs_the_variable_and_then_passes() -> None:
     rubin = replace(NEW, capabilities=(), unknown=("0x3000 at 0000:01:00.0",))
     assert said(rubin) == [
-        "new: the compute capability of 0x3000 at 0000:01:00.0 is not known, and no driver tells it. Remedy: set "
+        "new: the compute capability of 0x3000 at 0000:01:00.0 is not known, and no driver reports it. Remedy: set "
         'training_image_compute_capabilities to those of all GPUs of the cluster, such as ["9.0"] '
         "(developer.nvidia.com/cuda-gpus)."
     ]
@@ -261,7 +261,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
             (NEW,),
             {"compute_capabilities": ["8.0"]},
             "new: its GPUs have compute capability 9.0, and an image for 8.0 has no operators for them. Remedy: add "
-            "it to training_image_compute_capabilities, or leave that empty to have the GPUs asked.",
+            "it to training_image_compute_capabilities, or leave that empty to have it read from the GPUs.",
         ),
         (
             (NEW,),
@@ -272,14 +272,14 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
         (
             (NEW,),
             {"torch": "torch==2.13.0", "torch_index": f"{WHL}/cu128"},
-            f"training_image_torch_index: {WHL}/cu128 has PyTorch 2.7 to 2.11, and 2.13.0 is asked for "
+            f"training_image_torch_index: {WHL}/cu128 has PyTorch 2.7 to 2.11, and 2.13.0 is requested "
             "(https://github.com/pytorch/pytorch/issues/178665). Remedy: set training_image_torch: torch==2.10.0, "
             "which it has.",
         ),
         (
             (NEW,),
             {"torch": "torch==2.15.0", "cuda": "12.6"},
-            f"training_image_torch: {WHL}/cu126 has PyTorch 2.6 to 2.14, and 2.15.0 is asked for "
+            f"training_image_torch: {WHL}/cu126 has PyTorch 2.6 to 2.14, and 2.15.0 is requested "
             "(https://github.com/pytorch/pytorch/issues/190385). Remedy: leave training_image_torch and "
             "training_image_torch_index empty to have both chosen.",
         ),

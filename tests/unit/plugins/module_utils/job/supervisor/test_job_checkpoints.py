@@ -92,7 +92,7 @@ def test_disks_that_are_not_shared_lack_what_rank_0_alone_writes(name: str, stag
     assert (verdict.tag, verdict.complete) == ("global_step8", False)
     assert verdict.missing == [("lab2", f"global_step8/{file}") for file in missing]
     assert verdict.advice == (
-        "Checkpoint global_step8 can not be used: global_step8/mp_rank_00_model_states.pt on lab2 is missing. "
+        "Checkpoint global_step8 cannot be used: global_step8/mp_rank_00_model_states.pt on lab2 is missing. "
         "The nodes do not share that folder: copy what is missing (the first lies on lab1), and set "
         "checkpoint.use_node_local_storage: true, or use a shared folder."
     )
@@ -132,7 +132,7 @@ def test_a_rank_killed_while_it_saved_falls_back_to_the_checkpoint_before(
     verdict = judged(listings, 2)
     assert (verdict.tag, verdict.step, verdict.complete, verdict.missing) == ("global_step4", 4, True, [])
     assert verdict.wrong_latest == ("lab1", "lab2")
-    assert f"Checkpoint global_step8 can not be used: {path} on lab" in verdict.advice
+    assert f"Checkpoint global_step8 cannot be used: {path} on lab" in verdict.advice
     assert f" is {state}" in verdict.advice
     assert (
         "A rank was ended while it wrote, or its disk was full. The newest that is whole is global_step4."
@@ -281,7 +281,7 @@ def test_tags_are_ordered_by_number() -> None:
     listing = {"files": [[f"{name}/mp_rank_00_model_states.pt", 5] for name in names], "latest": {}, "truncated": True}
     verdict = judged({"lab1": listing, "lab2": listing})
     assert verdict.tag == "epoch100"
-    assert "Only the first 100000 files of a node were looked at: remove old checkpoints." in verdict.advice
+    assert "Only the first 100000 files of a node were checked: remove old checkpoints." in verdict.advice
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM, Place
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import PROGRAM, NodeContext
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.local_run import survivors
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
@@ -188,7 +188,7 @@ def test_a_supervisor_that_is_killed_is_a_node_that_has_gone(cluster: Callable[.
     job.processes["gpu2"].kill()
     job.until(lambda: job.state()["state"] == "failed")
     assert job.state()["failed_node"] == "gpu2"
-    assert "gpu2 has gone: nothing was heard of it for" in job.state()["reason"]
+    assert "gpu2 has gone: it has not answered for" in job.state()["reason"]
     job.until(lambda: job.state("gpu3")["state"] == "failed")
     job.wipe("gpu2")
     job.end()
@@ -200,7 +200,7 @@ def test_without_a_leader_the_others_end(cluster: Callable[..., Cluster]) -> Non
     job.until(lambda: "rank 0: begun" in job.log())
     job.processes["gpu1"].kill()
     job.until(lambda: all(job.state(name)["state"] == "failed" for name in NAMES[1:]))
-    assert "the leader of the job, on gpu1, has not been heard for" in job.state("gpu2")["reason"]
+    assert "the leader of the job, on gpu1, has not answered for" in job.state("gpu2")["reason"]
     job.wipe("gpu1")
     job.end()
 
@@ -291,7 +291,7 @@ def test_a_node_that_has_gone_is_named_and_not_ssh(cluster: Callable[..., Cluste
         lost.touch()
     job.until(lambda: job.state()["state"] == "failed")
     assert job.state()["failed_node"] == "gpu2", job.state()["reason"]
-    assert job.state()["reason"].startswith("gpu2 has gone: nothing was heard of it for")
+    assert job.state()["reason"].startswith("gpu2 has gone: it has not answered for")
     job.processes["gpu2"].kill()
     job.wipe("gpu2")
     job.end()
@@ -334,7 +334,7 @@ def test_a_command_is_a_rank_where_it_starts_none(
     members = [{"name": "gpu1", "address": "a", "slots": [0, 1]}, {"name": "gpu2", "address": "b", "slots": slots}]
     spec = {"launcher": launcher, "members": members, "environment": {}}
     (tmp_path / "spec.json").write_text(json.dumps({"spec": spec, "node": "gpu2"}))
-    assert Place(tmp_path).rank_itself() == rank
+    assert NodeContext(tmp_path).rank_itself() == rank
 
 
 RESUMING = {"resume": "auto", "restarts": 2, "resume_args": ["--from", "@tag@"], "backoff": 0.5, "node_wait": 20}
@@ -401,7 +401,7 @@ def test_a_node_that_stays_away_ends_the_job_with_advice(cluster: Callable[..., 
     job.until(lambda: "rank 0: begun" in job.log())
     job.processes["gpu3"].kill()
     job.until(lambda: job.state()["state"] == "failed")
-    assert "The job can not go on: gpu3 did not come back within 2 s." in job.state()["reason"]
+    assert "The job cannot go on: gpu3 did not come back within 2 s." in job.state()["reason"]
     job.wipe("gpu3")
     job.end()
 
@@ -531,7 +531,7 @@ def test_what_zero_does_not_allow_is_reported_before_the_start(cluster: Callable
     state = job.run().end()
     assert (state["state"], state["attempt"]) == ("failed", 1), job.log()
     assert state["reason"].startswith(
-        "deepspeed_launch_shrink is true, and this job can not go on with fewer nodes: zero_optimization.stage is 1, "
+        "deepspeed_launch_shrink is true, and this job cannot go on with fewer nodes: zero_optimization.stage is 1, "
     )
     assert "begun" not in job.log()
 
@@ -552,7 +552,7 @@ def test_checkpoints_of_zero_end_a_job_whose_configuration_is_not_known(cluster:
     state = job.end()
     assert (state["state"], state["attempt"]) == ("failed", 1), job.log()
     assert (
-        "It can not be resumed: It was saved by 3 rank(s), and now there are to be 2: DeepSpeed does" in state["reason"]
+        "It cannot be resumed: It was saved by 3 rank(s), and now there are to be 2: DeepSpeed does" in state["reason"]
     )
 
 
@@ -563,5 +563,5 @@ def test_without_the_node_of_rank_0_there_is_only_advice(cluster: Callable[..., 
     job.processes["gpu1"].kill()
     job.wipe("gpu1")
     job.until(lambda: all(job.state(name)["state"] == "failed" for name in NAMES[1:]))
-    assert "Without the node of rank 0 a job can not go on with fewer. Look at that node" in job.state("gpu2")["reason"]
+    assert "Without the node of rank 0 a job cannot go on with fewer. Check that node" in job.state("gpu2")["reason"]
     job.end()

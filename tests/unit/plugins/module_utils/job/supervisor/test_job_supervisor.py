@@ -151,7 +151,7 @@ def test_sigterm_to_the_supervisor_stops_the_job(job: Job) -> None:
     assert job.process is not None
     job.process.send_signal(signal.SIGTERM)
     state = job.end()
-    assert (state["state"], state["reason"]) == ("stopped", "its supervisor was told to end (SIGTERM)")
+    assert (state["state"], state["reason"]) == ("stopped", "its supervisor was asked to end (SIGTERM)")
 
 
 @pytest.mark.slow
