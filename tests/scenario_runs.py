@@ -27,6 +27,8 @@ UNKNOWN = "…"
 """Stands for arguments that are not written out where a helper is called."""
 TARBALL = "swarmspeed-cluster-0.1.0.tar.gz"
 _PLACES = {"-i", "--inventory", "--output-path", "--collections-path"}
+_HARMLESS = {"cluster_plan_file"}
+"""Variables that change nothing of a run but where it writes a report."""
 _CONFIG = playbook_run.ROOT / ".config/molecule/config.yml"
 
 FUNCTIONS: dict[str, Callable[..., object]] = {
@@ -84,7 +86,9 @@ def _sequence(scenario: Path) -> Iterator[str]:
     given = {**_read(_CONFIG), **_read(scenario / "molecule.yml")}
     words = given["ansible"].get("executor", _read(_CONFIG)["ansible"]["executor"])["args"]["ansible_playbook"]
     plays = _read(scenario / "converge.yml")
-    names = [play.get("ansible.builtin.import_playbook", "") for play in plays if "vars" not in play]
+    names = [
+        play.get("ansible.builtin.import_playbook", "") for play in plays if play.get("vars", {}).keys() <= _HARMLESS
+    ]
     for name in (name for name in names if name.startswith("swarmspeed.cluster.")):
         command = ["ansible-playbook", f"{name.rpartition('.')[2]}.yml", *words]
         steps = given["scenario"]["test_sequence"]

@@ -153,7 +153,7 @@ def parameters(model: torch.nn.Module, moe: bool) -> list[Any]:
 def accuracy(engine: deepspeed.DeepSpeedEngine, data: TensorDataset) -> float:
     """Return the share of right answers.
 
-    Every rank looks at the same number of pictures, as experts exchange batches of one size; up to one picture a rank
+    Every rank evaluates the same number of pictures, as experts exchange batches of one size; up to one picture a rank
     is left out for that.
     """
     world, size = dist.get_world_size(), 256

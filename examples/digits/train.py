@@ -57,7 +57,7 @@ def digits(seed: int) -> tuple[TensorDataset, TensorDataset]:
 
 
 def accuracy(engine: deepspeed.DeepSpeedEngine, data: TensorDataset) -> float:
-    """Return the share of right answers; each rank looks at its own part once, the counts are added up."""
+    """Return the share of right answers; each rank evaluates its own part once, the counts are added up."""
     part = range(dist.get_rank(), len(data), dist.get_world_size())
     pixels, labels = (tensor[list(part)].to(engine.device) for tensor in data.tensors)
     engine.eval()

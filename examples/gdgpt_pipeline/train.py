@@ -184,7 +184,7 @@ def save(engine: deepspeed.PipelineEngine, folder: Path, tag: str) -> None:
 
 
 def held_out_loss(engine: deepspeed.PipelineEngine, data: Text) -> float:
-    """Return the mean loss over the held-out pieces, of which every replica looks at its own."""
+    """Return the mean loss over the held-out pieces, of which every replica evaluates its own."""
     replicas, mine = engine.grid.get_data_parallel_world_size(), engine.grid.get_data_parallel_rank()
     micro, times = engine.train_micro_batch_size_per_gpu(), engine.gradient_accumulation_steps()
     part = range(mine, len(data), replicas)

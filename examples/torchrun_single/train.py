@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=32, help="pictures a rank looks at in one step")
+    parser.add_argument("--batch", type=int, default=32, help="pictures that a rank takes in one step")
     parser.add_argument("--target", type=float, default=0.95, help="accuracy below which the job fails")
     parser.add_argument("--checkpoint", default="/workspace/checkpoints/torchrun_single/last.pt", help="empty: none")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, where there is one")
@@ -64,7 +64,7 @@ def save(path: Path, model: DistributedDataParallel, optimizer: torch.optim.Opti
 
 
 def accuracy(model: torch.nn.Module, data: TensorDataset, device: torch.device) -> float:
-    """Return the share of right answers; each rank looks at its own part once, the counts are added up."""
+    """Return the share of right answers; each rank evaluates its own part once, the counts are added up."""
     part = range(dist.get_rank(), len(data), dist.get_world_size())
     pixels, labels = (tensor[list(part)].to(device) for tensor in data.tensors)
     with torch.no_grad():

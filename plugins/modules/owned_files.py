@@ -52,8 +52,8 @@ options:
         type: str
       mark:
         description:
-          - Text that the first line of our file holds. A file there without it is somebody else's. It is never
-            removed, and where one of ours is wanted the task fails before it writes anything.
+          - Text that the first line of this collection's file holds. A file there without it is somebody else's. It is
+            never removed, and where one of this collection's is wanted the task fails before it writes anything.
           - M(swarmspeed.cluster.node_facts) must have been asked for the same mark.
         type: str
       state:

@@ -58,7 +58,7 @@ def judge(rc: int | None, output: str, events: Sequence[Event], nodes: Sequence[
     if rc == 0:
         lacking = sorted(set(nodes) - {name for name in nodes if name in hosts and name in changes(output)})
         return Verdict("failed", f"no recap of {', '.join(lacking)}") if lacking else Verdict("converged")
-    texts = last_words(events)
+    texts = final_lines(events)
     if not texts:
         last = (output.strip().splitlines() or ["nothing was printed"])[-1]
         return Verdict("failed", f"it ended with {rc} and no failed task: {last[:300]}")
@@ -122,7 +122,7 @@ def crashed(output: str, events: Sequence[Event]) -> str:
     return ""
 
 
-def last_words(events: Sequence[Event]) -> list[tuple[str, str]]:
+def final_lines(events: Sequence[Event]) -> list[tuple[str, str]]:
     """Return host and text of what failed in the end: the last failure of each host that the recap counts as failed.
 
     What was ignored or rescued is no end. Without a recap (the run was cut off) every host's last failure counts.

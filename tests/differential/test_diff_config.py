@@ -78,7 +78,7 @@ REPAIRED = {
 """How the form that we write differs from the one given; DeepSpeed refuses some of the forms given."""
 
 LENIENT: list[tuple[str, str]] = [
-    (r"GDS currently only supported for CUDA", "aio.use_gds, which needs a GPU that the tests have not"),
+    (r"GDS currently only supported for CUDA", "aio.use_gds, which needs a GPU that the tests do not have"),
     (r"World size .* is not valid|Elasticity|elastic", "elasticity, whose batch sizes DeepSpeed computes itself"),
 ]
 """What DeepSpeed says (pattern) against a configuration that we write, and what it is about."""

@@ -47,9 +47,9 @@ def run(command: Sequence[str], limit: float, *, extra: Mapping[str, str] | None
         output.seek(0)
         printed = output.read()
     if code is None:
-        raise Failed(f"{Path(command[0]).name} took longer than {limit:.0f} s; last it printed: {last_words(printed)}")
+        raise Failed(f"{Path(command[0]).name} took longer than {limit:.0f} s; last it printed: {final_lines(printed)}")
     if code:
-        raise Failed(f"{Path(command[0]).name} ended with {code}: {last_words(printed)}")
+        raise Failed(f"{Path(command[0]).name} ended with {code}: {final_lines(printed)}")
     return printed
 
 
@@ -74,7 +74,7 @@ def read(result: Path) -> dict[str, Any]:
     return found
 
 
-def last_words(text: str) -> str:
+def final_lines(text: str) -> str:
     """Return the line that tells most: the last error, or else the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if "Error" in line or "ERROR" in line or line.startswith("fatal:")]

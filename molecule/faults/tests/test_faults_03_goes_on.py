@@ -39,7 +39,7 @@ def steps_done() -> int:
     return int(inside("lab1", f'python3 -c "{read}"').split()[-1])
 
 
-def last_words() -> str:
+def final_lines() -> str:
     """Loss and accuracy of the last epoch."""
     return str(re.findall(rf"{LAST} (.*)", log())[-1])
 
@@ -49,7 +49,7 @@ def undisturbed() -> tuple[int, str]:
     """Steps and last figures of a run that nothing happens to."""
     forget()
     playbook("launch", *variables(**DIGITS)).done(change=True)
-    return steps_done(), last_words()
+    return steps_done(), final_lines()
 
 
 def trains(**values: Any) -> None:
@@ -67,7 +67,7 @@ def went_on(fault: str, undisturbed: tuple[int, str], since: float) -> None:
     assert len(found["restarts"]) == 1, found["restarts"]
     assert found["restarts"][0]["resumed_from"].startswith("epoch")
     assert "digits: going on after epoch" in log()
-    assert (steps_done(), last_words()) == undisturbed
+    assert (steps_done(), final_lines()) == undisturbed
     note(f"| {fault} | direct | | succeeded after {took:.0f} s | {found['restarts'][0]['reason']} |")
     clean(found["master_port"])
 

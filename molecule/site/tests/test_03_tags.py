@@ -30,7 +30,7 @@ def test_a_tag_alone_changes_nothing(tag: str, alone: dict[str, Run]) -> None:
 
 
 def test_the_tags_of_what_was_broken_repair_it() -> None:
-    # All at once, as each run looks at every node first; one at a time they are broken in scenario `drifts`.
+    # All at once, as each run gathers facts of every node first; one at a time they are broken in scenario `drifts`.
     for damage in DAMAGES.values():
         on(damage.node, damage.command)
     tags = dict.fromkeys(damage.tag for damage in DAMAGES.values())

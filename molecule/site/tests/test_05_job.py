@@ -123,7 +123,7 @@ def test_a_job_on_some_hosts_alone() -> None:
 
 
 def test_an_example_by_torchrun() -> None:
-    # It needs the image that is here; scenario `examples` runs all, and looks at what they leave.
+    # It needs the image that is here; scenario `examples` runs all, and checks what they leave.
     on("lab1", f"rm -rf {JOBS}/torchrun_single")
     run = playbook("launch", "--extra-vars", "@examples/torchrun_single/vars.yml").done(change=True)
     assert "Job torchrun_single succeeded: 2 rank(s) on 1 node(s)." in run.text

@@ -19,8 +19,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets
     pick_subnet,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.subnet_conflicts import (
+    conflicts,
     in_the_way,
-    obstacles,
 )
 
 MTU_OPTION = "com.docker.network.driver.mtu"
@@ -76,7 +76,7 @@ def choose_subnet(asked: OverlayAsked, found: Mapping[str, Any], facts: Mapping[
     """
     if asked.subnet:
         return asked.subnet
-    present = {host: obstacles(node, asked.name, asked.swarm_pools) for host, node in facts.items()}
+    present = {host: conflicts(node, asked.name, asked.swarm_pools) for host, node in facts.items()}
     existing = next(iter(found.get("subnets") or []), "")
     collides = existing and any(list(in_the_way(existing, known)) for known in present.values())
     if existing and not (collides and asked.recreate):

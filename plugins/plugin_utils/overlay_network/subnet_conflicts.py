@@ -47,7 +47,7 @@ class Conflict:
     source: str = ""
 
 
-def obstacles(node: Mapping[str, Any], but_network: str, swarm_pools: Sequence[str] = ()) -> list[Conflict]:
+def conflicts(node: Mapping[str, Any], but_network: str, swarm_pools: Sequence[str] = ()) -> list[Conflict]:
     """Return all that a host has: devices' networks, routes, Docker's networks and pools, and services' addresses.
 
     ``but_network`` is the overlay itself; ``swarm_pools`` are the pools that the swarm was configured to have.

@@ -17,7 +17,7 @@ ACTIONS = (ADD, CHANGE, REMOVE)
 
 
 class PlanError(ValueError):
-    """A planner returned what is no plan: a fault of ours, which the text describes."""
+    """A planner returned what is no plan: a bug in this collection, which the text describes."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ ABSENT: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner"
 
 
 def name_of(item: OwnedFile) -> str:
-    """Return how a plan names it: of a file with a block of ours the rest is somebody else's."""
+    """Return how a plan names it: where this collection keeps a block of it, the rest is somebody else's."""
     return item.path if item.block is None else f"the block '{item.block}' of {item.path}"
 
 

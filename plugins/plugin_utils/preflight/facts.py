@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What can be checked once every host was looked at: reachability, system, clocks, disk, swarms, subnets and ports.
+"""What the facts of every host allow to check: reachability, system, clocks, disk, swarms, subnets and ports.
 
 The facts are those of ``node_facts``. One that is missing is a problem in words, never an exception.
 """
@@ -80,7 +80,7 @@ class Facts:
 
 
 def check_reachable(facts: Facts) -> Iterator[Problem]:
-    """Every host answered and could be looked at."""
+    """Every host answered and gave facts."""
     for host in dict.fromkeys([*facts.unreachable, *facts.hosts]):
         if host in facts.present():
             continue
@@ -92,7 +92,9 @@ def check_reachable(facts: Facts) -> Iterator[Problem]:
             yield Problem(host, f"cannot be reached: {reason}", remedy)
         else:
             yield Problem(
-                host, "gave no facts", "see the error of the task that looks at the hosts, further up, and run again"
+                host,
+                "gave no facts",
+                "see the error of the task that gathers facts of the hosts, further up, and run again",
             )
 
 
@@ -214,7 +216,7 @@ def check_image(facts: Facts) -> Iterator[Problem]:
 
 
 def check_port(facts: Facts) -> Iterator[Problem]:
-    """With the host's own network, nobody else listens on the port of the containers' sshd."""
+    """With the host's own network, no other process listens on the port of the containers' sshd."""
     port = facts.wanted.ssh_port
     if facts.wanted.network_mode != "host" or facts.bare:
         return

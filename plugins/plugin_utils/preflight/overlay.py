@@ -14,8 +14,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network
     differences,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.subnet_conflicts import (
+    conflicts,
     in_the_way,
-    obstacles,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
@@ -29,8 +29,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wante
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
-_ANEW = (
-    "set overlay_network_recreate: true to have the network made anew, for which its containers stop and start again"
+_RECREATE = (
+    "set overlay_network_recreate: true to have the network re-created, for which its containers are stopped and "
+    "restarted"
 )
 
 
@@ -60,7 +61,7 @@ def check_overlay_subnet(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         return
     remedy = "choose another overlay_network_subnet, or remove the variable to have a free one chosen"
     if not asked:
-        remedy = f"the network works, but its containers cannot reach that; {_ANEW}, on a free subnet"
+        remedy = f"the network works, but its containers cannot reach that; {_RECREATE}, on a free subnet"
     try:
         collisions(subnet, {})
     except SubnetError as error:
@@ -72,12 +73,12 @@ def check_overlay_subnet(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         if not isinstance(fabric.get("interfaces"), list) or not isinstance(fabric.get("routes"), list):
             yield missing(host, "which routes and interfaces it has")
             continue
-        for item in in_the_way(subnet, obstacles(node, wanted.overlay_network, pools)):
+        for item in in_the_way(subnet, conflicts(node, wanted.overlay_network, pools)):
             yield Problem(host, f"{item.words} overlaps the overlay's subnet {subnet}", remedy, fatal=bool(asked))
 
 
 def check_overlay_network(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
-    """A network of that name that exists is as asked, or may be made anew; and no host has one of another kind."""
+    """A network of that name that exists is as asked, or may be re-created; and no host has one of another kind."""
     name, planned = wanted.overlay_network, mapping(wanted.overlay.get("planned"))
     if not _applies(wanted) or not name:
         return
@@ -93,19 +94,20 @@ def check_overlay_network(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
     found = _overlay(hosts, wanted)
     if not found or not planned:
         return
-    told = differences(found, {**planned, "encrypted": wanted.overlay.get("encrypted")})
+    differing = differences(found, {**planned, "encrypted": wanted.overlay.get("encrypted")})
     for setting, check in _OWN_CHECKS.items():
-        # What cannot be as it is asked on any network is told by its own check, and is no reason to give this one up.
-        if setting in told and any(problem.fatal for problem in check(hosts, wanted)):
-            del told[setting]
+        # What no network can be has a check of its own that reports it, and is no reason to give this one up.
+        if setting in differing and any(problem.fatal for problem in check(hosts, wanted)):
+            del differing[setting]
     subject = f"network {name}"
-    if not told:
+    if not differing:
         yield from _unused_mtu(wanted, planned, subject)
     elif not wanted.overlay.get("recreate"):
         yield Problem(
             subject,
-            f"exists with other settings: {'; '.join(told.values())}",
-            f"{_ANEW}; or set the overlay_network_* variables to what exists, or choose another overlay_network_name",
+            f"exists with other settings: {'; '.join(differing.values())}",
+            f"{_RECREATE}; or set the overlay_network_* variables to what exists, or choose another "
+            "overlay_network_name",
         )
     else:
         yield from _strangers(hosts, wanted)
@@ -115,19 +117,19 @@ def _unused_mtu(wanted: Wanted, planned: Mapping[str, Any], subject: str) -> Ite
     able, has = whole(wanted.underlay.get("mtu")), whole(planned.get("mtu"))
     if able and has and has < able and not whole(wanted.overlay.get("mtu")):
         text = f"was made for an MTU of {has}, and all hosts have {able} now: larger packets would be faster"
-        yield Problem(subject, text, _ANEW, fatal=False)
+        yield Problem(subject, text, _RECREATE, fatal=False)
 
 
 def _strangers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
-    """Containers that are not ours hold the network fast; nobody but their owner takes them off it."""
+    """Containers that are not ours hold the network fast; only their owner takes them off it."""
     for host, node in hosts.items():
         ours = wanted.containers.get(host, f"{wanted.cluster_name}-{host}")
         for name, container in mapping(mapping(node.get("docker")).get("containers")).items():
             if name != ours and wanted.overlay_network in mapping(mapping(container).get("addresses")):
                 yield Problem(
                     host,
-                    f"container {name} is not ours and is on network {wanted.overlay_network}, which is to be made "
-                    "anew",
+                    f"container {name} is not ours and is on network {wanted.overlay_network}, which is to be "
+                    "re-created",
                     f"take it off (docker network disconnect {wanted.overlay_network} {name}), or remove it",
                 )
 
@@ -180,7 +182,7 @@ def check_overlay_encryption(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         elif esp is not True:
             yield Problem(
                 host,
-                "nothing tells whether its kernel has ESP, which overlay_network_encrypted needs",
+                "it is unknown whether its kernel has ESP, which overlay_network_encrypted needs",
                 "see that `modprobe esp4` succeeds there",
                 fatal=False,
             )

@@ -42,7 +42,7 @@ def check_foreign_swarm(
     """Yield a problem for each host that cannot be taken into this cluster's swarm as it stands.
 
     ``docker`` holds the docker facts of each host that gave any. Without those of the first manager nothing is said of
-    the others' swarms, as nobody can tell which is this cluster's.
+    the others' swarms, as it cannot be determined which is this cluster's.
     """
     active: dict[str, Mapping[str, Any]] = {}
     for host, facts in docker.items():

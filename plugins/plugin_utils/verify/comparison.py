@@ -71,7 +71,7 @@ def file_is_right(item: OwnedFile, found: dict[str, Any] | None, key: str = "") 
 
     ``key`` is the one by which node_facts has digested files that hold a secret.
 
-    Somebody else's file is right where none of ours is wanted, and OwnedFileError where one is.
+    Somebody else's file is right where none of this collection's is wanted, and OwnedFileError where one is.
     """
     if found is None:
         return None
@@ -102,8 +102,8 @@ def file_diff(item: OwnedFile, found: dict[str, Any], key: str = "") -> dict[str
         after = "(another secret)\n" if item.wanted else ""
     else:
         known = found.get("content")
-        told = "(a secret)\n" if found.get("keyed") else f"(SHA-256 {found.get('sha256')})\n"
-        before = (told if known is None else str(known)) if exists else ""
+        shown = "(a secret)\n" if found.get("keyed") else f"(SHA-256 {found.get('sha256')})\n"
+        before = (shown if known is None else str(known)) if exists else ""
         after = str(item.text) if item.wanted else ""
     return {"before": before, "after": after, "before_header": item.path, "after_header": item.path}
 

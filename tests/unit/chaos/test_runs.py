@@ -16,7 +16,7 @@ import pytest
 from tests.bench.playbooks import tree
 from tests.chaos import runs
 from tests.chaos.runs import Durations, Running, Runs
-from tests.chaos.verdict import changed_tasks, current_task, last_words, recap
+from tests.chaos.verdict import changed_tasks, current_task, final_lines, recap
 
 Words = Callable[[list[str]], None]
 # A parent that starts a child, says so, and waits, as a controller with a worker does.
@@ -147,7 +147,7 @@ def test_the_callback_writes_what_a_real_playbook_does(tmp_path: Path, instead: 
     assert ended.rc == 2, ended.output
     assert changed_tasks(ended.events) == ["lab1: Change something"]
     assert current_task(ended.events) == "Of a loop"
-    assert last_words(ended.events) == [("lab1", "lab1: item 2 is odd. Remedy: make it even.")]
+    assert final_lines(ended.events) == [("lab1", "lab1: item 2 is odd. Remedy: make it even.")]
     assert recap(ended.events)["lab1"]["failures"] == 1
     found = ended.verdict(("lab1",))
     assert (found.kind, [one.remedy for one in found.refusals]) == ("refused", ["make it even"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, Report
 
-from tests.chaos.verdict import changed_tasks, changes, crashed, current_task, disturbed, judge, last_words, sentences
+from tests.chaos.verdict import changed_tasks, changes, crashed, current_task, disturbed, final_lines, judge, sentences
 
 NODES = ("lab1", "lab2")
 RECAP = """
@@ -104,8 +104,8 @@ def test_one_good_sentence_does_not_excuse_a_bad_one() -> None:
 
 def test_what_was_ignored_or_rescued_is_not_what_a_run_ended_with() -> None:
     events = [failed("lab1", "apt said this"), failed("lab2", "ignored", ignored=True), failed("lab1", GOOD)]
-    assert last_words([*events, recap(lab1=1)]) == [("lab1", GOOD)]
-    assert last_words([failed("lab1", "rescued"), failed("lab2", GOOD), recap(lab2=1)]) == [("lab2", GOOD)]
+    assert final_lines([*events, recap(lab1=1)]) == [("lab1", GOOD)]
+    assert final_lines([failed("lab1", "rescued"), failed("lab2", GOOD), recap(lab2=1)]) == [("lab2", GOOD)]
 
 
 def test_every_item_of_a_loop_is_judged() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu_proof.commands import last_words
+from tests.gpu_proof.commands import final_lines
 from tests.gpu_proof.parts import Failed, Part, Proof, Skipped
 
 
@@ -107,4 +107,4 @@ def test_texts_do_not_name_the_machine(text: str, plain: str) -> None:
     ],
 )
 def test_last_words(text: str, words: str) -> None:
-    assert last_words(text) == words
+    assert final_lines(text) == words

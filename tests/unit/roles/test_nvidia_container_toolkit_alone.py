@@ -95,7 +95,8 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     assert sent(hosts, "empty") == [GATHER]
     tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
     assert [name for name in tasks if not name.startswith("preflight : ")] == [
-        "nvidia_container_toolkit : Validating arguments against arg spec 'main' - Give containers the GPUs of a node",
+        "nvidia_container_toolkit : Validating arguments against arg spec 'main' - Give containers access to the GPUs "
+        "of a node",
         "Gather facts and plan, unless this run already has",
         "Afterwards",
     ]

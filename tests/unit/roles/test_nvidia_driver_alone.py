@@ -126,7 +126,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
     assert [name for name in tasks if not name.startswith("preflight : ")] == [
         "nvidia_driver : Validating arguments against arg spec 'main' - Install NVIDIA's driver where none works, and "
-        "keep it as it is",
+        "keep it unchanged",
         "Gather facts and plan, unless this run already has",
         "Afterwards",
     ]

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The filter over the looks at all nodes, and the task that calls it."""
+"""The filter over the prechecks of all nodes, and the task that calls it."""
 
 from __future__ import annotations
 

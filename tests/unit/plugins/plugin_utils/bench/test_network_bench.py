@@ -213,7 +213,7 @@ def test_a_pair_without_a_throughput_has_the_words_of_who_called() -> None:
     one[:] = [entry for entry in one if (entry["from"], entry["to"]) != (0, 1)]
     one.append({"from": 0, "to": 1, "error": "no connection to 10.0.0.2 port 4711: Connection refused"})
     other[:] = [entry for entry in other if (entry["from"], entry["to"]) != (0, 1)]
-    other.append({"from": 0, "to": 1, "error": "nobody called on 10.0.0.2"})
+    other.append({"from": 0, "to": 1, "error": "no one called on 10.0.0.2"})
     found = judged(good(overlay={"network": "lab", "nodes": said(broken)}))
     assert found["networks"]["overlay"]["pairs"][0] == {
         "from": "gpu1",

@@ -186,8 +186,9 @@ def test_the_engines_files_as_facts() -> None:
 def test_a_file_that_is_not_json_is_a_fact_and_a_problem(content: bytes, problem: str) -> None:
     found = gather_engine_files(FakeFiles(content), installed=True)
     assert found["config"] == {} and problem in found["problem"]
-    (told,) = plan({**host(packages=DEBIAN), "engine": found})["problems"]
-    assert told.startswith("/etc/docker/daemon.json was left as it is: ") and told.endswith("Remedy: fix it by hand")
+    (problem,) = plan({**host(packages=DEBIAN), "engine": found})["problems"]
+    assert problem.startswith("/etc/docker/daemon.json was left as it is: ")
+    assert problem.endswith("Remedy: fix it by hand")
 
 
 def test_holds_and_clock() -> None:

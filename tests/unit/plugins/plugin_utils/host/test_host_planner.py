@@ -54,7 +54,7 @@ from tests.plain_hosts import (
 from tests.role_values import ROLES
 
 BLOCK = "the block 'swarmspeed lab' of "
-OURS = {EXCLUSIONS, HOSTS, LIMITS}
+KEPT = {EXCLUSIONS, HOSTS, LIMITS}
 """What is kept without any variable set."""
 
 
@@ -137,7 +137,7 @@ def test_nothing_is_planned_for_a_host_that_is_as_wished() -> None:
     assert shown(made) == [] and not made.pending("host", "gpu1")
     undo = {**NOTHING["undo"], "files": act(made)["undo"]["files"]}
     assert act(made) == {**NOTHING, "undo": undo}
-    assert {entry["path"] for entry in undo["files"]} == OURS
+    assert {entry["path"] for entry in undo["files"]} == KEPT
     assert {(entry["state"], entry["content"]) for entry in undo["files"]} == {("absent", "")}
 
 
@@ -157,7 +157,7 @@ def test_alone_names_and_firewall_stay_as_they_are() -> None:
     assert shown(plan(host(firewall=closed), ALONE)) == [("+", EXCLUSIONS), ("+", LIMITS)]
     whole = done(host(firewall=closed))
     assert shown(plan(whole, ALONE)) == [] and act(plan(whole, ALONE))["close_unit"] is False
-    assert {entry["path"] for entry in act(plan(whole, ALONE))["undo"]["files"]} == OURS | {SCRIPT_PATH, UNIT_PATH}
+    assert {entry["path"] for entry in act(plan(whole, ALONE))["undo"]["files"]} == KEPT | {SCRIPT_PATH, UNIT_PATH}
 
 
 def test_a_file_that_was_edited_or_has_another_mode() -> None:
@@ -217,7 +217,7 @@ def test_texts_of_files(wished: dict[str, Any], path: str, expected: str) -> Non
     made = plan(host(), **wished)
     assert text(made, path) == expected
     assert all(
-        change.why in wished or change.what.endswith(tuple(OURS)) or " or " in change.why for change in made.changes
+        change.why in wished or change.what.endswith(tuple(KEPT)) or " or " in change.why for change in made.changes
     )
     gone = plan(done(**wished))
     assert ("-", f"{BLOCK if path == GIT else ''}{path}") in shown(gone)

@@ -20,8 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network
     room,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.subnet_conflicts import (
+    conflicts,
     in_the_way,
-    obstacles,
     overlaps,
 )
 from hypothesis import given, settings
@@ -91,11 +91,11 @@ FULL = node(
     ],
 )
 def test_what_is_in_the_way(subnet: str, words: list[str]) -> None:
-    assert [item.words for item in in_the_way(subnet, obstacles(FULL, "lab", ["10.42.0.0/16"]))] == words
+    assert [item.words for item in in_the_way(subnet, conflicts(FULL, "lab", ["10.42.0.0/16"]))] == words
 
 
 def test_an_engine_without_configured_pools_has_dockers() -> None:
-    known = obstacles(node(), "lab")
+    known = conflicts(node(), "lab")
     assert [item.words for item in in_the_way("192.168.9.0/24", known)] == [
         "address pool 192.168.0.0/16 of the engine (Docker's own default)"
     ]
@@ -118,7 +118,7 @@ INSIDE = st.dictionaries(
 @settings(max_examples=examples(100), deadline=None)
 @given(st.dictionaries(st.sampled_from(["fabric", "docker", "engine", "services"]), JSON | INSIDE))
 def test_odd_facts_are_passed_over(facts: dict[str, Any]) -> None:
-    for item in obstacles(facts, "lab"):
+    for item in conflicts(facts, "lab"):
         assert ipaddress.IPv4Network(item.network).prefixlen > 0
 
 
@@ -175,7 +175,7 @@ def test_what_is_chosen_collides_with_nothing(servers: list[str], bridges: list[
     two["fabric"]["routes"] += [{"dst": text, "dev": "wg0"} for text in routes]
     chosen = choose_subnet(OverlayAsked("new"), {}, {"a": one, "b": two})
     assert not any(overlaps(chosen, taken) for taken in [*servers, *bridges, *routes])
-    assert not list(in_the_way(chosen, [*obstacles(one, "new"), *obstacles(two, "new")]))
+    assert not list(in_the_way(chosen, [*conflicts(one, "new"), *conflicts(two, "new")]))
 
 
 def network(mtu: str | None) -> dict[str, Any]:

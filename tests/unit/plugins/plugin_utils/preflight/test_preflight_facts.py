@@ -82,7 +82,8 @@ def test_reachable() -> None:
         },
     ) == [
         f"a: cannot be reached: ssh: connect to host a port 22: timed out. Remedy: make `ansible a -m ping` {ping}",
-        "b, d: gave no facts. Remedy: see the error of the task that looks at the hosts, further up, and run again.",
+        "b, d: gave no facts. Remedy: see the error of the task that gathers facts of the hosts, further up, and run "
+        "again.",
     ]
 
 

@@ -68,7 +68,10 @@ def said(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]]:
     return [problem.line() for problem in report.problems], [problem.line() for problem in report.warnings]
 
 
-ANEW = "set overlay_network_recreate: true to have the network made anew, for which its containers stop and start again"
+RECREATE = (
+    "set overlay_network_recreate: true to have the network re-created, for which its containers are stopped and "
+    "restarted"
+)
 
 
 def test_good_hosts_pass() -> None:
@@ -97,7 +100,7 @@ def test_a_network_that_exists_and_collides_works_on_with_a_warning() -> None:
         [
             "b: route 10.0.0.0/8 via device wg0 overlaps the overlay's subnet 10.64.0.0/24. Remedy: the network "
             "works, but "
-            f"its containers cannot reach that; {ANEW}, on a free subnet."
+            f"its containers cannot reach that; {RECREATE}, on a free subnet."
         ],
     )
     assert said(hosts, overlay={"recreate": True}) == ([], [])
@@ -113,7 +116,7 @@ def test_other_settings_are_explained() -> None:
         [
             "network demo: exists with other settings: it is not attachable, so only services may join it, and no "
             "training container; its MTU is 9000, wanted is 1500; its traffic is encrypted, wanted is plain. "
-            f"Remedy: {ANEW}; or set the overlay_network_* variables to what exists, or choose another "
+            f"Remedy: {RECREATE}; or set the overlay_network_* variables to what exists, or choose another "
             "overlay_network_name."
         ],
         [],
@@ -153,7 +156,7 @@ def test_containers_of_others_hold_a_network_that_is_to_be_replaced() -> None:
     asked = {"recreate": True, "planned": {"subnet": "10.65.0.0/24", "mtu": 1500}}
     assert said(hosts, overlay=asked) == (
         [
-            "b: container web is not ours and is on network demo, which is to be made anew. Remedy: take it off "
+            "b: container web is not ours and is on network demo, which is to be re-created. Remedy: take it off "
             "(docker "
             "network disconnect demo web), or remove it."
         ],
@@ -196,7 +199,7 @@ def test_jumbo_frames_that_a_network_does_not_use_yet() -> None:
         [],
         [
             "network demo: was made for an MTU of 1500, and all hosts have 9000 now: larger packets would be faster. "
-            f"Remedy: {ANEW}."
+            f"Remedy: {RECREATE}."
         ],
     )
     assert said(hosts, underlay={"mtu": 9000}, overlay={"mtu": 1500}) == ([], [])  # as asked
@@ -215,7 +218,7 @@ def test_a_kernel_without_esp() -> None:
             "one another. Remedy: run a kernel that has it, or set overlay_network_encrypted: false."
         ],
         [
-            "c: nothing tells whether its kernel has ESP, which overlay_network_encrypted needs. Remedy: see that "
+            "c: it is unknown whether its kernel has ESP, which overlay_network_encrypted needs. Remedy: see that "
             "`modprobe esp4` succeeds there."
         ],
     )
