@@ -27,7 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.r
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 
 HOSTS = {
@@ -152,7 +152,7 @@ def installed(**changes: Any) -> dict[str, Any]:
 
 def kept(path: str, text: str) -> dict[str, Any]:
     """What is gathered of a file of the role that is as it was written."""
-    return {**fact_after(OwnedFile(path, text), ""), "content": text}
+    return {**fact_after(ManagedFile(path, text), ""), "content": text}
 
 
 def ours(*, held: bool, record: bool = True, active: bool = True) -> dict[str, Any]:

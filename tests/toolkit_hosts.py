@@ -27,7 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n"
 REQUEST = {"version": "1.18.2", "repository_url": "https://m.example.com/deb", "repository_key": KEY}
@@ -79,14 +79,14 @@ def node(version: str = "26.1.5+dfsg1-9", packages: dict[str, Any] | None = None
 
 def kept(path: str, text: str) -> dict[str, Any]:
     """What is gathered of a file of the role that is as it was written."""
-    return {**fact_after(OwnedFile(path, text), ""), "content": text}
+    return {**fact_after(ManagedFile(path, text), ""), "content": text}
 
 
 def done(**more: Any) -> dict[str, Any]:
     """A host on which nothing is left to do, by CDI."""
     first = plan(node(packages=INSTALLED))
     files = {
-        SPEC_PATH: fact_after(OwnedFile(SPEC_PATH, "devices\n"), ""),
+        SPEC_PATH: fact_after(ManagedFile(SPEC_PATH, "devices\n"), ""),
         UNIT_PATH: kept(UNIT_PATH, unit_text("cdi")),
         RECORD_PATH: kept(RECORD_PATH, first["record"]),
         STAMP_PATH: kept(STAMP_PATH, first["stamp"]),

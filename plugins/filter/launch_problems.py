@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filter
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.probe import probes
 
 
-@one_line("swarmspeed.cluster.launch_problems", "what launch_probe returned")
+@one_line("swarmspeed.cluster.launch_problems", "what job_precheck returned")
 def launch_problems(results: Any, preview: bool = False) -> dict[str, Any]:
     """Return the problems and notes, and one message for all of them."""
     if not isinstance(results, Mapping):

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ansible.errors import AnsibleError
-from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
+from ansible_collections.swarmspeed.cluster.plugins.action import network_test_result
 from ansible_collections.swarmspeed.cluster.plugins.action.preflight import check_facts
 from ansible_collections.swarmspeed.cluster.plugins.filter.launch_problems import launch_problems
 from ansible_collections.swarmspeed.cluster.plugins.filter.network_bench import FilterModule
@@ -114,7 +114,7 @@ def test_verdicts_over_the_network(tmp_path: Path) -> None:
                 "reports_dir": str(tmp_path),
             }
             try:
-                found = action(fabric_verdict, **args, **given).run(task_vars={"hostvars": {}})
+                found = action(network_test_result, **args, **given).run(task_vars={"hostvars": {}})
             except AnsibleError as error:
                 one_line(str(error))
                 continue

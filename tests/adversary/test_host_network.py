@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
+from ansible_collections.swarmspeed.cluster.plugins.action import network_test_result
 from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
 
 from tests import training_nodes
@@ -120,7 +120,7 @@ def test_an_open_overlay_goes_unreported(
     hostvars = {
         name: {"ansible_facts": {"swarmspeed": {"firewall": {"active": active}}}} for name, active in firewalls.items()
     }
-    notes = fabric_verdict.open_overlay(list(firewalls), hostvars, {"data_port": port, "encrypted": encrypted})
+    notes = network_test_result.open_overlay(list(firewalls), hostvars, {"data_port": port, "encrypted": encrypted})
     assert [note.partition(":")[0] for note in notes] == ([named] if named else [])
     assert all("UDP 4789" in note and "overlay_network_encrypted: true" in note for note in notes)
 

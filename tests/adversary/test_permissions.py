@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.action.fabric_verdict import write
+from ansible_collections.swarmspeed.cluster.plugins.action.network_test_result import write
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import Piece
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import Copy
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole

@@ -3,7 +3,7 @@
 
 """One end of all pairs: answers the other nodes and tries them, in a container or on the host, for a limited time.
 
-The module fabric_probe hands the source of this file, and of those that it imports, over standard input; they
+The module network_mesh_test hands the source of this file, and of those that it imports, over standard input; they
 need Python 3.8. It reads commands, one line of JSON each, and prints answers in the same way:
 
 - ``pairs`` tries the others, one after the other in the order given, which is that of pair_rounds.py;

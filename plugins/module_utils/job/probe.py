@@ -3,7 +3,7 @@
 
 """Checks a node of a job from where its ranks will run, just before it starts: prints one line of JSON.
 
-The module launch_probe hands the sources of this file and of those beside it that it imports to the Python of the
+The module job_precheck hands the sources of this file and of those beside it that it imports to the Python of the
 container, or of the host, over standard input; so they import nothing else and need Python 3.8. It judges
 nothing: what it found is compared with the other nodes' on the controller (plugin_utils/launch/checks.py). It removes
 only locks of torch's extension cache that no one holds, for which every rank would wait for ever.

@@ -52,8 +52,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
     found_file,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 NOTHING: dict[str, Any] = {
     "etc": "",
@@ -127,7 +127,7 @@ class DeepspeedLaunchPlanner:
                 refusals.append(problem)
                 continue
             for item in _wanted(node):
-                owned = OwnedFile(item.path, item.text)
+                owned = ManagedFile(item.path, item.text)
                 if differs(owned, node.files, inputs.digest_key):
                     _add(collected, node, item, inputs.digest_key)
                     left[item.path] = {**fact_after(owned, inputs.digest_key), "content": item.text}
@@ -206,7 +206,7 @@ def _add(changes: Changes, node: Node, item: Wanted, key: str) -> None:
     elif item.secret and found != item.text:
         changes.add(item.path, None if found is None else sealed(found, key), sealed(item.text, key))
     else:
-        add_file(changes, OwnedFile(item.path, item.text), node.files, key)
+        add_file(changes, ManagedFile(item.path, item.text), node.files, key)
 
 
 def _key(node: Node, facts: Facts) -> tuple[str, Any, Any, str] | None:

@@ -26,7 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import WHY, is_stopped
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, differs, fact_after
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 SERVICE = "service docker.service"
 _WHY_FILE = {
@@ -37,14 +37,14 @@ _WHY_FILE = {
 }
 
 
-def owned(planned: Mapping[str, Any]) -> list[OwnedFile]:
-    """Return the files that the role keeps by ``owned_files``, and its record of holds where there are any."""
-    files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in planned["files"]]
+def owned(planned: Mapping[str, Any]) -> list[ManagedFile]:
+    """Return the files that the role keeps by ``managed_files``, and its record of holds where there are any."""
+    files = [ManagedFile(**{**entry, "content": entry.get("content")}) for entry in planned["files"]]
     return [*files, *([record(planned["record"])] if planned["record"] else [])]
 
 
-def record(text: str) -> OwnedFile:
-    return OwnedFile(RECORD_PATH, text)
+def record(text: str) -> ManagedFile:
+    return ManagedFile(RECORD_PATH, text)
 
 
 def docker_changes(host: str, facts: Mapping[str, Any], asked: Request, planned: Mapping[str, Any]) -> list[Change]:
@@ -68,7 +68,7 @@ def docker_changes(host: str, facts: Mapping[str, Any], asked: Request, planned:
     if planned["release"]:
         for package in dict.fromkeys(name for name in planned["release"] if name in names(facts.get("held"))):
             changes.add(f"hold on {package}", True, None, "docker_hold, which is no longer set")
-        add_file(changes, OwnedFile(RECORD_PATH, "", state="absent"), known, asked.digest_key, "docker_hold")
+        add_file(changes, ManagedFile(RECORD_PATH, "", state="absent"), known, asked.digest_key, "docker_hold")
     return changes.found
 
 
@@ -149,7 +149,7 @@ def facts_after(facts: Mapping[str, Any], asked: Request, planned: Mapping[str, 
     if planned["record"]:
         files[RECORD_PATH] = {**files[RECORD_PATH], "content": planned["record"]}
     if planned["release"]:
-        files[RECORD_PATH] = fact_after(OwnedFile(RECORD_PATH, "", state="absent"), asked.digest_key)
+        files[RECORD_PATH] = fact_after(ManagedFile(RECORD_PATH, "", state="absent"), asked.digest_key)
     held = [package for package in names(facts.get("held")) if package not in planned["release"]]
     members = names(here.part("groups").get("docker"))
     return {

@@ -22,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state im
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import (
     differs,
-    owned_files,
+    managed_files,
     sources_wanted,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
@@ -53,7 +53,7 @@ def docker_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[st
     """Return the plan, in the form that the role reads."""
     asked, host = parse_request(request), Host(facts)
     packages, exact = packages_wanted(asked, host)
-    files = owned_files(asked, host, exact)
+    files = managed_files(asked, host, exact)
     found = as_config(host.part("engine").get("config"))
     keys = patched({} if host.installed else fresh_config(asked, found), as_config(asked.config))
     merged = merge(found, as_config(sealed(keys, asked.digest_key)))

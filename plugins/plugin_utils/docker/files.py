@@ -25,8 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
 )
 
 
-def owned_files(asked: Request, host: Host, exact: bool) -> list[dict[str, Any]]:
-    """Return what ``owned_files`` keeps. The folder of drop-ins is named only where something goes into it."""
+def managed_files(asked: Request, host: Host, exact: bool) -> list[dict[str, Any]]:
+    """Return what ``managed_files`` keeps. The folder of drop-ins is named only where something goes into it."""
     proxy = proxy_environment(asked.proxy)
     wanted = sources_wanted(asked, host, exact)
     sources = _sources(asked, host) if wanted else ""

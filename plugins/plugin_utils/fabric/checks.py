@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is wrong between the nodes, by what fabric_probe found on all of them: both ends, most likely reason, remedy.
+"""What is wrong between the nodes, by what network_mesh_test found on all: both ends, most likely reason, remedy.
 
 Pure. What follows from another fault between the same two nodes is kept, and not reported again: where VXLAN
 does not pass, nothing within the overlay can.
@@ -72,7 +72,7 @@ class Verdict:
 
 
 Records = Mapping[str, Mapping[str, Any]]
-"""By node: ``start`` and ``end``, what fabric_probe answered to these steps; either may be missing."""
+"""By node: ``start`` and ``end``, what network_mesh_test answered to these steps; either may be missing."""
 
 
 def judge(records: Records, wanted: Wanted) -> Verdict:

@@ -2,7 +2,7 @@
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
 
-"""The files of the role host, as ``owned_files`` keeps them."""
+"""The files of the role host, as ``managed_files`` keeps them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered i
     SYSCTLS,
     block_name,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 _EXCLUSIONS = r"""// Kept by swarmspeed.cluster (host_unattended_exclusions): their upgrade would end a job.
 Unattended-Upgrade::Package-Blacklist {
@@ -64,9 +64,9 @@ WHY = {
 }
 
 
-def owned_files(
+def managed_files(
     wishes: Mapping[str, Any], system: Mapping[str, Any], authority: str, names: str | None
-) -> list[OwnedFile]:
+) -> list[ManagedFile]:
     """Return the files, but for the firewall's.
 
     ``authority`` is the text of ``host_ca_certificate``. ``names`` is the block of /etc/hosts; where it is None the
@@ -78,16 +78,16 @@ def owned_files(
     git_secret = has_user(git)
     pip_secret = has_user(f"{wishes['host_pip_index']} {wishes['host_pip_proxy']}")
     # A folder is named only where something goes into it.
-    files = [OwnedFile(PIP_FOLDER, None, mode="0755")] if pip else []
-    files += [OwnedFile(CA_FOLDER, None, mode="0755")] if certificate else []
+    files = [ManagedFile(PIP_FOLDER, None, mode="0755")] if pip else []
+    files += [ManagedFile(CA_FOLDER, None, mode="0755")] if certificate else []
     files += [
-        OwnedFile(
+        ManagedFile(
             APT_PROXY, _apt_proxy(wishes), mode="0600", secret=True, state=present(bool(wishes["host_apt_proxy"]))
         ),
-        OwnedFile(EXCLUSIONS, _EXCLUSIONS, state=present(bool(wishes["host_unattended_exclusions"]))),
-        OwnedFile(MIRROR, _mirror(wishes, system), state=present(bool(wishes["host_apt_mirror"]))),
+        ManagedFile(EXCLUSIONS, _EXCLUSIONS, state=present(bool(wishes["host_unattended_exclusions"]))),
+        ManagedFile(MIRROR, _mirror(wishes, system), state=present(bool(wishes["host_apt_mirror"]))),
         # pip reads this file first, and /etc/pip.conf and everybody's own after it: no one's settings are lost.
-        OwnedFile(
+        ManagedFile(
             PIP,
             _pip(wishes),
             mode="0600" if pip_secret else "0644",
@@ -95,8 +95,8 @@ def owned_files(
             mark=PIP_MARK,
             state=present(bool(pip)),
         ),
-        OwnedFile(CA, authority, state=present(bool(certificate))),
-        OwnedFile(
+        ManagedFile(CA, authority, state=present(bool(certificate))),
+        ManagedFile(
             GIT_PROXY,
             _git_proxy(git),
             mode="0600" if git_secret else "0644",
@@ -104,15 +104,15 @@ def owned_files(
             state=present(bool(git)),
         ),
         # git fails for everybody who may not read an included file, so one with a password is root's.
-        OwnedFile(GIT, _GIT_INCLUDE, block=block, state=present(bool(git) and not git_secret)),
-        OwnedFile(GIT_OF_ROOT, _GIT_INCLUDE, block=block, state=present(bool(git) and git_secret)),
+        ManagedFile(GIT, _GIT_INCLUDE, block=block, state=present(bool(git) and not git_secret)),
+        ManagedFile(GIT_OF_ROOT, _GIT_INCLUDE, block=block, state=present(bool(git) and git_secret)),
     ]
     if names is not None:
-        files.append(OwnedFile(HOSTS, names, block=block, state=present(bool(wishes["host_names"]))))
+        files.append(ManagedFile(HOSTS, names, block=block, state=present(bool(wishes["host_names"]))))
     return [
         *files,
-        OwnedFile(LIMITS, _LIMITS, state=present(bool(wishes["host_limits"]))),
-        OwnedFile(SYSCTLS, _sysctls(wishes["host_sysctls"]), state=present(bool(wishes["host_sysctls"]))),
+        ManagedFile(LIMITS, _LIMITS, state=present(bool(wishes["host_limits"]))),
+        ManagedFile(SYSCTLS, _sysctls(wishes["host_sysctls"]), state=present(bool(wishes["host_sysctls"]))),
     ]
 
 

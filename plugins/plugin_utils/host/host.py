@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state 
     IPTABLES,
     NFTABLES,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import names_block, owned_files
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import managed_files, names_block
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import firewall_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
     SCRIPT_PATH,
@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_r
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, CA_LINK, cluster_name
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, found_file
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile, OwnedFileError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile, ManagedFileError
 
 _OF_THE_ENGINE = re.compile(r"(docker|containerd|runc)[^ ]* ")
 """Packages, with their state, whose configuration restarts the engine."""
@@ -116,23 +116,23 @@ class Host:
 
     # Files
 
-    def files(self, firewall: Mapping[str, Any] | None) -> list[OwnedFile]:
+    def files(self, firewall: Mapping[str, Any] | None) -> list[ManagedFile]:
         """Return the files that the role owns."""
         certificate = str(self.wishes["host_ca_certificate"])
         authority = self.inputs.files.get(certificate, "") if certificate else ""
         addresses = self.addresses
         block = None if addresses is None else names_block(list(addresses), addresses)
-        opened = [OwnedFile(**entry) for entry in firewall["files"]] if firewall else []
-        return [*owned_files(self.wishes, self.part("system"), authority, block), *opened]
+        opened = [ManagedFile(**entry) for entry in firewall["files"]] if firewall else []
+        return [*managed_files(self.wishes, self.part("system"), authority, block), *opened]
 
-    def differing(self, files: list[OwnedFile]) -> tuple[list[OwnedFile], list[OwnedFile]]:
+    def differing(self, files: list[ManagedFile]) -> tuple[list[ManagedFile], list[ManagedFile]]:
         """Return the files that differ, and those in whose place somebody else's is."""
         known, wrong, foreign = self.part("files"), [], []
         for item in files:
             try:
                 if differs(item, known, self.key):
                     wrong.append(item)
-            except OwnedFileError:
+            except ManagedFileError:
                 foreign.append(item)
         return wrong, foreign
 
@@ -169,8 +169,8 @@ class Differences:
     """What differs on a host, each thing worked out once."""
 
     here: Host
-    files: list[OwnedFile]
-    foreign: list[OwnedFile]
+    files: list[ManagedFile]
+    foreign: list[ManagedFile]
     firewall: Mapping[str, Any] | None
 
     @property

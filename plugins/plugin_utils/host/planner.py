@@ -13,7 +13,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import FIREWALLD
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.changes import facts_after, host_changes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import owned_files
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import managed_files
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import ufw_close
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
     SCRIPT_PATH,
@@ -24,7 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.host import Differences, Host, compared
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Inputs, Refusal, RolePlan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 NOTHING: dict[str, Any] = {
     "repair_dpkg": False,
@@ -90,10 +90,10 @@ def act(found: Differences) -> dict[str, Any]:
 def _undo(found: Differences) -> dict[str, Any]:
     """Return what teardown reads: all that is there and would not be without this role."""
     here, policy = found.here, policy_path(cluster_name(found.here.wishes))
-    files = owned_files(here.wishes, here.part("system"), "", "")
+    files = managed_files(here.wishes, here.part("system"), "", "")
     # Folders stay, as others may use them by now.
     files = [item for item in files if item.text is not None]
-    files += [OwnedFile(path, "") for path in (SCRIPT_PATH, UNIT_PATH, policy)]
+    files += [ManagedFile(path, "") for path in (SCRIPT_PATH, UNIT_PATH, policy)]
     there, dummy = here.differing([replace(item, content="", state="absent") for item in files])
     paths = [item.path for item in there]
     return {

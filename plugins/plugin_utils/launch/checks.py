@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Whether a job can start, by what launch_probe found on all its nodes: every problem, with node, cause and remedy.
+"""Whether a job can start, by what job_precheck found on all its nodes: every problem, with node, cause and remedy.
 
 Pure. What is the same on several nodes is reported once; what fails between pairs of nodes is reported by the
 node that they have in common.
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def judge(results: Mapping[str, Any]) -> Verdict:
-    """The verdict over what launch_probe returned, by node of the job; None for a node that gave no answer."""
+    """The verdict over what job_precheck returned, by node of the job; None for a node that gave no answer."""
     found: list[Problem] = []
     nodes: list[Node] = []
     for name, result in results.items():

@@ -12,7 +12,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import parse_release
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK, nccl_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 ENTRY_POINT = "role:nccl_env/files/entrypoint"
 """The container's entry point, which comes with the role; ``@SUBNET@``, ``@LOCATE@`` and ``@SSH_PORT@`` are filled."""
@@ -85,13 +85,13 @@ def setting_lines(asked: Request, fabric: Mapping[str, Any], release: str) -> li
     return lines
 
 
-def folders(asked: Request) -> list[OwnedFile]:
+def folders(asked: Request) -> list[ManagedFile]:
     """Return the folders that the files lie in, and on servers without Docker that of jobs, which a container makes."""
     names = [asked.root, asked.etc, *([f"{asked.root}/jobs"] if asked.runtime_host else [])]
-    return [OwnedFile(name, None, "0700") for name in names]
+    return [ManagedFile(name, None, "0700") for name in names]
 
 
-def files(asked: Request, lines: Sequence[str], entry_point: str) -> list[OwnedFile]:
+def files(asked: Request, lines: Sequence[str], entry_point: str) -> list[ManagedFile]:
     """Return the files but for the record of the release."""
     environment = {"DS_ACCELERATOR": asked.accelerator, "GLOO_SOCKET_IFNAME": MARK, **asked.environment}
     if asked.runtime_host:
@@ -99,16 +99,16 @@ def files(asked: Request, lines: Sequence[str], entry_point: str) -> list[OwnedF
         path = f"{asked.etc}/nccl.conf.host"
         texts = _text(_OF_THE_HOST, lines), _environment({"NCCL_CONF_FILE": path, **environment})
         filled = [text.replace(MARK, asked.interface) for text in texts]
-        return [OwnedFile(path, filled[0]), _secret(asked, filled[1])]
+        return [ManagedFile(path, filled[0]), _secret(asked, filled[1])]
     return [
-        OwnedFile(f"{asked.etc}/nccl.conf", _text(_OF_CONTAINERS, lines)),
+        ManagedFile(f"{asked.etc}/nccl.conf", _text(_OF_CONTAINERS, lines)),
         _secret(asked, _environment(environment)),
-        OwnedFile(f"{asked.etc}/entrypoint.sh", _entry_point(asked, entry_point), "0755"),
+        ManagedFile(f"{asked.etc}/entrypoint.sh", _entry_point(asked, entry_point), "0755"),
     ]
 
 
-def _secret(asked: Request, text: str) -> OwnedFile:
-    return OwnedFile(f"{asked.etc}/env", text, "0600", secret=True)
+def _secret(asked: Request, text: str) -> ManagedFile:
+    return ManagedFile(f"{asked.etc}/env", text, "0600", secret=True)
 
 
 def _text(head: str, lines: Sequence[str]) -> str:

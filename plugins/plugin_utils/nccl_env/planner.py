@@ -42,7 +42,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
     found_file,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 NOTHING: dict[str, Any] = {"subnet": "", "folders": [], "files": [], "question": {}, "render": [], "inside": {}}
 """What the role's tasks read of a host on which there is nothing to do.
@@ -105,7 +105,7 @@ class NcclEnvPlanner:
             owned = [*folders(asked), *files(asked, lines, inputs.files.get(ENTRY_POINT, ""))]
             record = f"{asked.etc}/nccl.release"
             if release.record is not None:
-                owned.append(OwnedFile(record, release.record))
+                owned.append(ManagedFile(record, release.record))
             different = [item for item in owned if differs(item, known, inputs.digest_key)]
             collected = Changes(ROLE, host)
             for item in different:
@@ -172,7 +172,7 @@ def release_of(asked: Request, facts: Mapping[str, Any]) -> Release:
     return Release(release or "unknown", f"{here} {release or 'unknown'}\n")
 
 
-def act(asked: Request, facts: Mapping[str, Any], release: Release, different: list[OwnedFile]) -> dict[str, Any]:
+def act(asked: Request, facts: Mapping[str, Any], release: Release, different: list[ManagedFile]) -> dict[str, Any]:
     """Return what the role's tasks read. Its files may hold secrets."""
     record = f"{asked.etc}/nccl.release"
     entries = [item for item in different if not (item.path == record and release.asked_of)]
@@ -212,7 +212,7 @@ def inside(asked: Request, container: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _add_record(changes: Changes, item: OwnedFile, known: Mapping[str, Any]) -> None:
+def _add_record(changes: Changes, item: ManagedFile, known: Mapping[str, Any]) -> None:
     """What the image will say is not known before it was asked."""
     found = found_file(known, item.path)
     before = (str(found.get("content") or "").strip() or "(an empty file)") if found.get("exists") is True else None

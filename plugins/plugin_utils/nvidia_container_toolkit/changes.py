@@ -30,12 +30,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
     fact_after,
     found_file,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 ENGINE = "service docker.service"
 _SOURCE, _HOLD = "nvidia_container_toolkit_source", "nvidia_container_toolkit_hold"
 _LATER = "(known after apply)"
-NO_RECORD = OwnedFile(RECORD_PATH, "", state="absent")
+NO_RECORD = ManagedFile(RECORD_PATH, "", state="absent")
 
 
 def toolkit_changes(
@@ -69,15 +69,15 @@ def toolkit_changes(
     return changes.found, then if changes.found else facts
 
 
-def owned(planned: Mapping[str, Any]) -> list[OwnedFile]:
+def owned(planned: Mapping[str, Any]) -> list[ManagedFile]:
     """Return the files that the role keeps before anything is installed."""
-    return [OwnedFile(**entry) for entry in planned["files"]]
+    return [ManagedFile(**entry) for entry in planned["files"]]
 
 
-def record(planned: Mapping[str, Any]) -> OwnedFile | None:
+def record(planned: Mapping[str, Any]) -> ManagedFile | None:
     """Return the record of holds as it should be, None where there is nothing to say of it."""
     if planned["record"]:
-        return OwnedFile(RECORD_PATH, planned["record"])
+        return ManagedFile(RECORD_PATH, planned["record"])
     return NO_RECORD if planned["release"] else None
 
 
@@ -165,6 +165,6 @@ def facts_after(
         "held": [*held, *planned["unheld"]],
     }
     if tests(asked):
-        tested = OwnedFile(STAMP_PATH, toolkit_plan(then, asked)["stamp"])
+        tested = ManagedFile(STAMP_PATH, toolkit_plan(then, asked)["stamp"])
         files[STAMP_PATH] = {**fact_after(tested, key), "content": tested.text}
     return then

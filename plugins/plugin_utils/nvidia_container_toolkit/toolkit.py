@@ -152,7 +152,7 @@ def _sources(asked: Request, host: Host, installing: bool) -> str:
 
 
 def _files(asked: Request, sources: str, mode: str) -> list[dict[str, Any]]:
-    """Return what ``owned_files`` keeps before anything is installed."""
+    """Return what ``managed_files`` keeps before anything is installed."""
     if asked.source == KEEP:
         return []
     files = [

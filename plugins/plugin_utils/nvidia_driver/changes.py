@@ -46,7 +46,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
     fact_after,
     found_file,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 NOUVEAU = (
     "# Kept by swarmspeed.cluster (nvidia_driver): nouveau would take the GPUs first.\n"
@@ -95,16 +95,16 @@ def still_held(node: Node) -> list[str]:
     return [name for name in node.held_by_us if (node.packages.get(name) or {}).get("held")]
 
 
-def record(held: list[str]) -> OwnedFile:
-    return OwnedFile(EXCLUSION_FILE, exclusion(sorted(held)))
+def record(held: list[str]) -> ManagedFile:
+    return ManagedFile(EXCLUSION_FILE, exclusion(sorted(held)))
 
 
-NO_RECORD = OwnedFile(EXCLUSION_FILE, "", state="absent")
+NO_RECORD = ManagedFile(EXCLUSION_FILE, "", state="absent")
 
 
-def sources(plan: Plan) -> OwnedFile:
+def sources(plan: Plan) -> ManagedFile:
     """Return our source file: an installation for which the host's own sources are enough does without."""
-    return OwnedFile(SOURCES_FILE, plan.sources, state="present" if plan.sources else "absent")
+    return ManagedFile(SOURCES_FILE, plan.sources, state="present" if plan.sources else "absent")
 
 
 def services(node: Node, request: Request) -> dict[str, str]:
@@ -138,7 +138,7 @@ def _add_installation(changes: Changes, node: Node, request: Request, plan: Plan
         if plan.fabric:
             changes.add("fabric manager", _manager(node), Unknown("the version of the driver"), "NVSwitches")
         _add_text(changes, node, PREFERENCES_FILE, "the version of the driver that apt has")
-        nouveau = OwnedFile(NOUVEAU_FILE, NOUVEAU)
+        nouveau = ManagedFile(NOUVEAU_FILE, NOUVEAU)
         if differs(nouveau, files, key):
             add_file(changes, nouveau, files, key)
     if request.hold and not set(_locked(plan)) <= set(node.held_by_us):
@@ -256,8 +256,8 @@ def _installed(facts: Mapping[str, Any], request: Request, plan: Plan, key: str)
         driver["module"] = {**node.module, "version": version, "flavour": flavour}
         # It comes with the packages.
         driver["services"] = {PERSISTENCED: {"active": None, "state": None}, **node.services}
-        files[PREFERENCES_FILE] = _text_after(OwnedFile(PREFERENCES_FILE, preferences(version)), key)
-        files[NOUVEAU_FILE] = _text_after(OwnedFile(NOUVEAU_FILE, NOUVEAU), key)
+        files[PREFERENCES_FILE] = _text_after(ManagedFile(PREFERENCES_FILE, preferences(version)), key)
+        files[NOUVEAU_FILE] = _text_after(ManagedFile(NOUVEAU_FILE, NOUVEAU), key)
     return {**facts, "gpu": gpu, "driver": driver, "files": files}
 
 
@@ -278,5 +278,5 @@ def _kept(facts: Mapping[str, Any], request: Request, plan: Plan, key: str) -> M
     return {**facts, "driver": driver, "files": files}
 
 
-def _text_after(item: OwnedFile, key: str) -> dict[str, Any]:
+def _text_after(item: ManagedFile, key: str) -> dict[str, Any]:
     return {**fact_after(item, key), "content": item.text}

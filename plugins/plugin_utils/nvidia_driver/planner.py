@@ -53,7 +53,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, entry_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 
 MODULES = ("nvidia_peermem", "nvidia_drm", "nvidia_modeset", "nvidia_uvm", "nvidia")
@@ -199,7 +199,7 @@ def _load(node: Node, plan: Plan, sysfs: str) -> dict[str, Any]:
 
 def _undo(node: Node) -> dict[str, Any]:
     """Return what teardown reads. The driver stays, and with it what keeps nouveau away: others may compute with it."""
-    files = [OwnedFile(path, "", state="absent") for path in (EXCLUSION_FILE, PREFERENCES_FILE, SOURCES_FILE)]
+    files = [ManagedFile(path, "", state="absent") for path in (EXCLUSION_FILE, PREFERENCES_FILE, SOURCES_FILE)]
     return {"release": node.held_by_us, "files": [entry_of(item) for item in files]}
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Files that a role owns, as changes of a plan: the comparison is that of ``owned_files``, which writes them."""
+"""Files that a role owns, as changes of a plan: the comparison is that of ``managed_files``, which writes them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, Sealed, sealed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile, file_is_right
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile, file_is_right
 
 ABSENT: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
 
 
-def name_of(item: OwnedFile) -> str:
+def name_of(item: ManagedFile) -> str:
     """Return how a plan names it: where this collection keeps a block of it, the rest is somebody else's."""
     return item.path if item.block is None else f"the block '{item.block}' of {item.path}"
 
@@ -26,12 +26,12 @@ def found_file(known: Mapping[str, Any], path: str) -> dict[str, Any]:
     return dict(fact) if isinstance(fact, Mapping) else dict(ABSENT)
 
 
-def differs(item: OwnedFile, known: Mapping[str, Any], key: str) -> bool:
-    """Whether ``owned_files`` would write or remove it. ``key`` is the one by which secrets were digested."""
+def differs(item: ManagedFile, known: Mapping[str, Any], key: str) -> bool:
+    """Whether ``managed_files`` would write or remove it. ``key`` is the one by which secrets were digested."""
     return not file_is_right(item, found_file(known, item.path), key)
 
 
-def add_file(changes: Changes, item: OwnedFile, known: Mapping[str, Any], key: str, why: str = "") -> None:
+def add_file(changes: Changes, item: ManagedFile, known: Mapping[str, Any], key: str, why: str = "") -> None:
     """Add the change of a file that differs: of its content, or else of its mode and owner."""
     found = found_file(known, item.path)
     exists = found.get("exists") is True
@@ -49,13 +49,13 @@ def add_file(changes: Changes, item: OwnedFile, known: Mapping[str, Any], key: s
     changes.add(name_of(item), before, after, why)
 
 
-def entry_of(item: OwnedFile) -> dict[str, Any]:
-    """Return a file as ``owned_files`` takes it; a directory has no content."""
+def entry_of(item: ManagedFile) -> dict[str, Any]:
+    """Return a file as ``managed_files`` takes it; a directory has no content."""
     entry = {name: getattr(item, name) for name in ("path", "mode", "owner", "group", "secret", "state")}
     return entry if item.content is None else {**entry, "content": item.content}
 
 
-def fact_after(item: OwnedFile, key: str) -> dict[str, Any]:
+def fact_after(item: ManagedFile, key: str) -> dict[str, Any]:
     """Return what ``node_facts`` would find once the file is as wanted."""
     if not item.wanted:
         return dict(ABSENT)
@@ -73,7 +73,7 @@ def fact_after(item: OwnedFile, key: str) -> dict[str, Any]:
     return fact
 
 
-def _content(item: OwnedFile, found: Mapping[str, Any]) -> Any:
+def _content(item: ManagedFile, found: Mapping[str, Any]) -> Any:
     """What is there: its text where it was returned, else its digest. Nothing of a secret."""
     digest = str(found.get("sha256") or "")
     if item.secret or found.get("keyed"):
@@ -84,7 +84,7 @@ def _content(item: OwnedFile, found: Mapping[str, Any]) -> Any:
     return f"SHA-256 {digest}" if digest else f"directory, {_attributes(found)}"
 
 
-def _wanted(item: OwnedFile) -> str:
+def _wanted(item: ManagedFile) -> str:
     return _attributes({"mode": item.mode, "owner": item.owner, "group": item.group})
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 SSHD_CONFIG = "role:ssh_trust/files/sshd_config"
 """Comes with the role; ``@SSH_PORT@`` and ``@FORWARDING@`` are filled."""
@@ -46,27 +46,27 @@ class Request:
         return f"{self.ssh}/ssh_host_ed25519_key"
 
 
-def folders(asked: Request) -> list[OwnedFile]:
-    return [OwnedFile(path, None, "0700") for path in (asked.root, f"{asked.root}/etc", asked.ssh)]
+def folders(asked: Request) -> list[ManagedFile]:
+    return [ManagedFile(path, None, "0700") for path in (asked.root, f"{asked.root}/etc", asked.ssh)]
 
 
-def authorized_keys(asked: Request, cluster_key: str) -> OwnedFile:
+def authorized_keys(asked: Request, cluster_key: str) -> ManagedFile:
     """Return the file that lets the cluster's key in, from the training network alone."""
     forwarding = ",port-forwarding" if asked.forwarding else ""
     line = f'restrict,pty{forwarding},from="{asked.subnet}" {cluster_key.strip()}\n'
-    return OwnedFile(f"{asked.ssh}/authorized_keys", line, "0600")
+    return ManagedFile(f"{asked.ssh}/authorized_keys", line, "0600")
 
 
-def known_hosts(asked: Request, host_keys: Mapping[str, str]) -> OwnedFile:
+def known_hosts(asked: Request, host_keys: Mapping[str, str]) -> ManagedFile:
     """Return the file that pins the keys of all containers."""
     lines = [f"{name} {' '.join(host_keys[name].split()[:2])}\n" for name in asked.hosts]
-    return OwnedFile(f"{asked.ssh}/known_hosts", "".join(lines))
+    return ManagedFile(f"{asked.ssh}/known_hosts", "".join(lines))
 
 
-def configuration(asked: Request, sshd_config: str) -> list[OwnedFile]:
+def configuration(asked: Request, sshd_config: str) -> list[ManagedFile]:
     text = sshd_config.replace("@SSH_PORT@", str(asked.port))
     text = text.replace("@FORWARDING@", "yes" if asked.forwarding else "no")
-    return [OwnedFile(f"{asked.ssh}/ssh_config", _ssh_config(asked)), OwnedFile(f"{asked.ssh}/sshd_config", text)]
+    return [ManagedFile(f"{asked.ssh}/ssh_config", _ssh_config(asked)), ManagedFile(f"{asked.ssh}/sshd_config", text)]
 
 
 def _ssh_config(asked: Request) -> str:

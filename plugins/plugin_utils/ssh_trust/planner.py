@@ -29,6 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
     found_file,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import (
     OVERLAY,
@@ -48,7 +49,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys 
     private_after,
     public_after,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 NOTHING: dict[str, Any] = {"folders": [], "provide": {}, "files": [], "reload": []}
 """What the role's tasks read of a host on which there is nothing to do.
@@ -148,7 +148,7 @@ def _plan_host(
         (known_hosts(asked, cluster.host_keys), cluster.host_keys_known),
         *((item, True) for item in configuration(asked, inputs.files.get(SSHD_CONFIG, ""))),
     ]
-    texts: list[OwnedFile] = []
+    texts: list[ManagedFile] = []
     for item, complete in trusted:
         if not complete:
             _add_unknown(changes, item, known)
@@ -183,7 +183,7 @@ def _plan_host(
     return changes.found, act, left
 
 
-def _add_unknown(changes: Changes, item: OwnedFile, known: Mapping[str, Any]) -> None:
+def _add_unknown(changes: Changes, item: ManagedFile, known: Mapping[str, Any]) -> None:
     """Add the change of a file whose text holds a key that is still to be made."""
     found = found_file(known, item.path)
     before = str(found.get("content") or f"SHA-256 {found.get('sha256')}") if found.get("exists") is True else None

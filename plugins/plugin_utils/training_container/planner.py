@@ -31,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
     fact_after,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import ROLE, folders_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.settings import (
@@ -46,7 +47,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
     wanted_settings,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import check_script
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 NOTHING: dict[str, Any] = {
     "name": "",
@@ -187,13 +187,13 @@ def _compare(changes: Changes, node: Node, key: str) -> list[str]:
     return reasons
 
 
-def _folders(node: Node, key: str) -> list[OwnedFile]:
+def _folders(node: Node, key: str) -> list[ManagedFile]:
     """Return the folders that it mounts and that are not as they must be."""
-    owned = [OwnedFile(path, None, mode) for path, mode in folders_of(node.wishes).items()]
+    owned = [ManagedFile(path, None, mode) for path, mode in folders_of(node.wishes).items()]
     return [item for item in owned if differs(item, mapping(node.facts.get("files")), key)]
 
 
-def _add_container(changes: Changes, node: Node, reasons: Sequence[str], folders: list[OwnedFile], key: str) -> None:
+def _add_container(changes: Changes, node: Node, reasons: Sequence[str], folders: list[ManagedFile], key: str) -> None:
     if not reasons:
         return
     for item in folders:
@@ -230,7 +230,7 @@ def _as_found(node: Node) -> dict[str, Any]:
     }
 
 
-def _made(node: Node, folders: list[OwnedFile]) -> dict[str, Any]:
+def _made(node: Node, folders: list[ManagedFile]) -> dict[str, Any]:
     """Return what the tasks read where it is made, for the first time or again."""
     image = str(node.settings[IMAGE])
     missing = (
@@ -281,7 +281,7 @@ def _reach(node: Node, hosts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _facts_after(node: Node, folders: list[OwnedFile], key: str) -> dict[str, Any]:
+def _facts_after(node: Node, folders: list[ManagedFile], key: str) -> dict[str, Any]:
     docker = mapping(node.facts.get("docker"))
     labels = {**mapping(node.container.get("labels")), **labels_of(node.cluster, node.settings)}
     container = {

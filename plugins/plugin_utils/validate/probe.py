@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What launch_probe returned: numbers are numbers before anything is multiplied, addresses are addresses."""
+"""What job_precheck returned: numbers are numbers before anything is multiplied, addresses are addresses."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ _PROBE = optional(mapping({}, {"asked": _ASKED, "answer": _answer, "trouble": da
 def probes(results: Mapping[str, Any]) -> dict[str, Any]:
     """Return what every node returned; raises ``ReportedError`` that names node and field."""
     return {
-        str(name): accept(str(name), "launch_probe", accept(str(name), "launch_probe", value, data), _PROBE)
+        str(name): accept(str(name), "job_precheck", accept(str(name), "job_precheck", value, data), _PROBE)
         for name, value in results.items()
     }

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import NOTHING
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 from tests.adversary.hostile import facts as honest
 from tests.planned_roles import plan_of
@@ -155,7 +155,7 @@ def found(number: int, text: str | None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
     fact: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     if text is not None:
-        digest = OwnedFile("/x", text).sha256
+        digest = ManagedFile("/x", text).sha256
         fact = {
             "exists": True,
             "sha256": digest,

@@ -13,7 +13,7 @@ from tests.role_values import NODES, load, templar, variables
 
 
 def names_timeout(states: dict[str, str], check: bool = False, **changed: Any) -> int:
-    (task,) = (task for task in load("deepspeed_launch/tasks/check.yml") if "swarmspeed.cluster.launch_probe" in task)
+    (task,) = (task for task in load("deepspeed_launch/tasks/check.yml") if "swarmspeed.cluster.job_precheck" in task)
     hosts = {
         name: {
             "ansible_facts": {
@@ -27,7 +27,7 @@ def names_timeout(states: dict[str, str], check: bool = False, **changed: Any) -
     plan = {"nodes": list(NODES), "members": [{"name": name, "slots": [0]} for name in NODES]}
     given = variables(cluster_name="ai", cluster_network_mode="overlay", ansible_check_mode=check, hostvars=hosts)
     given.update({**task["vars"], "_deepspeed_launch_plan": plan, "swarmspeed_bare": False, **changed})
-    return int(templar(given).template(task["swarmspeed.cluster.launch_probe"]["names_timeout"]))
+    return int(templar(given).template(task["swarmspeed.cluster.job_precheck"]["names_timeout"]))
 
 
 RUN = dict.fromkeys(NODES, "running")

@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 from tests.adversary.hostile import facts as honest
 from tests.nccl_nodes import TEXT, WISHES
@@ -59,7 +59,7 @@ def done(number: int) -> dict[str, Any]:
     (env,) = [entry for entry in made.acts[f"gpu{number}"]["nccl_env"]["files"] if entry["path"].endswith("/env")]
     after["files"][env["path"]] = {
         **after["files"][env["path"]],
-        "sha256": OwnedFile(env["path"], env["content"]).sha256,
+        "sha256": ManagedFile(env["path"], env["content"]).sha256,
         "keyed": False,
     }
     return after
@@ -68,7 +68,7 @@ def done(number: int) -> dict[str, Any]:
 def recorded() -> dict[str, Any]:
     text = f"{ID} 2.27.3\n"
     known = {"exists": True, "mode": "0644", "owner": 0, "group": 0}
-    return {**known, "content": text, "sha256": OwnedFile(RECORD, text).sha256}
+    return {**known, "content": text, "sha256": ManagedFile(RECORD, text).sha256}
 
 
 @pytest.fixture

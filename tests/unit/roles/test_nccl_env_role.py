@@ -60,7 +60,7 @@ def test_an_image_is_asked_before_anything_is_applied_and_not_in_check_mode() ->
     names = ["ansible.builtin.command", "ansible.builtin.copy", "gather and plan"]
     assert runs("ask", planned(True, question=QUESTION)) == names
     folders = planned(True, question=QUESTION, folders=[{"path": "/x"}])
-    assert runs("ask", folders) == ["swarmspeed.cluster.owned_files", *names]
+    assert runs("ask", folders) == ["swarmspeed.cluster.managed_files", *names]
     # What it says may have settings refused.
     *dummy, last = load("nccl_env/tasks/ask.yml")
     assert last["swarmspeed.cluster.plan"] == {"stage": "report", "roles": ["nccl_env"]}
@@ -79,7 +79,7 @@ def test_the_answer_is_recorded_beside_the_images_id(stdout: str, record: str) -
     ("act", "ran"),
     [
         ({}, []),
-        ({"files": [{"path": "/x"}]}, ["swarmspeed.cluster.owned_files"]),
+        ({"files": [{"path": "/x"}]}, ["swarmspeed.cluster.managed_files"]),
         ({"render": ["docker"]}, ["ansible.builtin.command"]),
     ],
 )

@@ -21,10 +21,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked as asked_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 from tests.image_nodes import text
 from tests.role_values import ROLES, templar, value, variables
@@ -175,14 +175,14 @@ def sound() -> dict[str, Any]:
         facts = copy.deepcopy(dict(plan_of(role, given(facts)).facts[HERE]))
     for name in ("id_ed25519", "ssh_host_ed25519_key", "ssh_host_ed25519_key.pub", "id_ed25519.pub"):
         text = public(name) if name.endswith(".pub") else f"{name}\n"
-        facts["files"][f"{ETC}/ssh/{name}"] = fact(OwnedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
-    facts["files"][f"{ETC[:-4]}/jobs"] = fact(OwnedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
+        facts["files"][f"{ETC}/ssh/{name}"] = fact(ManagedFile(f"{ETC}/ssh/{name}", text, mode="0600"), content=text)
+    facts["files"][f"{ETC[:-4]}/jobs"] = fact(ManagedFile(f"{ETC[:-4]}/jobs", None, mode="0700"))
     for role in PLANNED:
         facts = dict(plan_of(role, given(facts)).facts[HERE])
     return facts
 
 
-def fact(item: OwnedFile, **more: Any) -> dict[str, Any]:
+def fact(item: ManagedFile, **more: Any) -> dict[str, Any]:
     return {"exists": True, "sha256": item.sha256, "mode": item.mode, "owner": 0, "group": 0, "marked": True, **more}
 
 

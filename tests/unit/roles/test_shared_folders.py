@@ -33,7 +33,7 @@ def through_links(task: dict[str, Any]) -> bool:
         name = str(module).rpartition(".")[2]
         if name in ("unarchive", "synchronize") and "workspace_path" in str(given):
             return True
-        if (name in BY_PATH or name == "owned_files") and BELOW.search(f"{given} {task.get('loop', '')}"):
+        if (name in BY_PATH or name == "managed_files") and BELOW.search(f"{given} {task.get('loop', '')}"):
             return True
     return False
 
@@ -54,7 +54,7 @@ def test_no_role_acts_by_path_below_a_folder_that_containers_can_write() -> None
     ("task", "expected"),
     [
         ({"ansible.builtin.unarchive": {"src": "x", "dest": "{{ workspace_path }}"}}, True),
-        ({"swarmspeed.cluster.owned_files": {"files": [{"path": "{{ workspace_path }}/.vscode"}]}}, True),
+        ({"swarmspeed.cluster.managed_files": {"files": [{"path": "{{ workspace_path }}/.vscode"}]}}, True),
         ({"ansible.builtin.copy": {"dest": "{{ workspace_path ~ '/x' }}", "content": ""}}, True),
         ({"ansible.builtin.file": {"path": "{{ item }}"}, "loop": ["{{ cluster_root }}/jobs/x"]}, True),
         ({"ansible.builtin.file": {"path": "{{ workspace_path }}", "state": "directory"}}, False),

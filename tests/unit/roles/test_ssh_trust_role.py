@@ -19,7 +19,7 @@ MODULES = {
     "ansible.builtin.meta": "end",
     "ansible.builtin.include_role": "gather and plan",
     "swarmspeed.cluster.plan": "report",
-    "swarmspeed.cluster.owned_files": "files",
+    "swarmspeed.cluster.managed_files": "files",
 }
 PROVIDE = {"generate_host": False, "generate_cluster": False, "copy_cluster": False, "copied_from": "gpu1"}
 

@@ -86,7 +86,7 @@ def test_a_host_at_which_the_play_has_failed_is_not_tried() -> None:
     [
         ({}, []),
         ({"image_check": {"image": "a"}}, ["image.yml"]),
-        ({"folders": [{"path": "/x"}]}, ["swarmspeed.cluster.owned_files"]),
+        ({"folders": [{"path": "/x"}]}, ["swarmspeed.cluster.managed_files"]),
     ],
 )
 def test_what_is_not_planned_has_no_task(act_: dict[str, Any], ran: list[str]) -> None:

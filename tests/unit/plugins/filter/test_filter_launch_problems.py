@@ -12,7 +12,7 @@ import pytest
 import yaml
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.filter import launch_problems
-from ansible_collections.swarmspeed.cluster.plugins.modules.launch_probe import DOCUMENTATION
+from ansible_collections.swarmspeed.cluster.plugins.modules.job_precheck import DOCUMENTATION
 
 ROOT = Path(__file__).parents[4]
 FILTER = launch_problems.FilterModule().filters()["launch_problems"]
@@ -36,7 +36,7 @@ def test_a_preview_kept_nothing_from_starting() -> None:
         ([], "swarmspeed.cluster.launch_problems: expected a mapping of node to probe, got list"),
         (
             {"gpu1": {"answer": {"python": "3"}}},
-            "swarmspeed.cluster.launch_problems: this is not what launch_probe returned (KeyError 'asked').",
+            "swarmspeed.cluster.launch_problems: this is not what job_precheck returned (KeyError 'asked').",
         ),
     ],
 )
@@ -49,7 +49,7 @@ def test_what_it_cannot_read(value: Any, message: str) -> None:
 def test_the_role_asks_for_what_the_module_knows() -> None:
     image, look, verdict = yaml.safe_load((ROOT / "roles/deepspeed_launch/tasks/check.yml").read_text(encoding="utf-8"))
     options = yaml.safe_load(DOCUMENTATION)["options"]
-    assert sorted(set(look["swarmspeed.cluster.launch_probe"]) - set(options)) == []
+    assert sorted(set(look["swarmspeed.cluster.job_precheck"]) - set(options)) == []
     assert "ansible.builtin.assert" in image  # costs no round trip
     # One look a node, and one verdict for all, whichever host is first.
     assert look["ignore_unreachable"] is True and look["any_errors_fatal"] is False

@@ -32,7 +32,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.probe_io
     Gone,
     SystemPeerIO,
 )
-from ansible_collections.swarmspeed.cluster.plugins.modules.fabric_probe import step
+from ansible_collections.swarmspeed.cluster.plugins.modules.network_mesh_test import step
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="raw sockets are root's")
 ROUTES = """\

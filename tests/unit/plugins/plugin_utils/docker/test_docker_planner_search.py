@@ -16,11 +16,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner 
     request,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
-    OwnedFile,
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
+    ManagedFile,
     file_is_right,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,12 +30,12 @@ from tests.planned_roles import differ
 
 
 def compared(facts: dict[str, Any], asked: dict[str, Any]) -> bool:
-    """Whether ``compare`` or ``owned_files`` finds a difference in what ``docker_plan`` returns.
+    """Whether ``compare`` or ``managed_files`` finds a difference in what ``docker_plan`` returns.
 
     A key that is null in daemon.json, and is to go, counts as well: ``compare`` takes null and absent for the same.
     """
     made = docker_plan(facts, asked)
-    files = [OwnedFile(**{**entry, "content": entry.get("content")}) for entry in made["files"]]
+    files = [ManagedFile(**{**entry, "content": entry.get("content")}) for entry in made["files"]]
     return bool(made["differing_keys"] or differ(made["found"], made["wanted"])) or not all(
         file_is_right(item, found_file(facts["files"], item.path), asked["digest_key"]) for item in files
     )

@@ -35,8 +35,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import NOTHING, HostPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile
 
 from tests.plain_hosts import (
     ALONE,
@@ -83,7 +83,7 @@ def test_whatever_is_compared_is_gathered() -> None:
         "host_sysctls": {"vm.swappiness": 1},
     }
     firewalls = {**OPEN, "active": ["iptables", "firewalld"], "iptables": IPTABLES}
-    files = [OwnedFile(**entry) for entry in act(plan(host(firewall=firewalls), **every))["files"]]
+    files = [ManagedFile(**entry) for entry in act(plan(host(firewall=firewalls), **every))["files"]]
     assert {item.path for item in files} | {CA_LINK, GIT} == set(asked)
     for item in files:
         assert asked[item.path].get("block") == item.block and asked[item.path].get("mark") == item.mark

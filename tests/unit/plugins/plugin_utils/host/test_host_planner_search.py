@@ -11,11 +11,11 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, CA_LINK, GATHERED, by_wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.host import Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
-    OwnedFileError,
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
+    ManagedFileError,
     file_is_right,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -117,7 +117,7 @@ def compared(facts: dict[str, Any], wished: dict[str, Any], inputs: Any) -> bool
     for item in here.files(here.firewall):
         try:
             right.append(file_is_right(item, found_file(facts["files"], item.path), inputs.digest_key))
-        except OwnedFileError:
+        except ManagedFileError:
             right.append(True)  # somebody else's, and refused
     return differ(found, wanted) or not all(right)
 

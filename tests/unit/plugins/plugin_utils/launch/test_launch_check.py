@@ -32,7 +32,7 @@ def merge(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
 
 
 def probe(number: int, count: int, **change: Any) -> dict[str, Any]:
-    """What launch_probe returns for node gpuNUMBER of a cluster where all is well."""
+    """What job_precheck returns for node gpuNUMBER of a cluster where all is well."""
     others = [other for other in range(1, count + 1) if other != number]
     hosts = {f"gpu{other}": f"ai-gpu{other}" for other in others}
     found = {

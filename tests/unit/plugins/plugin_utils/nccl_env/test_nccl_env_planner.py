@@ -17,8 +17,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gather
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NOTHING, NcclEnvPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Sealed, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile, file_is_right
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import OwnedFile, file_is_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -144,7 +144,7 @@ def test_an_image_that_is_not_here_yet_is_asked_once_it_is() -> None:
 @pytest.mark.parametrize(("answer", "retries"), [("2.27.3", True), ("2.23.4", False), ("unknown", True)])
 def test_what_an_image_said_decides_what_is_set(answer: str, retries: bool) -> None:
     facts = done(host())
-    record = OwnedFile(RECORD, f"{ID} {answer}\n")
+    record = ManagedFile(RECORD, f"{ID} {answer}\n")
     facts["files"] = {**facts["files"], RECORD: {**written(f"{ID} {answer}\n"), "sha256": record.sha256}}
     assert shown(plan(facts)) == [] and act(plan(facts))["question"] == {}
     lines = setting_lines(plan({**facts, "files": {RECORD: facts["files"][RECORD]}}, nccl_env_timeout=60))
@@ -391,7 +391,7 @@ def test_the_role_writes_what_is_planned_and_no_more(facts: Any, of_cluster: Any
     acted = [*files(made), *([question["record"]] if question else [])]
     assert sorted(acted) == sorted(change.what for change in made.changes)
     for entry in act(made)["files"]:
-        item = OwnedFile(**{"content": None, **entry})
+        item = ManagedFile(**{"content": None, **entry})
         assert not file_is_right(item, facts["files"].get(item.path, {"exists": False}), KEY)
 
 

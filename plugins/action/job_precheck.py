@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Controller side of launch_probe: waits, with a message, for names that the overlay's DNS is still to bring."""
+"""Controller side of job_precheck: waits, with a message, for names that the overlay's DNS is still to bring."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.foll
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.names import late, unresolved
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
-MODULE = "swarmspeed.cluster.launch_probe"
+MODULE = "swarmspeed.cluster.job_precheck"
 PAUSE = 2.0
 """Seconds between two probes; one that lacks names takes ten itself."""
 

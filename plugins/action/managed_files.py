@@ -9,9 +9,9 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
-    OwnedFile,
-    OwnedFileError,
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
+    ManagedFile,
+    ManagedFileError,
     file_diff,
     file_is_right,
 )
@@ -57,14 +57,14 @@ class ActionModule(NodeAction):
         )
         return result
 
-    def _differing(self, entries: list[dict[str, Any]], known: dict[str, Any], key: str) -> list[OwnedFile]:
+    def _differing(self, entries: list[dict[str, Any]], known: dict[str, Any], key: str) -> list[ManagedFile]:
         """Compare all files before the first is written, so that a wrong one stops the task in time."""
-        differing: list[OwnedFile] = []
+        differing: list[ManagedFile] = []
         for entry in entries:
             try:
-                item = OwnedFile(**entry)
+                item = ManagedFile(**entry)
                 right = file_is_right(item, known.get(item.path), key)
-            except OwnedFileError as error:
+            except ManagedFileError as error:
                 raise AnsibleActionFail(str(error)) from error
             if right is None:
                 raise AnsibleActionFail(
@@ -74,7 +74,7 @@ class ActionModule(NodeAction):
                 differing.append(item)
         return differing
 
-    def _write(self, item: OwnedFile, variables: dict[str, Any]) -> None:
+    def _write(self, item: ManagedFile, variables: dict[str, Any]) -> None:
         hidden = self._task.no_log
         # Without no_log the node's syslog would get a module's arguments, a secret block among them.
         self._task.no_log = hidden or item.secret
@@ -85,7 +85,7 @@ class ActionModule(NodeAction):
         if answer.get("failed"):
             raise AnsibleActionFail(f"{item.path}: {answer.get('msg', 'could not be written')}")
 
-    def _run_module_for(self, item: OwnedFile, variables: dict[str, Any]) -> dict[str, Any]:
+    def _run_module_for(self, item: ManagedFile, variables: dict[str, Any]) -> dict[str, Any]:
         ownership: dict[str, Any] = {
             "path": item.path,
             "mode": item.mode,
@@ -109,7 +109,7 @@ class ActionModule(NodeAction):
         answer: dict[str, Any] = self._execute_module(module, arguments, task_vars=variables)
         return answer
 
-    def _copy(self, item: OwnedFile, variables: dict[str, Any]) -> dict[str, Any]:
+    def _copy(self, item: ManagedFile, variables: dict[str, Any]) -> dict[str, Any]:
         """Run ansible.builtin.copy, which writes to a temporary file beside the target and renames it."""
         task = self._task.copy()
         task.args = {

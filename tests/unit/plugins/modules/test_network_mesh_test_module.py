@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""fabric_probe with fake test processes: what each is sent, and errors. For real: fabric/test_fabric_peer.py."""
+"""network_mesh_test with fake test processes: what each is sent, and errors. For real: fabric/test_fabric_peer.py."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.probe_io import Gone
-from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_probe
-from ansible_collections.swarmspeed.cluster.plugins.modules.fabric_probe import AskedWrongly, order, step
+from ansible_collections.swarmspeed.cluster.plugins.modules import network_mesh_test
+from ansible_collections.swarmspeed.cluster.plugins.modules.network_mesh_test import AskedWrongly, order, step
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -110,7 +110,7 @@ def test_only_those_that_answer_are_tried() -> None:
 @pytest.mark.parametrize("work", ["pairs", "collective"])
 def test_an_answer_of_another_node_that_is_none_is_not_handed_on(said: Any, work: str) -> None:
     ends = FakeEnds()
-    with pytest.raises(ReportedError, match=r"^gpu1: fabric_probe\.ready\.inner"):
+    with pytest.raises(ReportedError, match=r"^gpu1: network_mesh_test\.ready\.inner"):
         step(params(step=work, peers={"gpu1": {"inner": said}}), ends, "python3")
     assert ends.commands == []
 
@@ -184,8 +184,8 @@ def test_asked_wrongly(change: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        ({"run": "../x"}, "fabric_probe: run: '../x'. Use letters and digits only."),
-        ({"run": "r1", "node": "gpu9"}, "fabric_probe: hosts: gpu1. Give each node once, gpu9 among them."),
+        ({"run": "../x"}, "network_mesh_test: run: '../x'. Use letters and digits only."),
+        ({"run": "r1", "node": "gpu9"}, "network_mesh_test: hosts: gpu1. Give each node once, gpu9 among them."),
     ],
 )
 def test_the_module_says_what_is_asked_wrongly(
@@ -193,6 +193,6 @@ def test_the_module_says_what_is_asked_wrongly(
 ) -> None:
     given_arguments = {"step": "start", "node": "gpu1", "hosts": ["gpu1"], **arguments}
     with patch_module_args(given_arguments), pytest.raises(SystemExit):
-        fabric_probe.main()
+        network_mesh_test.main()
     result = json.loads(capsys.readouterr().out)
     assert (result["failed"], result["msg"]) == (True, said)

@@ -38,7 +38,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     TRANSFERS_FILES = False
     _requires_connection = False
 
-    @one_line_action("what fabric_probe returned")
+    @one_line_action("what network_mesh_test returned")
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: fabric_probe
+module: network_mesh_test
 short_description: Test the network between all pairs of nodes
 version_added: 0.1.0
 description:
@@ -19,7 +19,7 @@ description:
     the host, TCP and UDP on the ports given. All UDP datagrams are tiny; those to a port of the engine make it log that
     it could not read one.
   - Two seconds of all-reduce over all nodes show which interface Gloo or NCCL takes.
-  - Judges nothing. The action M(swarmspeed.cluster.fabric_verdict) does, with the answers of all nodes.
+  - Judges nothing. The action M(swarmspeed.cluster.network_test_result) does, with the answers of all nodes.
   - Fails only where its parameters are wrong. That a container is missing is an answer, in RV(trouble).
 options:
   step:
@@ -130,7 +130,7 @@ author:
 
 EXAMPLES = r"""
 - name: Start this node's end of all pairs
-  swarmspeed.cluster.fabric_probe:
+  swarmspeed.cluster.network_mesh_test:
     step: start
     run: "{{ run.id }}"
     token: "{{ run.token }}"
@@ -141,7 +141,7 @@ EXAMPLES = r"""
   register: started
 
 - name: Test all others
-  swarmspeed.cluster.fabric_probe:
+  swarmspeed.cluster.network_mesh_test:
     step: pairs
     run: "{{ run.id }}"
     node: "{{ inventory_hostname }}"
@@ -280,10 +280,10 @@ def peer_of(name: str, said: Any, end: str) -> dict[str, Any]:
     if not found:
         return {}
     if not isinstance(found, dict):
-        accept(name, f"fabric_probe.ready.{end}", found, not_a_mapping)
-    accept(name, f"fabric_probe.ready.{end}.address", found.get("address"), address)
+        accept(name, f"network_mesh_test.ready.{end}", found, not_a_mapping)
+    accept(name, f"network_mesh_test.ready.{end}.address", found.get("address"), address)
     for key in ("port", "store_port", "mtu"):
-        accept(name, f"fabric_probe.ready.{end}.{key}", found.get(key) or 0, whole(0, 1 << 32))
+        accept(name, f"network_mesh_test.ready.{end}.{key}", found.get(key) or 0, whole(0, 1 << 32))
     return dict(found)
 
 
@@ -387,15 +387,15 @@ def main() -> None:
         supports_check_mode=True,
     )
     if not module.params["run"].isalnum():
-        module.fail_json(msg=f"fabric_probe: run: {module.params['run']!r}. Use letters and digits only.")
+        module.fail_json(msg=f"network_mesh_test: run: {module.params['run']!r}. Use letters and digits only.")
     try:
         module.exit_json(**step(module.params, SystemPeerIO(module.params["run"]), sys.executable))
     except ReportedError as error:
         module.fail_json(msg=str(error))
     except (AskedWrongly, KeyError) as error:
-        module.fail_json(msg=f"fabric_probe: {error}")
+        module.fail_json(msg=f"network_mesh_test: {error}")
     except OSError as error:
-        module.fail_json(msg=f"fabric_probe: {error}. Use become.")
+        module.fail_json(msg=f"network_mesh_test: {error}. Use become.")
 
 
 if __name__ == "__main__":

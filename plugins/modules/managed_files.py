@@ -2,12 +2,12 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Documentation of the action plugin owned_files."""
+"""Documentation of the action plugin managed_files."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: owned_files
+module: managed_files
 short_description: Keep the files, directories and blocks that a role owns
 version_added: 0.1.0
 description:
@@ -78,7 +78,7 @@ author:
 
 EXAMPLES = r"""
 - name: Keep the kernel limits
-  swarmspeed.cluster.owned_files:
+  swarmspeed.cluster.managed_files:
     files:
       - path: /etc/sysctl.d/80-swarmspeed.conf
         content: |

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.action import fabric_verdict
-from ansible_collections.swarmspeed.cluster.plugins.modules import fabric_verdict as documented
+from ansible_collections.swarmspeed.cluster.plugins.action import network_test_result
+from ansible_collections.swarmspeed.cluster.plugins.modules import network_test_result as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import (
     PROMISES,
     asked_roles,
@@ -48,8 +48,8 @@ def run(
     args: dict[str, Any], check_mode: bool = False, tags: tuple[str, ...] = ("all",), **variables: Any
 ) -> dict[str, Any]:
     hostvars = {name: {"ansible_facts": {"swarmspeed": FACTS}, **variables.get(name, {})} for name in NODES}
-    action = fabric_verdict.ActionModule(
-        task=SimpleNamespace(args=args, check_mode=check_mode, async_val=0, diff=False, action="fabric_verdict"),
+    action = network_test_result.ActionModule(
+        task=SimpleNamespace(args=args, check_mode=check_mode, async_val=0, diff=False, action="network_test_result"),
         connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),  # with it, nothing can be done on a node
         play_context=None,
         loader=None,

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.verify.comparison import (
-    OwnedFile,
-    OwnedFileError,
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
+    ManagedFile,
+    ManagedFileError,
     file_diff,
     file_is_right,
 )
@@ -39,41 +39,41 @@ ABSENT = {"exists": False, "sha256": None, "mode": None, "owner": None, "group":
 @pytest.mark.parametrize(
     ("item", "found", "right"),
     [
-        (OwnedFile("/f", "x\n"), seen(), True),
-        (OwnedFile("/f", "y\n"), seen(), False),
-        (OwnedFile("/f", "x\n", mode="0600"), seen(), False),
-        (OwnedFile("/f", "x\n", owner=1), seen(), False),
-        (OwnedFile("/f", "x\n", group=1), seen(), False),
-        (OwnedFile("/f", ""), seen(""), True),
-        (OwnedFile("/f", "ü\n"), seen("ü\n"), True),
-        (OwnedFile("/f", "x\n"), ABSENT, False),
-        (OwnedFile("/f", "x\n"), None, None),
-        (OwnedFile("/f", "x\n", state="absent"), seen(), False),
-        (OwnedFile("/f", "x\n", state="absent"), ABSENT, True),
-        (OwnedFile("/f", None, state="absent"), None, None),
+        (ManagedFile("/f", "x\n"), seen(), True),
+        (ManagedFile("/f", "y\n"), seen(), False),
+        (ManagedFile("/f", "x\n", mode="0600"), seen(), False),
+        (ManagedFile("/f", "x\n", owner=1), seen(), False),
+        (ManagedFile("/f", "x\n", group=1), seen(), False),
+        (ManagedFile("/f", ""), seen(""), True),
+        (ManagedFile("/f", "ü\n"), seen("ü\n"), True),
+        (ManagedFile("/f", "x\n"), ABSENT, False),
+        (ManagedFile("/f", "x\n"), None, None),
+        (ManagedFile("/f", "x\n", state="absent"), seen(), False),
+        (ManagedFile("/f", "x\n", state="absent"), ABSENT, True),
+        (ManagedFile("/f", None, state="absent"), None, None),
         # A directory, and a file in its place.
-        (OwnedFile("/d", None), seen(None), True),
-        (OwnedFile("/d", None, mode="0700"), seen(None), False),
-        (OwnedFile("/d", None), ABSENT, False),
-        (OwnedFile("/d", None), seen("x\n"), False),
-        (OwnedFile("/f", "x\n"), seen(None), False),
+        (ManagedFile("/d", None), seen(None), True),
+        (ManagedFile("/d", None, mode="0700"), seen(None), False),
+        (ManagedFile("/d", None), ABSENT, False),
+        (ManagedFile("/d", None), seen("x\n"), False),
+        (ManagedFile("/f", "x\n"), seen(None), False),
         # A block: the mode of the file around it is not ours.
-        (OwnedFile("/f", "x\n", block="b", mode="0600"), seen(), True),
-        (OwnedFile("/f", "x", block="b"), seen(), True),
-        (OwnedFile("/f", "y\n", block="b"), seen(), False),
-        (OwnedFile("/f", "x\n", block="b"), ABSENT, False),
-        (OwnedFile("/f", "", block="b"), ABSENT, True),
-        (OwnedFile("/f", "", block="b"), seen(), False),
+        (ManagedFile("/f", "x\n", block="b", mode="0600"), seen(), True),
+        (ManagedFile("/f", "x", block="b"), seen(), True),
+        (ManagedFile("/f", "y\n", block="b"), seen(), False),
+        (ManagedFile("/f", "x\n", block="b"), ABSENT, False),
+        (ManagedFile("/f", "", block="b"), ABSENT, True),
+        (ManagedFile("/f", "", block="b"), seen(), False),
         # A path where somebody else may keep a file.
-        (OwnedFile("/f", "", mark="m", state="absent"), seen(marked=False), True),
-        (OwnedFile("/f", "", mark="m", state="absent"), seen(marked=True), False),
-        (OwnedFile("/f", "", mark="m", state="absent"), ABSENT, True),
-        (OwnedFile("/f", "y\n", mark="m"), seen(marked=True), False),
-        (OwnedFile("/f", "x\n", mark="m"), seen(marked=True), True),
-        (OwnedFile("/f", "x\n", mark="m"), ABSENT, False),
+        (ManagedFile("/f", "", mark="m", state="absent"), seen(marked=False), True),
+        (ManagedFile("/f", "", mark="m", state="absent"), seen(marked=True), False),
+        (ManagedFile("/f", "", mark="m", state="absent"), ABSENT, True),
+        (ManagedFile("/f", "y\n", mark="m"), seen(marked=True), False),
+        (ManagedFile("/f", "x\n", mark="m"), seen(marked=True), True),
+        (ManagedFile("/f", "x\n", mark="m"), ABSENT, False),
     ],
 )
-def test_file_is_right(item: OwnedFile, found: dict[str, Any] | None, right: bool | None) -> None:
+def test_file_is_right(item: ManagedFile, found: dict[str, Any] | None, right: bool | None) -> None:
     assert file_is_right(item, found) is right
 
 
@@ -95,18 +95,18 @@ def keyed(text: str, key: str, **other: Any) -> dict[str, Any]:
     ],
 )
 def test_a_secret_is_compared_by_the_key_of_the_run(found: dict[str, Any], key: str, right: bool) -> None:
-    item = OwnedFile("/f", "x\n", mode="0600", secret=True)
+    item = ManagedFile("/f", "x\n", mode="0600", secret=True)
     assert file_is_right(item, found, key) is right
     shown = json.dumps(file_diff(item, found, key))
     assert "x\\n" not in shown and "y\\n" not in shown and str(found["sha256"]) not in shown
     # What was a secret is none any more.
-    assert file_diff(OwnedFile("/f", "z\n"), keyed("x\n", "k"), "k")["before"] == "(a secret)\n"
+    assert file_diff(ManagedFile("/f", "z\n"), keyed("x\n", "k"), "k")["before"] == "(a secret)\n"
 
 
 @pytest.mark.parametrize("found", [seen(marked=False), seen()])
 def test_a_file_of_somebody_elses_is_not_written_over(found: dict[str, Any]) -> None:
-    with pytest.raises(OwnedFileError) as caught:
-        file_is_right(OwnedFile("/etc/xdg/pip/pip.conf", "y\n", mark="Kept by us"), found)
+    with pytest.raises(ManagedFileError) as caught:
+        file_is_right(ManagedFile("/etc/xdg/pip/pip.conf", "y\n", mark="Kept by us"), found)
     assert str(caught.value) == (
         "/etc/xdg/pip/pip.conf exists and is not ours: its first line does not say 'Kept by us'. It was left alone. "
         "Write what is wanted into it yourself and unset the variables for it, or move it away."
@@ -116,51 +116,51 @@ def test_a_file_of_somebody_elses_is_not_written_over(found: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("item", "found", "before", "after"),
     [
-        (OwnedFile("/f", "y\n"), seen(content="x\n"), "x\n", "y\n"),
-        (OwnedFile("/f", "y\n"), seen(), f"(SHA-256 {sha('x' + chr(10))})\n", "y\n"),
-        (OwnedFile("/f", "y\n"), seen("", content=""), "", "y\n"),
-        (OwnedFile("/f", "y\n"), ABSENT, "", "y\n"),
-        (OwnedFile("/f", "x\n", state="absent"), seen(content="x\n"), "x\n", ""),
-        (OwnedFile("/f", "y", block="b"), ABSENT, "", "y\n"),
-        (OwnedFile("/f", "", block="b"), seen(content="x\n"), "x\n", ""),
+        (ManagedFile("/f", "y\n"), seen(content="x\n"), "x\n", "y\n"),
+        (ManagedFile("/f", "y\n"), seen(), f"(SHA-256 {sha('x' + chr(10))})\n", "y\n"),
+        (ManagedFile("/f", "y\n"), seen("", content=""), "", "y\n"),
+        (ManagedFile("/f", "y\n"), ABSENT, "", "y\n"),
+        (ManagedFile("/f", "x\n", state="absent"), seen(content="x\n"), "x\n", ""),
+        (ManagedFile("/f", "y", block="b"), ABSENT, "", "y\n"),
+        (ManagedFile("/f", "", block="b"), seen(content="x\n"), "x\n", ""),
         (
-            OwnedFile("/f", "x\n", mode="0600"),
+            ManagedFile("/f", "x\n", mode="0600"),
             seen(),
             "file, mode 0644, owner 0, group 0\n",
             "file, mode 0600, owner 0, group 0\n",
         ),
         (
-            OwnedFile("/f", "x\n", owner=7),
+            ManagedFile("/f", "x\n", owner=7),
             seen(),
             "file, mode 0644, owner 0, group 0\n",
             "file, mode 0644, owner 7, group 0\n",
         ),
         (
-            OwnedFile("/d", None, group=7),
+            ManagedFile("/d", None, group=7),
             seen(None),
             "directory, mode 0644, owner 0, group 0\n",
             "directory, mode 0644, owner 0, group 7\n",
         ),
         (
-            OwnedFile("/d", None),
+            ManagedFile("/d", None),
             seen("x\n"),
             "file, mode 0644, owner 0, group 0\n",
             "directory, mode 0644, owner 0, group 0\n",
         ),
-        (OwnedFile("/d", None), ABSENT, "absent\n", "directory, mode 0644, owner 0, group 0\n"),
-        (OwnedFile("/d", None, state="absent"), seen(None), "directory, mode 0644, owner 0, group 0\n", "absent\n"),
-        (OwnedFile("/s", "new", secret=True), seen("old"), "(a secret)\n", "(another secret)\n"),
-        (OwnedFile("/s", "new", secret=True), ABSENT, "", "(another secret)\n"),
-        (OwnedFile("/s", "new", secret=True, state="absent"), seen("old"), "(a secret)\n", ""),
+        (ManagedFile("/d", None), ABSENT, "absent\n", "directory, mode 0644, owner 0, group 0\n"),
+        (ManagedFile("/d", None, state="absent"), seen(None), "directory, mode 0644, owner 0, group 0\n", "absent\n"),
+        (ManagedFile("/s", "new", secret=True), seen("old"), "(a secret)\n", "(another secret)\n"),
+        (ManagedFile("/s", "new", secret=True), ABSENT, "", "(another secret)\n"),
+        (ManagedFile("/s", "new", secret=True, state="absent"), seen("old"), "(a secret)\n", ""),
         (
-            OwnedFile("/s", "x\n", secret=True, mode="0600"),
+            ManagedFile("/s", "x\n", secret=True, mode="0600"),
             seen(),
             "file, mode 0644, owner 0, group 0\n",
             "file, mode 0600, owner 0, group 0\n",
         ),
     ],
 )
-def test_file_diff(item: OwnedFile, found: dict[str, Any], before: str, after: str) -> None:
+def test_file_diff(item: ManagedFile, found: dict[str, Any], before: str, after: str) -> None:
     assert file_is_right(item, found) is False  # or there would be nothing to show
     expected = {"before": before, "after": after, "before_header": item.path, "after_header": item.path}
     assert file_diff(item, found) == expected
@@ -180,7 +180,7 @@ CONTENT = st.text("abc\n", max_size=6)
 def test_every_difference_is_visible_in_the_diff(
     content: str | None, mode: str, block: str | None, state: str, found: dict[str, Any]
 ) -> None:
-    item = OwnedFile("/f", content, mode=mode, block=block, state=state)
+    item = ManagedFile("/f", content, mode=mode, block=block, state=state)
     assume(not file_is_right(item, found))
     diff = file_diff(item, found)
     nothing_to_show = item.text == "" if item.wanted else found.get("content") == ""
@@ -192,7 +192,7 @@ def test_every_difference_is_visible_in_the_diff(
     st.sampled_from(["present", "absent"]), st.sampled_from(["0600", "0644"]), st.booleans(), st.none() | st.just("b")
 )
 def test_a_secret_is_never_in_a_diff(state: str, mode: str, same: bool, block: str | None) -> None:
-    item = OwnedFile("/s", "hunter2-new\n", mode=mode, secret=True, state=state, block=block)
+    item = ManagedFile("/s", "hunter2-new\n", mode=mode, secret=True, state=state, block=block)
     found = seen("hunter2-new\n" if same else "hunter2-old\n", content="hunter2-old\n")
     assert "hunter2" not in str(file_diff(item, found)) + str(file_diff(item, ABSENT))
 
@@ -208,6 +208,6 @@ def test_a_secret_is_never_in_a_diff(state: str, mode: str, same: bool, block: s
     ],
 )
 def test_a_file_described_wrongly_is_refused(path: str, mode: str, message: str) -> None:
-    with pytest.raises(OwnedFileError) as caught:
-        OwnedFile(path, "hunter2", mode=mode)
+    with pytest.raises(ManagedFileError) as caught:
+        ManagedFile(path, "hunter2", mode=mode)
     assert str(caught.value) == message

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The action owned_files: it goes to the node only for what differs, and shows no secret. The modules are fakes."""
+"""The action managed_files: it goes to the node only for what differs, and shows no secret. The modules are fakes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.utils.yaml import from_yaml
-from ansible_collections.swarmspeed.cluster.plugins.action import owned_files
+from ansible_collections.swarmspeed.cluster.plugins.action import managed_files
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-from ansible_collections.swarmspeed.cluster.plugins.modules import owned_files as documented
+from ansible_collections.swarmspeed.cluster.plugins.modules import managed_files as documented
 
 OLD_SECRET, NEW_SECRET = "hunter2-old", "hunter2-new\n"
 
@@ -25,7 +25,7 @@ class Task:
 
     async_val = 0
     diff = True
-    action = "swarmspeed.cluster.owned_files"
+    action = "swarmspeed.cluster.managed_files"
 
     def __init__(self, args: dict[str, Any], check_mode: bool, no_log: bool = False) -> None:
         self.args, self.check_mode, self.no_log = args, check_mode, no_log
@@ -84,7 +84,7 @@ def run(
 ) -> dict[str, Any]:
     node = node or Node()
     task = Task({"files": files}, check_mode, no_log)
-    action = owned_files.ActionModule(
+    action = managed_files.ActionModule(
         task=task,
         connection=SimpleNamespace(_shell=SimpleNamespace(tmpdir=None)),
         play_context=None,
@@ -134,7 +134,7 @@ def test_what_is_right_reaches_no_node(check_mode: bool) -> None:
 
 def test_no_temporary_directory_is_made_on_the_node_in_advance() -> None:
     # The base class makes one before run() when this is set, which is a round trip for nothing.
-    assert owned_files.ActionModule.TRANSFERS_FILES is False
+    assert managed_files.ActionModule.TRANSFERS_FILES is False
 
 
 def test_only_what_differs_is_written_in_order_and_by_the_module_for_it() -> None:
@@ -284,6 +284,6 @@ def test_its_options_are_the_documented_ones() -> None:
     }
     spec = {
         name: {key: value for key, value in option.items() if key != "no_log"}
-        for name, option in owned_files.FILE_SPEC.items()
+        for name, option in managed_files.FILE_SPEC.items()
     }
     assert spec == plain

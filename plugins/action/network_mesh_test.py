@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Controller side of fabric_probe: runs the module, and reports where it was cut off."""
+"""Controller side of network_mesh_test: runs the module, and reports where it was cut off."""
 
 from __future__ import annotations
 

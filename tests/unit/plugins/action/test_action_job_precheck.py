@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The controller side of launch_probe: names that are still to come are waited for, with one message."""
+"""The controller side of job_precheck: names that are still to come are waited for, with one message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.action.launch_probe import ActionModule
+from ansible_collections.swarmspeed.cluster.plugins.action.job_precheck import ActionModule
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 UNKNOWN = "Temporary failure in name resolution"
@@ -33,7 +33,7 @@ class Prober(ActionModule):
     """Each probe that lacks a name takes ten seconds of this clock."""
 
     def __init__(self, script: list[dict[str, Any]], names_timeout: int) -> None:
-        self._task = SimpleNamespace(args={"names_timeout": names_timeout}, action="launch_probe")
+        self._task = SimpleNamespace(args={"names_timeout": names_timeout}, action="job_precheck")
         self.script, self.asked, self.now = script, 0, 0.0
 
     def _clock(self) -> float:
@@ -43,7 +43,7 @@ class Prober(ActionModule):
         self.now += seconds
 
     def _execute_module(self, module_name: str, module_args: Any, task_vars: Any) -> dict[str, Any]:
-        assert module_name == "swarmspeed.cluster.launch_probe"
+        assert module_name == "swarmspeed.cluster.job_precheck"
         self.asked += 1
         self.now += 10
         return copy.deepcopy(self.script[min(self.asked, len(self.script)) - 1])

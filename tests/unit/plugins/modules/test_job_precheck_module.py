@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""launch_probe with a fake host, and once for real on this one."""
+"""job_precheck with a fake host, and once for real on this one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe import MARK
-from ansible_collections.swarmspeed.cluster.plugins.modules import launch_probe
-from ansible_collections.swarmspeed.cluster.plugins.modules.launch_probe import AskedWrongly, look
+from ansible_collections.swarmspeed.cluster.plugins.modules import job_precheck
+from ansible_collections.swarmspeed.cluster.plugins.modules.job_precheck import AskedWrongly, look
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.checks import judge
 
 RUNS = {"running": True, "reference": "train:1", "id": "sha256:1", "content": "sha256:2"}
@@ -192,7 +192,7 @@ def test_asked_wrongly(change: dict[str, Any], message: str) -> None:
 
 def run(capsys: pytest.CaptureFixture[str], **arguments: Any) -> dict[str, Any]:
     with patch_module_args(arguments), pytest.raises(SystemExit):
-        launch_probe.main()
+        job_precheck.main()
     result = json.loads(capsys.readouterr().out)
     assert isinstance(result, dict)
     return result
@@ -228,5 +228,5 @@ def test_the_module_says_what_is_asked_wrongly(capsys: pytest.CaptureFixture[str
     result = run(capsys, node="gpu9", members=[{"name": "gpu1"}])
     assert (result["failed"], result["msg"]) == (
         True,
-        "launch_probe: node: 'gpu9' is not among members; give the name that it has there.",
+        "job_precheck: node: 'gpu9' is not among members; give the name that it has there.",
     )

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: fabric_verdict
+module: network_test_result
 short_description: Judge the network between all nodes, and store the results of verify
 version_added: 0.1.0
 description:
-  - Runs on the controller and contacts no host. Judges what M(swarmspeed.cluster.fabric_probe) returned on all nodes.
-    Reports each pair that fails with both ends, the likeliest reason and the remedy; what follows from another fault
-    between the same two nodes is not reported again.
+  - Runs on the controller and contacts no host. Judges what M(swarmspeed.cluster.network_mesh_test) returned on all
+    nodes. Reports each pair that fails with both ends, the likeliest reason and the remedy; what follows from another
+    fault between the same two nodes is not reported again.
   - Writes C(verify.json), with what verify found of roles, pairs and versions, whole or not at all. A run with tags
     leaves the file as it is.
 options:
@@ -28,7 +28,8 @@ options:
     required: true
   started:
     description:
-      - By node, what M(swarmspeed.cluster.fabric_probe) returned to its step V(start). Nothing is judged when empty.
+      - By node, what M(swarmspeed.cluster.network_mesh_test) returned to its step V(start). Nothing is judged when
+        empty.
     type: dict
     default: {}
   ended:
@@ -75,7 +76,7 @@ author:
 
 EXAMPLES = r"""
 - name: Judge
-  swarmspeed.cluster.fabric_verdict:
+  swarmspeed.cluster.network_test_result:
     cluster: lab
     hosts: "{{ ansible_play_hosts }}"
     started: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, 'started'))) }}"

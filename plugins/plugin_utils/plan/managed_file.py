@@ -13,12 +13,12 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 
 
-class OwnedFileError(Exception):
+class ManagedFileError(Exception):
     """A file is described wrongly; the text says which, what is wrong, and what to write instead."""
 
 
 @dataclass(frozen=True)
-class OwnedFile:
+class ManagedFile:
     """A file, directory or managed block that a role owns. ``content`` None means a directory; mode is octal text.
 
     With ``mark``, only a file with that text in its first line is the role's: another one there is somebody else's.
@@ -36,9 +36,9 @@ class OwnedFile:
 
     def __post_init__(self) -> None:
         if not self.path.startswith("/"):
-            raise OwnedFileError(f"'{self.path}' is not an absolute path. Write it from the root: /etc/…")
+            raise ManagedFileError(f"'{self.path}' is not an absolute path. Write it from the root: /etc/…")
         if not re.fullmatch("[0-7]{4}", self.mode):
-            raise OwnedFileError(
+            raise ManagedFileError(
                 f"{self.path}: mode '{self.mode}' is not four octal digits. Write it as text, in quotes: \"0644\"."
             )
 
@@ -66,18 +66,18 @@ class OwnedFile:
         return bool(found.get("sha256") == self.sha256)
 
 
-def file_is_right(item: OwnedFile, found: dict[str, Any] | None, key: str = "") -> bool | None:
+def file_is_right(item: ManagedFile, found: dict[str, Any] | None, key: str = "") -> bool | None:
     """Tell whether a file is as wanted, by what node_facts found; None when node_facts was not asked for it.
 
     ``key`` is the one by which node_facts has digested files that hold a secret.
 
-    Somebody else's file is right where none of this collection's is wanted, and OwnedFileError where one is.
+    Somebody else's file is right where none of this collection's is wanted, and ManagedFileError where one is.
     """
     if found is None:
         return None
     if item.mark is not None and found.get("exists") and not found.get("marked"):
         if item.wanted:
-            raise OwnedFileError(
+            raise ManagedFileError(
                 f"{item.path} exists and is not ours: its first line does not say '{item.mark}'. It was left alone. "
                 "Write what is wanted into it yourself and unset the variables for it, or move it away."
             )
@@ -91,7 +91,7 @@ def file_is_right(item: OwnedFile, found: dict[str, Any] | None, key: str = "") 
     return (found.get("mode"), found.get("owner"), found.get("group")) == (item.mode, item.owner, item.group)
 
 
-def file_diff(item: OwnedFile, found: dict[str, Any], key: str = "") -> dict[str, str]:
+def file_diff(item: ManagedFile, found: dict[str, Any], key: str = "") -> dict[str, str]:
     """Return Ansible's diff of one file; a secret's content is never part of it."""
     exists = bool(found.get("exists"))
     if item.content is None or (exists and item.wanted and item.same_text(found, key)):

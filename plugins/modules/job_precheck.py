@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: launch_probe
+module: job_precheck
 short_description: Check a node of a job just before it starts
 version_added: 0.1.0
 description:
@@ -155,7 +155,7 @@ author:
 
 EXAMPLES = r"""
 - name: Check every node of a job
-  swarmspeed.cluster.launch_probe:
+  swarmspeed.cluster.job_precheck:
     container: "lab-{{ inventory_hostname }}"
     node: "{{ inventory_hostname }}"
     members:
@@ -335,7 +335,7 @@ def main() -> None:
     try:
         result = look(module.params, module.check_mode, SystemProbeIO(SocketEngine()))
     except AskedWrongly as error:
-        module.fail_json(msg=f"launch_probe: {error}")
+        module.fail_json(msg=f"job_precheck: {error}")
     module.exit_json(**result)
 
 
