@@ -110,7 +110,7 @@ def found(path: str, text: str) -> Iterator[str]:
     """Yield what is refused in the text of a file: where, which phrase, what to write."""
     spans = [
         match.span()
-        for files, phrase, _ in ALLOWED
+        for files, phrase, dummy in ALLOWED
         if fnmatchcase(path, files)
         for match in re.finditer(re.escape(phrase), text, re.IGNORECASE)
     ]
@@ -162,7 +162,7 @@ def test_every_allowance_is_needed() -> None:
     files = list(texts())
     needless = [
         (pattern_, phrase)
-        for pattern_, phrase, _ in ALLOWED
+        for pattern_, phrase, dummy in ALLOWED
         if not any(fnmatchcase(path, pattern_) and phrase.lower() in text.lower() for path, text in files)
     ]
     assert needless == []

@@ -67,29 +67,35 @@ def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:
     return Wanted(path, hostfile.render(launched.hosts))
 
 
-def configuration(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> Configuration:
-    """Return the wanted configuration of DeepSpeed, with what is wrong with it. It is left as it is."""
+def request(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the module ``ds_config`` is asked for, but for the world size and the user's own configuration.
+
+    That one may hold secrets, and what this returns is printed with the plan.
+    """
     release = "workspace_python_deepspeed_version" if on_hosts(wishes) else "training_image_deepspeed_version"
-    request = {
+    return {
         "preset": wishes["deepspeed_launch_ds_config_preset"] or None,
-        "config": wishes["deepspeed_launch_ds_config"],
         "precision": wishes["deepspeed_launch_ds_config_precision"],
         "integration": wishes["deepspeed_launch_ds_config_integration"],
         "deepspeed_version": str(wishes.get(release) or NEWEST),
-        "world_size": launched.world_size,
         "script_keys": wishes["deepspeed_launch_ds_config_script_keys"],
         "model": wishes["deepspeed_launch_ds_config_model"] or None,
         "gpus": cluster.get("gpus") or None,
         "host_memory": cluster.get("host_memory") or None,
         "memlock": _memlock(wishes),
     }
-    return _built(json.dumps(request, default=str))
+
+
+def configuration(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> Configuration:
+    """Return the wanted configuration of DeepSpeed, with what is wrong with it. It is left as it is."""
+    given = {"config": wishes["deepspeed_launch_ds_config"], "world_size": launched.world_size}
+    return _built(json.dumps({**request(wishes, cluster), **given}, default=str))
 
 
 @functools.lru_cache(maxsize=64)
-def _built(request: str) -> Configuration:
+def _built(given: str) -> Configuration:
     """All hosts ask for the same, and a preset that is chosen by memory plans takes a while."""
-    return build(Request(**json.loads(request)))
+    return build(Request(**json.loads(given)))
 
 
 def wanted_ds_config(

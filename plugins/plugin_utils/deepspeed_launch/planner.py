@@ -24,6 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
     configuration,
     configured,
     launch_json,
+    request,
     wanted_ds_config,
     wanted_hostfile,
 )
@@ -59,14 +60,16 @@ NOTHING: dict[str, Any] = {
     "etc": "",
     "slots": {},
     "writes": [],
+    "request": {},
     "ds_config": {},
     "launch_json": "",
     "share_key": False,
 }
 """What the role's tasks read of a host of which nothing is known.
 
-``writes`` names those of hostfile and ds_config.json that differ. ``ds_config`` is the configuration as it would be,
-its secrets masked. ``launch_json`` is the text of VS Code's file where it is to be written.
+``writes`` names those of hostfile and ds_config.json that differ. ``request`` is what the module ``ds_config`` is asked
+for, empty where the job gets no configuration; preflight checks the same. ``ds_config`` is the configuration as it
+would be, its secrets masked. ``launch_json`` is the text of VS Code's file where it is to be written.
 """
 _GPUS = "the slots and GPUs that the hosts have"
 
@@ -115,6 +118,8 @@ class DeepspeedLaunchPlanner:
             if not slots:  # what concerns all hosts is not known; preflight says why
                 continue
             wished = wishes[host]
+            if configured(wished):
+                acts[host] = {**acts[host], "request": request(wished, inputs.cluster)}
             try:
                 launched = launch_of(slots, wished["deepspeed_launch_include"], wished["deepspeed_launch_exclude"])
             except HostsError as error:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.planner import NOTHING
 
-from tests.image_nodes import ROOT, act, host, plan, recipe, reference
+from tests.image_nodes import ROOT, act, plan, recipe
 from tests.planned_roles import plan_of, shown, tasks_that_run
 from tests.role_values import NODES, ROLES, acts, load, templar, value, variables
 
@@ -149,13 +149,10 @@ def test_an_image_of_this_collection_is_known_by_its_label_and_built_with_the_se
     assert templar(given).template(secret["ansible.builtin.copy"]["content"]) == made["network"]
 
 
-def test_other_roles_know_the_image_by_the_plan_or_by_the_run() -> None:
+def test_the_image_is_known_by_the_plan_or_by_the_run() -> None:
     assert value("_training_image_ref", variables(swarmspeed_plan=planned(False))) == "a:1"
     assert value("_training_image_ref", variables(swarmspeed_plan=planned(False), swarmspeed_image="b:2")) == "b:2"
     assert value("_training_image_ref", variables()) == ""
-    facts = {"swarmspeed": host("a")}
-    here = variables(swarmspeed_image=reference(), ansible_facts=facts)
-    assert value("_training_image_here", here) == "sha256:1"
 
 
 def test_no_task_has_tags_of_its_own() -> None:

@@ -15,7 +15,7 @@ from tests.role_values import load, value, variables
 
 
 def test_each_variable_of_the_image_that_decides_is_handed_over() -> None:
-    asked = value("_preflight_versions_asked", variables())
+    asked = value("swarmspeed_versions_requested", variables())
     assert set(asked) == {field.name for field in fields(Asked)}
     given = {
         "training_image_cuda": 12.8,
@@ -23,7 +23,7 @@ def test_each_variable_of_the_image_that_decides_is_handed_over() -> None:
         "training_image_torch": "torch==2.9.1",
         "training_image_base": "debian:13",
     }
-    found = parse_asked(value("_preflight_versions_asked", variables(**given)))
+    found = parse_asked(value("swarmspeed_versions_requested", variables(**given)))
     assert (found.cuda, found.compute_capabilities) == ("12.8", ("9.0", "8.0"))
     assert (found.torch, found.base) == ("torch==2.9.1", "debian:13")
 
@@ -31,7 +31,7 @@ def test_each_variable_of_the_image_that_decides_is_handed_over() -> None:
 def test_versions_are_chosen_again_each_time_facts_are_gathered() -> None:
     (task,) = load("preflight/tasks/cluster.yml")
     (arguments,) = [part for name, part in task.items() if name.endswith("cluster_facts")]
-    assert arguments["versions"] == "{{ _preflight_versions_asked }}"
+    assert arguments["versions"] == "{{ swarmspeed_versions_requested }}"
     assert arguments["drivers"] == "{{ _preflight_driver }}"
 
 

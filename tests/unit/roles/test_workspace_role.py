@@ -12,7 +12,7 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import NOTHING
 
 from tests.planned_roles import plan_of, shown, tasks_that_run
-from tests.role_values import ROLES, acts, load, templar, value, variables
+from tests.role_values import ROLES, acts, load, templar, variables
 from tests.workspace_nodes import PYTHON, act, host, plan
 
 MODULES = {
@@ -122,20 +122,16 @@ def test_teardown_removes_by_consent_alone(consent: bool | str) -> None:
     assert runs("teardown", planned(False, made=False), **asked) == ["Remove the workspace, with consent"]
 
 
-def test_what_other_roles_read_comes_from_the_plan() -> None:
-    given = variables("workspace", swarmspeed_plan=planned(False, wanted="0123"))
-    assert value("_workspace_python_hash", given) == "0123"
-
-
 def test_no_task_has_tags_of_its_own() -> None:
     for path in (ROLES / "workspace/tasks").glob("*.yml"):
         assert [task for task in load(f"workspace/tasks/{path.name}") if "tags" in task] == []
 
 
 def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
-    places = [*(ROLES / "workspace").rglob("*.yml"), ROLES.parent / "playbooks/tasks/fabric.yml"]
+    launch = (ROLES / "deepspeed_launch").rglob("*.yml")
+    places = [*(ROLES / "workspace").rglob("*.yml"), *launch, ROLES.parent / "playbooks/tasks/fabric.yml"]
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(places))
-    assert set(re.findall(r"_workspace_act\.(\w+)", text)) == set(NOTHING)
+    assert set(re.findall(r"(?:_workspace_act|\]\.workspace)\.(\w+)", text)) == set(NOTHING)
     for part in ("code", "environment"):
         assert set(re.findall(rf"_workspace_act\.{part}\.(\w+)", text)) == set(MADE[part])
         # Jinja would find the methods of a mapping before its keys.

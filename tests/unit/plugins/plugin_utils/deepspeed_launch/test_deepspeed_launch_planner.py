@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import hashlib
 import io
 import json
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.testing import patch_module_args
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import render
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config, hostfile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered
@@ -401,3 +403,32 @@ def test_what_is_planned_is_what_the_module_would_write(path: str, data: Any, mo
             assert act(made)["ds_config"] == result["config"]
     if not refused:
         assert all(shown(plan(dict(made.facts[host]["files"]), **wished)) == [] for host in HOSTS)
+
+
+# What the module ds_config is asked for
+
+
+def test_the_request_has_all_options_of_the_module_but_the_world_size_and_what_may_be_secret() -> None:
+    request = act(plan(**JOB))["request"]
+    assert {*request, "config", "world_size"} == {field.name for field in dataclasses.fields(Request)}
+    assert act(plan(**{**JOB, "deepspeed_launch_config_argument": ""}))["request"] == {}
+    # Also where the hosts of the job cannot be chosen: preflight lists all that is wrong at once.
+    assert act(plan(**{**JOB, "deepspeed_launch_include": "nosuch"}))["request"] == request
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, -1),
+        ({"training_container_ulimits": ["memlock:8388608:8388608"]}, 8388608),
+        ({"training_container_ulimits": ["nofile:1024", "memlock:65536"]}, 65536),
+        ({"training_container_ulimits": []}, None),
+        ({"training_container_ulimits": ["memlock:unlimited"]}, None),
+        ({"deepspeed_launch_runtime": "host"}, None),
+    ],
+)
+def test_memlock_is_a_number(changed: dict[str, Any], expected: int | None) -> None:
+    """As text it was refused by preflight, which hands it on as it is: with the defaults no job could be launched."""
+    found = act(plan(**{**JOB, **changed}))["request"]["memlock"]
+    assert found == expected and isinstance(found, (int, type(None)))
+    assert not [error for error in build(Request(memlock=found)).errors if error.path == "memlock"]

@@ -75,8 +75,8 @@ def test_a_source_that_is_no_folder_is_named(tmp_path: Path) -> None:
 def test_the_bundle_has_the_packages_that_an_environment_needs() -> None:
     packages = by_wishes({**WISHES, **WITH, "workspace_source": ""})["packages"]
     for environment, wanted_there in ((PYTHON, packages), ("", [])):
-        given_there = variables("workspace", workspace_python_environment=environment)
-        assert value("_workspace_python_apt", given_there) == wanted_there
+        given_there = variables("workspace", "host", workspace_python_environment=environment)
+        assert value("_host_bundle_workspace", given_there) == wanted_there
 
 
 # Code
