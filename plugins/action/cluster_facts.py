@@ -57,6 +57,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "host_key_file": {"type": "str", "no_log": False},
                 "versions": {"type": "dict", "default": {}},
                 "drivers": {"type": "dict", "default": {}},
+                "run": {"type": "str", "default": ""},
             }
         )
         hosts, hostvars = arguments["hosts"], (task_vars or {})["hostvars"]
@@ -64,7 +65,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             name: (hostvars[name].get("ansible_facts") or {}).get("swarmspeed") if name in hostvars else None
             for name in hosts
         }
-        missing = [name for name, found in facts.items() if not found]
+        missing = [name for name, found in facts.items() if not found or _of_another_run(found, arguments["run"])]
         if missing:
             # Preflight, which runs next, names them with cause and remedy.
             result.update(changed=False, skipped=True, msg=f"no facts of {', '.join(missing)}")
@@ -97,6 +98,11 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         view["versions"] = versions_of(view, facts, arguments["versions"], arguments["drivers"])
         result.update(changed=False, ansible_facts={"swarmspeed_cluster": view})
         return result
+
+
+def _of_another_run(found: Any, run: str) -> bool:
+    """Whether facts came from a fact cache, such as those of a host that cannot be reached today."""
+    return bool(run) and (not isinstance(found, Mapping) or found.get("run") != run)
 
 
 def checked_facts(host: str, found: Any) -> dict[str, Any]:

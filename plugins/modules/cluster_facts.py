@@ -90,6 +90,13 @@ options:
       returns it. It decides which driver will run there, and so which CUDA.
     type: dict
     default: {}
+  run:
+    description:
+      - The run in which the facts must have been gathered, as it was passed to M(swarmspeed.cluster.node_facts).
+      - Facts of another run, such as those that a fact cache has of a host that cannot be reached, count as missing.
+      - Facts of any run are taken when empty.
+    type: str
+    default: ""
 attributes:
   check_mode:
     support: full

@@ -219,3 +219,14 @@ def test_it_needs_no_node_and_its_options_are_the_documented_ones() -> None:
     options = from_yaml(documented.DOCUMENTATION)["options"]
     said = failure({"hosts": ["a"], "nonsense": 1}, {"a": host(1)})
     assert said.endswith(f"Supported parameters include: {', '.join(sorted(options))}.")
+
+
+def test_facts_of_another_run_count_as_missing() -> None:
+    """A fact cache has those of last week, of a host that cannot be reached today."""
+    hostvars = {"a": host(1, 8), "b": host(2, 8)}
+    hostvars["a"]["ansible_facts"]["swarmspeed"]["run"] = "today"
+    hostvars["b"]["ansible_facts"]["swarmspeed"]["run"] = "last week"
+    result = run({"hosts": ["a", "b"], "run": "today"}, hostvars)
+    assert (result["skipped"], result["msg"]) == (True, "no facts of b") and "ansible_facts" not in result
+    hostvars["b"]["ansible_facts"]["swarmspeed"]["run"] = "today"
+    assert run({"hosts": ["a", "b"], "run": "today"}, hostvars)["ansible_facts"]["swarmspeed_cluster"]["first"] == "a"
