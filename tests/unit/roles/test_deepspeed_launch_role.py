@@ -67,19 +67,42 @@ def test_what_this_run_has_not_planned_it_plans(found: dict[str, Any] | None) ->
 
 
 def test_what_is_planned_has_its_task() -> None:
-    assert runs(planned(True)) == [ASSERT, REPORT, FILES]
-    assert runs(planned(True, launch_json="{}")) == [ASSERT, REPORT, FILES, INCLUDE]
-    assert runs(planned(True, share_key=True)) == [ASSERT, REPORT, FILES, INCLUDE]
-    assert runs(planned(True, share_key=True, launch_json="{}"), ansible_check_mode=True) == [ASSERT, REPORT, FILES]
+    assert runs(planned(True)) == [ASSERT, INCLUDE, END]
+    # The first node reads the key for the others.
+    assert runs(planned(False, share_key=True), **JOB)[:2] == [ASSERT, INCLUDE]
+    assert runs(planned(True), "files") == [REPORT]
+    assert runs(planned(True, launch_json="{}"), "files") == [REPORT, INCLUDE]
+    assert runs(planned(True, share_key=True), "files") == [REPORT, INCLUDE]
+    both = planned(True, share_key=True, launch_json="{}")
+    assert runs(both, "files", ansible_check_mode=True) == [REPORT]
 
 
-def test_a_job_is_followed_whatever_is_planned() -> None:
-    assert runs(planned(False), **JOB) == [ASSERT, REPORT, FILES, "block"]
+DECIDE = "swarmspeed.cluster.training_job"
+
+
+@pytest.mark.parametrize(
+    ("decided", "follow", "after"),
+    [
+        ({"todo": "start"}, True, "block"),
+        ({"todo": "start"}, False, "block"),
+        ({"todo": "none", "job": {"state": "running"}}, True, "block"),
+        ({"todo": "none", "job": {"state": "running"}}, False, END),
+        ({"todo": "none", "job": {"state": "finished"}}, True, END),
+    ],
+)
+def test_the_role_ends_where_no_job_is_to_be_started_or_followed(decided: Any, follow: bool, after: str) -> None:
+    play = {"_deepspeed_launch_rank0": "gpu1", "hostvars": {"gpu1": {"_deepspeed_launch_planned": decided}}}
+    given_here = {**JOB, **play, "deepspeed_launch_follow": follow}
+    assert runs(planned(False), **given_here) == [ASSERT, after]
+    first = {**given_here, "_deepspeed_launch_rank0": HOST, "hostvars": {HOST: {"_deepspeed_launch_planned": decided}}}
+    assert runs(planned(False), **first) == [ASSERT, DECIDE, after]
 
 
 def test_a_job_is_checked_started_followed_and_its_logs_collected() -> None:
     *dummy, job = load(f"{ROLE}/tasks/main.yml")
-    names = [task["name"] for part in ("block", "always") for task in job[part]]
+    decide = dummy[-2]
+    assert decide["module_defaults"] == job["module_defaults"]
+    names = [decide["name"], *(task["name"] for part in ("block", "always") for task in job[part])]
     assert names == [
         "Decide whether to start the job",
         "Check every node before the start",
@@ -107,17 +130,17 @@ def test_in_check_mode_the_report_predicts_but_where_a_tag_names_a_file(
     cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
     more = {"ansible_check_mode": check, "ansible_run_tags": tags, "swarmspeed_cluster": cluster, **JOB}
     expected = ["swarmspeed.cluster.hostfile", "swarmspeed.cluster.ds_config"] if asked else []
-    assert runs(planned(True, writes=["hostfile", "ds_config.json"]), "files", **more) == expected
-    assert runs(planned(True, writes=["hostfile"]), "files", **more) == expected[:1]
+    assert runs(planned(True, writes=["hostfile", "ds_config.json"]), "files", **more) == [REPORT, *expected]
+    assert runs(planned(True, writes=["hostfile"]), "files", **more) == [REPORT, *expected[:1]]
 
 
 def test_the_configuration_is_compared_again_where_an_image_was_asked_for_its_release() -> None:
     cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
     more = {"swarmspeed_cluster": cluster, **JOB}
-    assert runs(planned(False), "files", **more) == []
+    assert runs(planned(False), "files", **more) == [REPORT]
     asked = runs(planned(False), "files", _deepspeed_launch_release={"stdout": "0.18.9"}, **more)
-    assert asked == ["swarmspeed.cluster.ds_config"]
-    assert runs(planned(False), "files", _deepspeed_launch_release={"skipped": True}, **more) == []
+    assert asked == [REPORT, "swarmspeed.cluster.ds_config"]
+    assert runs(planned(False), "files", _deepspeed_launch_release={"skipped": True}, **more) == [REPORT]
 
 
 def test_the_fingerprint_has_the_configuration_of_the_module_or_of_the_plan() -> None:
