@@ -76,6 +76,24 @@ options:
   jobs:
     description: Directory of the training jobs, whose states are wanted.
     type: path
+  reach:
+    description:
+      - Whether the C(container) of this host reaches those in C(hosts), by the hosts' names, at C(port) over the
+        overlay network, as M(swarmspeed.cluster.overlay_reach) tests it.
+      - Tested beside the other facts, where the container runs. Three seconds are spent on all of them.
+    type: dict
+    default: {}
+    suboptions:
+      container:
+        description: Name of the container to test from.
+        type: str
+      hosts:
+        description: Names of the other containers, by the names of their hosts.
+        type: dict
+        default: {}
+      port:
+        description: The TCP port to connect to.
+        type: int
   resolve:
     description:
       - Names of proxies and mirrors, whose addresses are wanted as this host resolves them. Two seconds are spent on
@@ -214,6 +232,15 @@ ansible_facts:
           description: The last written state of each job below the directory requested.
           type: dict
           returned: always
+        jobs_succeeded:
+          description: Of each job that succeeded, C(finished_at), and as C(spec) an HMAC by O(digest_key) of what it
+            was.
+          type: dict
+          returned: always
+        reach:
+          description: RV(swarmspeed.cluster.overlay_reach#module:reached). Empty where it was not tested.
+          type: dict
+          returned: always
         listening:
           description: TCP and UDP ports on which something listens.
           type: dict
@@ -297,6 +324,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state_io
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.host_io import SystemFabricIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfaces import gather_fabric
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import Beside
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import gather_firewall
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state_io import SystemFirewallIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
@@ -368,6 +396,15 @@ def main() -> None:
             "groups": {"type": "list", "elements": "str", "default": []},
             "sysctls": {"type": "list", "elements": "str", "default": []},
             "jobs": {"type": "path"},
+            "reach": {
+                "type": "dict",
+                "default": {},
+                "options": {
+                    "container": {"type": "str"},
+                    "hosts": {"type": "dict", "default": {}},
+                    "port": {"type": "int"},
+                },
+            },
             "resolve": {"type": "list", "elements": "str", "default": []},
             "proxies": {"type": "dict", "default": {}, "no_log": True},
             "repositories": {"type": "list", "elements": "str", "default": []},
@@ -393,6 +430,7 @@ def main() -> None:
         system = system_facts()
         gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))
         docker = docker_facts(SocketEngine(asked["docker_socket"]), asked["repositories"])
+        reach = Beside(asked["reach"], docker)
         services = SystemServicesIO()
         trees = {root: tree_digests(root, list(wanted)) for root, wanted in asked["trees"].items()}
         facts = {
@@ -405,7 +443,7 @@ def main() -> None:
             "trees_missing": {root: missing_files(found) for root, found in trees.items()},
             "groups": group_facts(asked["groups"]),
             "sysctls": sysctl_facts(asked["sysctls"]),
-            "jobs": job_facts(asked["jobs"]),
+            **job_facts(asked["jobs"], key),
             "listening": listening_facts(),
             "gpu": gpu,
             "driver": _driver(gpu, asked["driver_kernel"] or system["kernel"]),
@@ -417,6 +455,7 @@ def main() -> None:
             "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"], key),
             "firewall": gather_firewall(SystemFirewallIO()),
             "clock_synchronized": clock_synchronized(),
+            "reach": reach.result(),
         }
     except OSError as error:
         module.fail_json(

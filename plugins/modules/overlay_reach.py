@@ -78,55 +78,25 @@ reached:
   type: dict
 """
 
-import json
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import (
+    SECONDS,
+    SLACK,
+    ReachError,
+    reached,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe_io import SystemProbeIO
-
-SLACK = 15.0
-"""Seconds that the engine may take to start a process in the container."""
-
-
-class ReachError(Exception):
-    """It cannot be tried. The text says why and what to do."""
-
-
-def read_answer(text: str) -> dict[str, Any] | None:
-    """Return the answer in what was printed; None where there is none."""
-    for line in reversed(text.splitlines()):
-        if line.startswith(reach.MARK):
-            try:
-                found = json.loads(line[len(reach.MARK) :])
-            except ValueError:
-                return None
-            return found if isinstance(found, dict) else None
-    return None
 
 
 def run_module(params: dict[str, Any], system: Any) -> dict[str, Any]:
     """Try, and return how far each got."""
     if not 1 <= params["seconds"] <= 30:
         raise ReachError(f"seconds: {params['seconds']} is not within 1 and 30.")
-    asked = {
-        "hosts": {str(name): str(host) for name, host in params["hosts"].items()},
-        "port": params["port"],
-        "seconds": params["seconds"],
-    }
-    command = source_runner.command_for(params["container"], [], params["python"])
-    done = system.run(command, source_runner.request_for(reach, asked))
-    found = read_answer(done.stdout)
-    if done.rc or found is None:
-        words = (done.text.splitlines() or [f"exit status {done.rc}"])[-1][:300]
-        raise ReachError(
-            f"the container {params['container']} cannot try its network: {words}. Remedy: "
-            f"docker logs {params['container']}; then ansible-playbook site.yml --tags training_container."
-        )
-    unanswered = {"stage": "name", "error": "no answer"}
-    return {"changed": False, "reached": {name: found.get(name, unanswered) for name in asked["hosts"]}}
+    names = ("container", "hosts", "port", "seconds", "python")
+    return {"changed": False, "reached": reached(system.run, **{name: params[name] for name in names})}
 
 
 def main() -> None:
@@ -136,7 +106,7 @@ def main() -> None:
             "container": {"type": "str", "required": True},
             "hosts": {"type": "dict", "required": True},
             "port": {"type": "int", "required": True},
-            "seconds": {"type": "int", "default": 3},
+            "seconds": {"type": "int", "default": SECONDS},
             "patience": {"type": "int", "default": 0},
             "python": {"type": "str", "default": "python3"},
         },

@@ -238,6 +238,13 @@ options:
       - Follow a job until it ends, and fail unless it succeeds. Not in check mode.
       - By default V(true) to start a job, and V(false) with O(observe=true).
     type: bool
+  recorded:
+    description:
+      - What M(swarmspeed.cluster.node_facts) gathered of this job in this run, in C(jobs_succeeded). In check mode the
+        host is not asked whether to start a job that succeeded with the same specification.
+      - Known to the action plugin only.
+    type: dict
+    default: {}
   follow_timeout:
     description: Seconds to follow the job; the task then fails and the job keeps running. 0 means no limit.
     type: float
@@ -422,6 +429,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_n
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.arguments import ARGUMENTS, spec_of
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.observe_io import check_log_limit, current, report
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import JobRunner, RunStore
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
@@ -456,12 +464,8 @@ class Call:
         self.inside = str(store.path) if store.on_host else inside
 
     def _spec(self) -> dict[str, Any]:
-        keys = (
-            *("command", "chdir", "environment", "world_size", "nodes", "fingerprint", "ds_config"),
-            *("launcher", "transport", "runtime", "members", "secret_file", "visible_devices", "env_file"),
-        )
         resource.check_shrink(self.params)
-        return resource.build_spec(**{key: self.params[key] for key in keys})
+        return spec_of(self.params)
 
     def _place(self) -> dict[str, Any]:
         """This node's part of the job, for its supervisor."""
@@ -620,58 +624,7 @@ class Call:
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec={
-            "name": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["started", "stopped", "absent"], "default": "started"},
-            "container": {"type": "str"},
-            "jobs_dir": {"type": "path", "required": True},
-            "container_jobs_dir": {"type": "str", "default": "/jobs"},
-            "command": {"type": "list", "elements": "str"},
-            "chdir": {"type": "str"},
-            "environment": {"type": "dict", "default": {}},
-            "world_size": {"type": "int"},
-            "nodes": {"type": "int"},
-            "fingerprint": {"type": "dict", "default": {}},
-            "ds_config": {"type": "str"},
-            "launcher": {"type": "str", "choices": ["deepspeed", "torchrun", "per_node"], "default": "deepspeed"},
-            "transport": {"type": "str", "choices": ["direct", "pdsh"], "default": "pdsh"},
-            "runtime": {"type": "str", "choices": ["container", "host"], "default": "container"},
-            "members": {
-                "type": "list",
-                "elements": "dict",
-                "options": {
-                    "name": {"type": "str", "required": True},
-                    "address": {"type": "str", "required": True},
-                    "slots": {"type": "list", "elements": "int", "required": True},
-                },
-            },
-            "node": {"type": "str"},
-            "leader": {
-                "type": "dict",
-                "options": {
-                    "port": {"type": "int", "required": True},
-                    "run": {"type": "int", "required": True},
-                    "run_id": {"type": "str", "required": True},
-                },
-            },
-            "secret_file": {"type": "str"},
-            "visible_devices": {"type": "str"},
-            "env_file": {"type": "str"},
-            "master_port": {"type": "int", "default": 0},
-            "stall_timeout": {"type": "float", "default": 0},
-            "resume": {"type": "str", "choices": ["never", "auto"], "default": "never"},
-            "resume_args": {"type": "list", "elements": "str", "default": []},
-            "checkpoints": {"type": "str"},
-            "restarts": {"type": "int", "default": 3},
-            "shrink": {"type": "bool", "default": False},
-            "versions": {"type": "dict", "default": {}},
-            "rerun": {"type": "bool", "default": False},
-            "observe": {"type": "bool", "default": False},
-            "log_offset": {"type": "int", "default": 0},
-            "log_limit": {"type": "int", "default": 65536},
-            "follow": {"type": "bool"},
-            "follow_timeout": {"type": "float", "default": 0},
-        },
+        argument_spec=ARGUMENTS,
         supports_check_mode=True,
     )
     # Shown at -vvv. A variable of the job may be a secret, so its value is not shown, whatever its name.

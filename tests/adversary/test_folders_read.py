@@ -91,7 +91,7 @@ NEVER_LOST = b'{"state": "running", "run": 1, "container": "c", "container_id": 
 @pytest.mark.parametrize("data", [DEEP, b'{"state": ["running"]}'])
 def test_what_is_no_state_hides_no_other_job(jobs: Path, data: bytes) -> None:
     (jobs / "digits" / "state.json").write_bytes(data)
-    assert system_io.job_facts(str(jobs)) == {"digits": "unreadable"}
+    assert system_io.job_facts(str(jobs), "k") == {"jobs": {"digits": "unreadable"}, "jobs_succeeded": {}}
     assert look(jobs)["state"] == "unreadable"
     assert NodeFolder(str(jobs), "digits", "gpu1", 1 << 20).run() in (
         {},
@@ -118,7 +118,7 @@ def plant(place: Path, what: str, victim: Path) -> None:
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "node_facts": lambda jobs: system_io.job_facts(str(jobs)),
+    "node_facts": lambda jobs: system_io.job_facts(str(jobs), "k"),
     "read_state": lambda jobs: Store(str(jobs), "digits").read_state(),
     "read_spec": lambda jobs: Store(str(jobs), "digits").read_spec(),
     "read_log": lambda jobs: Store(str(jobs), "digits").read_log(0, 65536, True),
@@ -157,7 +157,7 @@ def test_names_that_no_job_can_have_are_not_reported(jobs: Path) -> None:
     for name in ("\x1b[2J", "a\nb", "{{ 7*7 }}", "-x", "x" * 200):
         (jobs / name).mkdir()
         (jobs / name / "state.json").write_text(json.dumps(STATE))
-    assert list(system_io.job_facts(str(jobs))) == ["digits"]
+    assert list(system_io.job_facts(str(jobs), "k")["jobs"]) == ["digits"]
     assert JobsReader(str(jobs), {}).names() == ["digits"]
 
 

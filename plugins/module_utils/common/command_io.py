@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 TIMED_OUT = 124
 """Exit status reported for a command that did not end in time (as timeout(1) has it)."""
@@ -39,12 +40,16 @@ def find_program(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), _ADMINISTRATOR_PATH)))
 
 
-def run_program(command: Sequence[str], timeout: float) -> CommandResult:
-    """Run a command for at most ``timeout`` seconds, in the C locale so that its output can be parsed."""
+def run_program(command: Sequence[str], timeout: float, data: str | None = None) -> CommandResult:
+    """Run a command for at most ``timeout`` seconds, in the C locale so that its output can be parsed.
+
+    ``data`` is its standard input.
+    """
+    given: dict[str, Any] = {"stdin": subprocess.DEVNULL} if data is None else {"input": data.encode()}
     try:
         done = subprocess.run(
             list(command),
-            stdin=subprocess.DEVNULL,
+            **given,
             capture_output=True,
             check=False,
             timeout=timeout,

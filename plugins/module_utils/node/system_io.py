@@ -256,12 +256,14 @@ def sysctl_facts(names: list[str]) -> dict[str, str | None]:
     return found
 
 
-def job_facts(folder: str | None) -> dict[str, str]:
-    """Return the last written state of each job below a folder, by name; also of those that run on the host itself."""
-    if not folder:
-        return {}
+def job_facts(folder: str | None, key: str) -> dict[str, dict[str, Any]]:
+    """Return the last written state of each job below a folder, by name; also of those that run on the host itself.
+
+    Of jobs that succeeded also when, and an HMAC by ``key`` of what they were, in which secrets may be.
+    """
     states: dict[str, str] = {}
-    for place in (folder, host_jobs_dir(folder)):  # the host's word goes before a container's
+    succeeded: dict[str, dict[str, str]] = {}
+    for place in (folder, host_jobs_dir(folder)) if folder else ():  # the host's word goes before a container's
         jobs = UntrustedFolder(place, NodeError)
         try:
             names = [name for name, kind in jobs.entries().items() if kind == "a folder" and JOB_NAME.fullmatch(name)]
@@ -271,11 +273,18 @@ def job_facts(folder: str | None) -> dict[str, str]:
             try:
                 found = jobs.read_json(f"{name}/state.json")
             except NodeError:
-                states[name] = "unreadable"
+                found = {}
+            if found is None:
                 continue
-            if found is not None:
-                states[name] = str(found["state"]) if found.get("state") in STATES else "unreadable"
-    return dict(sorted(states.items()))
+            states[name] = str(found["state"]) if found.get("state") in STATES else "unreadable"
+            succeeded.pop(name, None)
+            digest, finished = found.get("spec_hash"), found.get("finished_at")
+            if states[name] == "succeeded" and isinstance(digest, str) and isinstance(finished, str):
+                succeeded[name] = {
+                    "spec": keyed_digest(digest.encode("utf-8", "replace"), key),
+                    "finished_at": finished,
+                }
+    return {"jobs": dict(sorted(states.items())), "jobs_succeeded": dict(sorted(succeeded.items()))}
 
 
 def listening_facts() -> dict[str, list[int]]:

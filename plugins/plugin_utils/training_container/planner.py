@@ -61,11 +61,13 @@ NOTHING: dict[str, Any] = {
     "ready": [],
     "inside": [],
     "reach": {},
+    "reached": False,
 }
 """What the role's tasks read of a host on which there is no container to be.
 
 ``settings`` are those that are configured, whatever is planned: the network benchmark makes its containers with them.
-``reach`` is what must be tried live: the containers that are to reach one another over the overlay network.
+``reach`` is what must be tested live: the containers that are to reach one another over the overlay network.
+``reached`` is whether they did when facts were gathered, and nothing has been changed on any host since.
 """
 SHARED_MEMORY = "df -B1 --output=size /dev/shm | tail -n 1"
 
@@ -142,7 +144,7 @@ class TrainingContainerPlanner:
             refused = _refusal(node)
             if refused:
                 refusals.append(refused)
-                acts[host] = {**_as_found(node), "reach": _reach(node, hosts)}
+                acts[host] = {**_as_found(node), **_reach(node, hosts, facts)}
                 continue
             collected = Changes(ROLE, host)
             reasons = [] if unseen(found) else _compare(collected, node, inputs.digest_key)
@@ -150,9 +152,11 @@ class TrainingContainerPlanner:
             _add_container(collected, node, reasons, folders, inputs.digest_key)
             changes += collected.found
             made = _made(node, folders) if reasons else {}
-            acts[host] = {**_as_found(node), "reach": _reach(node, hosts), **made}
+            acts[host] = {**_as_found(node), **_reach(node, hosts, facts), **made}
             if reasons:
                 after[host] = _facts_after(node, folders, inputs.digest_key)
+        if changes:  # the role goes on with all hosts, and tests what it has changed
+            acts = {host: {**act, "reached": False} for host, act in acts.items()}
         return RolePlan(changes, refusals, (), acts, after)
 
 
@@ -271,14 +275,26 @@ def _image_check(wishes: Mapping[str, Any], image: str) -> dict[str, Any]:
     return {"image": image, "job": job, "argv": ["docker", "run", *options, image, "-c", check_script(job)]}
 
 
-def _reach(node: Node, hosts: Sequence[str]) -> dict[str, Any]:
+def _reach(node: Node, hosts: Sequence[str], facts: Facts) -> dict[str, Any]:
     """Return which containers are to reach one another; none on the hosts' own network, or where there is one node."""
     if network_mode(node.wishes) != OVERLAY or len(hosts) < 2:
         return {}
+    containers = {host: container_name(node.cluster, host) for host in hosts}
+    port = int(node.wishes.get("ssh_trust_port") or 2222)
     return {
-        "containers": {host: container_name(node.cluster, host) for host in hosts},
-        "port": int(node.wishes.get("ssh_trust_port") or 2222),
+        "reach": {"containers": containers, "port": port},
+        "reached": _reached({host: facts[host] for host in hosts}),
     }
+
+
+def _reached(facts: Facts) -> bool:
+    """Whether every host has reached every other one. What is gathered after a change says nothing of it."""
+    return all(
+        mapping(mapping(found.get("reach")).get(other)).get("stage") == "done"
+        for host, found in facts.items()
+        for other in facts
+        if other != host
+    )
 
 
 def _facts_after(node: Node, folders: list[ManagedFile], key: str) -> dict[str, Any]:

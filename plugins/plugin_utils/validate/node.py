@@ -55,6 +55,11 @@ def _jobs(value: Any) -> Any:
     return {name: state for name, state in found.items() if _JOB.fullmatch(name)}
 
 
+def _succeeded(value: Any) -> Any:
+    found = by_name(lines(4096), mapping({"spec": hex_digest, "finished_at": sentence}))(value)
+    return {name: job for name, job in found.items() if _JOB.fullmatch(name)}
+
+
 _SYSTEM = mapping(
     {
         "distribution": word,
@@ -102,6 +107,8 @@ FACTS = mapping(
         "groups": by_name(NAME, optional(names)),
         "sysctls": by_name(NAME, optional(lines(4096))),
         "jobs": _jobs,
+        "jobs_succeeded": _succeeded,
+        "reach": by_name(NAME, mapping({"stage": word}, {"error": sentence})),
         "held": names,
         "clock_synchronized": optional(flag),
         "services": mapping(

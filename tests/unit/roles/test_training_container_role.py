@@ -52,6 +52,7 @@ def test_where_nothing_is_planned_and_no_network_is_tried_the_role_ends_at_its_f
     assert first["ansible.builtin.meta"] == "end_role"
     assert runs("main", planned(False)) == ["end"]
     assert runs("main", planned(False, reach=REACH), ansible_check_mode=True) == ["end"]
+    assert runs("main", planned(False, reach=REACH, reached=True)) == ["end"]
 
 
 @pytest.mark.parametrize("found", [None, {}, {"pending": {HOST: {"docker": False}}, "acts": {HOST: {}}}])

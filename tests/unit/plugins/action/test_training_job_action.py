@@ -12,8 +12,12 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action.training_job import ActionModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.arguments import ARGUMENTS, spec_of
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import spec_hash
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
 
 ARGS = {"name": "digits", "jobs_dir": "/srv/jobs", "container": "c", "environment": {"T": "s3cret"}, "rerun": True}
@@ -287,3 +291,55 @@ def test_a_poll_that_hangs_is_one_that_gave_no_answer(shown: list[str], monkeypa
     action = Hanging([reply("running", changed=True), reply("succeeded")])
     assert action.run(task_vars=VARS)["job"]["state"] == "succeeded"
     assert "Job digits: no answer (no answer within 0.2 s); trying again in 2 s." in shown
+
+
+# A job that succeeded before
+
+KEY = "of this run"
+JOB: dict[str, Any] = {"name": "digits", "jobs_dir": "/srv/jobs", "container": "c", "rerun": False, "follow": False}
+SPEC: dict[str, Any] = {
+    "command": ["deepspeed", "train.py"],
+    "world_size": 3,
+    "nodes": 3,
+    "environment": {"T": "s3cret"},
+}
+
+
+def recorded(key: str = KEY, **change: Any) -> dict[str, Any]:
+    given = ArgumentSpecValidator(ARGUMENTS).validate({**JOB, **SPEC, **change}).validated_parameters
+    return {"spec": keyed_digest(spec_hash(spec_of(given)).encode(), key), "finished_at": "t1"}
+
+
+def decide(known: dict[str, Any], check_mode: bool = True, key: str = KEY, **change: Any) -> tuple[Any, Follower]:
+    action = Follower([reply("succeeded")], check_mode, **{**JOB, **SPEC, **change, "recorded": known})
+    return action.run(task_vars={**VARS, "_preflight_digest_key": key}), action
+
+
+def test_of_a_job_that_succeeded_as_it_is_specified_the_host_is_not_asked(shown: list[str]) -> None:
+    # As Jinja gives it: numbers as text, and paths and lists of the play.
+    result, action = decide(recorded(), world_size="3")
+    job = {"name": "digits", "state": "succeeded", "finished_at": "t1"}
+    assert action.asked == [] and result == {"changed": False, "todo": "none", "job": job}
+    assert shown == ["Job digits succeeded at t1: not started again."]
+
+
+@pytest.mark.parametrize(
+    ("known", "change"),
+    [
+        ({}, {}),
+        (recorded(), {"command": ["deepspeed", "other.py"]}),
+        (recorded(), {"environment": {"T": "another"}}),
+        (recorded(), {"rerun": True}),
+        (recorded(), {"key": "of another run"}),
+        (recorded(key=""), {"key": ""}),
+        (recorded(), {"check_mode": False}),
+        (recorded(), {"observe": True}),
+        (recorded(), {"state": "absent"}),
+        (recorded(), {"world_size": "three"}),
+        (recorded(), {"world_size": 0}),
+        (recorded(), {"nosuch": 1}),
+    ],
+)
+def test_otherwise_the_host_is_asked_and_gets_no_record(known: dict[str, Any], change: dict[str, Any]) -> None:
+    _result, action = decide(known, **change)
+    assert len(action.asked) == 1 and "recorded" not in action.asked[0]

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
-from ansible_collections.swarmspeed.cluster.plugins.modules.overlay_reach import ReachError, run_module
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import Beside, ReachError
+from ansible_collections.swarmspeed.cluster.plugins.modules.overlay_reach import run_module
 
 
 @pytest.fixture
@@ -116,3 +117,39 @@ def test_seconds_that_cannot_be_meant(seconds: int) -> None:
 def test_an_answer_that_lacks_a_host() -> None:
     found = run_module(params(hosts={"gpu2": "ai-gpu2"}), Here(CommandResult(0, reach.MARK + "{}\n")))
     assert found["reached"] == {"gpu2": {"stage": "name", "error": "no answer"}}
+
+
+# Beside other facts
+
+ASKED = {"container": "lab-a", "hosts": {"b": "lab-b"}, "port": 2222}
+RUNS = {"containers": {"lab-a": {"state": "running"}}}
+
+
+def answering(command: Sequence[str], data: str) -> CommandResult:
+    assert command[:4] == ["docker", "exec", "-i", "lab-a"] and "lab-b" in data
+    return CommandResult(0, f'{reach.MARK}{{"b": {{"stage": "done", "error": ""}}}}')
+
+
+def test_beside_other_facts_it_is_tested_from_a_container_that_runs() -> None:
+    assert Beside(ASKED, RUNS, answering).result() == {"b": {"stage": "done", "error": ""}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "docker"),
+    [
+        ({}, RUNS),
+        ({**ASKED, "hosts": {}}, RUNS),
+        (ASKED, {}),
+        (ASKED, {"containers": {"lab-a": {"state": "exited"}}}),
+        (ASKED, {"containers": {"lab-b": {"state": "running"}}}),
+    ],
+)
+def test_beside_other_facts_nothing_is_run_where_there_is_nothing_to_test(asked: Any, docker: Any) -> None:
+    def never(*_args: Any) -> CommandResult:
+        raise AssertionError("it was run")
+
+    assert Beside(asked, docker, never).result() == {}
+
+
+def test_beside_other_facts_what_cannot_be_tested_is_left_to_the_role() -> None:
+    assert Beside(ASKED, RUNS, lambda *_args: CommandResult(125, "", "no such container")).result() == {}

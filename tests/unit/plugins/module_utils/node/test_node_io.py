@@ -17,6 +17,7 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import system_io as node_io
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
@@ -249,13 +250,28 @@ def test_jobs(tmp_path: Path) -> None:
         make(tmp_path / name / "state.json", text)
     make(tmp_path / "new/spec.json", "{}")
     make(tmp_path / "state.json", '{"state": "running"}')
-    assert node_io.job_facts(str(tmp_path)) == {
+    assert node_io.job_facts(str(tmp_path), "k")["jobs"] == {
         "cut": "unreadable",
         "digits": "running",
         "list": "unreadable",
         "other": "unreadable",
     }
-    assert node_io.job_facts(str(tmp_path / "none")) == node_io.job_facts(None) == {}
+    nothing: dict[str, Any] = {"jobs": {}, "jobs_succeeded": {}}
+    assert node_io.job_facts(str(tmp_path / "none"), "k") == node_io.job_facts(None, "k") == nothing
+
+
+def test_of_a_job_that_succeeded_it_is_returned_when_and_a_digest_that_only_the_key_makes(tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs"
+    done = {"state": "succeeded", "spec_hash": "5e", "finished_at": "2026-11-24T03:51:55Z"}
+    others = {"ended": {**done, "state": "failed"}, "odd": {**done, "spec_hash": 5}, "early": {"state": "succeeded"}}
+    for name, state in {"digits": done, **others}.items():
+        make(jobs / name / "state.json", json.dumps(state))
+    found = node_io.job_facts(str(jobs), "k")["jobs_succeeded"]
+    assert found == {"digits": {"spec": keyed_digest(b"5e", "k"), "finished_at": "2026-11-24T03:51:55Z"}}
+    assert node_io.job_facts(str(jobs), "other")["jobs_succeeded"]["digits"]["spec"] != found["digits"]["spec"]
+    # The host's word goes before a container's.
+    make(Path(host_jobs_dir(str(jobs))) / "digits/state.json", json.dumps({**done, "state": "running"}))
+    assert node_io.job_facts(str(jobs), "k")["jobs_succeeded"] == {}
 
 
 def test_listening_joins_both_families(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -442,6 +442,23 @@ def test_what_must_be_tried_live_is_the_overlay_between_all_hosts() -> None:
     assert act(plan(facts()))["reach"] == {}  # one node reaches no other
 
 
+def test_whether_they_reached_one_another_when_facts_were_gathered() -> None:
+    done, cut = {"stage": "done", "error": ""}, {"stage": "connect", "error": "No route to host"}
+
+    def reached(changed: Any = (), **found: Any) -> list[bool]:
+        whole = three(facts()).facts
+        gathered = {host: {**whole[host], "reach": found.get(host, dict.fromkeys(HOSTS, done))} for host in HOSTS}
+        gathered[HOST].update(changed)
+        made = fold([TrainingContainerPlanner()], gathered, dict.fromkeys(HOSTS, WISHES), Inputs(cluster()))
+        return [made.acts[host][ROLE]["reached"] for host in HOSTS]
+
+    assert reached() == [True] * 3
+    assert reached(**{HOST: {**dict.fromkeys(HOSTS, done), HOSTS[0]: cut}}) == [False] * 3
+    # After a change it is not tested where facts are gathered again; and what is to be changed is tested afterwards.
+    assert reached(**{HOSTS[0]: {}}) == [False] * 3
+    assert reached(facts(None)) == [False] * 3
+
+
 def test_a_network_that_is_replaced_takes_its_containers_along() -> None:
     names = {
         name: load("overlay_network/defaults/main.yml").get(name) for name in load("overlay_network/defaults/main.yml")

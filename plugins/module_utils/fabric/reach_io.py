@@ -1,0 +1,83 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Tests from a container whether it reaches the others: for overlay_reach, and for node_facts beside other facts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult, run_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
+
+Run = Callable[[Sequence[str], str], CommandResult]
+SECONDS = 3
+"""Seconds that one test may take."""
+SLACK = 15.0
+"""Seconds that the engine may take to start a process in the container."""
+
+
+class ReachError(Exception):
+    """It cannot be tested. The text says why and what to do."""
+
+
+def read_answer(text: str) -> dict[str, Any] | None:
+    """Return the answer in what was printed; None where there is none."""
+    for line in reversed(text.splitlines()):
+        if line.startswith(reach.MARK):
+            try:
+                found = json.loads(line[len(reach.MARK) :])
+            except ValueError:
+                return None
+            return found if isinstance(found, dict) else None
+    return None
+
+
+def reached(
+    run: Run, container: str, hosts: Mapping[str, str], port: int, *, seconds: int = SECONDS, python: str = "python3"
+) -> dict[str, Any]:
+    """Return ``stage`` and ``error`` for each name of ``hosts``. Raises ``ReachError`` where nothing can be tested."""
+    names = {str(name): str(host) for name, host in hosts.items()}
+    asked = {"hosts": names, "port": port, "seconds": seconds}
+    done = run(source_runner.command_for(container, [], python), source_runner.request_for(reach, asked))
+    found = read_answer(done.stdout)
+    if done.rc or found is None:
+        words = (done.text.splitlines() or [f"exit status {done.rc}"])[-1][:300]
+        raise ReachError(
+            f"the container {container} cannot try its network: {words}. Remedy: "
+            f"docker logs {container}; then ansible-playbook site.yml --tags training_container."
+        )
+    unanswered = {"stage": "name", "error": "no answer"}
+    return {name: found.get(name, unanswered) for name in names}
+
+
+def _run(command: Sequence[str], data: str) -> CommandResult:
+    return run_program(command, SECONDS + SLACK, data)
+
+
+class Beside:
+    """A test that runs while other facts are gathered. What cannot be tested has no result."""
+
+    def __init__(self, asked: Mapping[str, Any], docker: Mapping[str, Any], run: Run = _run) -> None:
+        """``docker`` are the engine's facts: a container that does not run is left alone."""
+        self._found: dict[str, Any] = {}
+        self._asked, self._run = asked, run
+        container = (docker.get("containers") or {}).get(asked.get("container") or "") or {}
+        self._thread = threading.Thread(target=self._test, daemon=True)
+        self._started = bool(asked.get("hosts")) and container.get("state") == "running"
+        if self._started:
+            self._thread.start()
+
+    def _test(self) -> None:
+        with contextlib.suppress(ReachError):  # the role tests again, and reports it
+            self._found = reached(self._run, self._asked["container"], self._asked["hosts"], self._asked["port"])
+
+    def result(self) -> dict[str, Any]:
+        if self._started:
+            self._thread.join(SECONDS + SLACK + 1)
+        return dict(self._found)
