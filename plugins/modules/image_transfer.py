@@ -34,7 +34,8 @@ options:
     type: str
     required: true
   place:
-    description: Folder of the spool, for this alone. It is made, for root only, and removed.
+    description: Folder of the spool, for this alone. It is made, for root only, and removed. The one above it is made
+      for root only as well, where it is missing.
     type: path
     required: true
   node:

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.private_folder import make_private
+
 PIECE = 256 << 10
 """Bytes of the log that one look returns at most."""
 
@@ -25,7 +27,7 @@ class BuildError(Exception):
 
 def start(folder: Path, image: str, command: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Start the build; False where the same one is running already. Raises ``BuildError`` where another one is."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         try:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.private_folder import make_private
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import serve as image_serve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.archive import bare
@@ -78,7 +79,7 @@ class Transfer:
 
     def start(self, image: str, started_from: str) -> dict[str, Any]:
         """Take the lock, start the process, look. What keeps this node from taking part is an answer."""
-        self.place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self.place)
         self.place.chmod(0o700)
         lock = os.open(self.place / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
