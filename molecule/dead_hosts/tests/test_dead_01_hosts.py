@@ -137,7 +137,7 @@ def test_dies_while_its_facts_are_gathered(begin: Start) -> None:
 def test_dies_in_the_middle_of_a_role(begin: Start) -> None:
     on(DEAD, f"docker rm --force {container(DEAD)}")
     try:
-        run, took = dies(begin("site", *NO_JOB), ": Make the container")
+        run, took = dies(begin("site", *NO_JOB), ": Create the container")
         named(run, took)
         assert f"{DEAD}: stopped responding during " in run.output
     finally:

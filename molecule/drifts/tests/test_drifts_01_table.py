@@ -17,7 +17,7 @@ def places(name: str) -> dict[str, str]:
         "etc": ETC,
         "root": CLUSTER_ROOT,
         "container": container(name),
-        "image": f"$(docker inspect --format '{{{{.Config.Image}}}}' {container(name)})",
+        "image": on(name, f"docker inspect --format '{{{{.Config.Image}}}}' {container(name)}").strip(),
     }
 
 
@@ -28,13 +28,14 @@ def test_nothing_differs_before(given: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("several", rounds(), ids=lambda several: several.name.replace(" ", "-"))
 def test_verify_names_each_drift_and_its_tag_repairs_it(several: Round, given: tuple[str, ...]) -> None:
     arguments = (*given, *(variables(**several.variables) if several.variables else ()))
+    found_on = {name: places(name) for name in NODES}
     if several.containers_first:
         for name in NODES:
             on(name, f"docker rm --force {container(name)}")
     for drift in several.drifts:
-        on(drift.where, filled(drift.make, places(drift.where)))
+        on(drift.where, filled(drift.make, found_on[drift.where]))
     found = playbook("verify", *arguments).refused()
-    missing = [drift.missing_in(found.text, places(drift.node)) for drift in several.drifts]
+    missing = [drift.missing_in(found.text, found_on[drift.node]) for drift in several.drifts]
     # Whatever verify said, so that the next round finds a whole cluster.
     repaired = site("--tags", several.tags, *arguments)
     assert [line for line in missing if line] == [], found.output[-6000:]

@@ -13,7 +13,7 @@ from tests.playbook_run import ETC, NODES, container, inside, on, playbook, site
 MOMENTS = (
     "swarm : Join the swarm",
     "ssh_trust : Generate the cluster's key pair, once",
-    "training_container : Make the container",
+    "training_container : Create the container",
 )
 
 
@@ -29,8 +29,9 @@ def kill_at(words: str, given: tuple[str, ...]) -> str:
                 break
         assert process.poll() is None, "".join(printed)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     return "".join(printed)
 
 

@@ -96,6 +96,9 @@ def test_a_lock_beside_a_busy_compiler_stays(cache: Path) -> None:
     folder = cache / "py311_cpu" / "cpu_adam"
     process = subprocess.Popen(["sleep", "600"], cwd=folder)  # as ninja's working directory is
     try:
+        # Popen returns before the kernel has put the new program's name and arguments in the old one's place.
+        while not Path(f"/proc/{process.pid}/cmdline").read_bytes().startswith(b"sleep\0"):
+            time.sleep(0.01)
         (found,) = locks([cache], remove=True, sees_all=True)
         assert (found["state"], found["holder"]) == ("held", f"{process.pid} (sleep 600)")
     finally:
