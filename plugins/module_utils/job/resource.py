@@ -173,7 +173,7 @@ def _check_members(
     if len(members) > 1 and not secret_file:
         raise JobError("secret_file: give the path of a file that every node of the job has, and no one else.")
     if launcher == "per_node" and not members:
-        raise JobError("members: launcher per_node needs the nodes of the job, for MASTER_ADDR and NODE_RANK. Give them.")
+        raise JobError("members: launcher per_node needs the nodes of the job, for MASTER_ADDR. Give them.")
     if launcher != "deepspeed" and transport == "pdsh":
         raise JobError(f"transport: pdsh starts DeepSpeed's launcher only. Launcher {launcher} needs transport direct.")
 

@@ -69,6 +69,10 @@ def test_bad_names(name: str) -> None:
         ({"members": PAIR[:1]}, "members: 1 node(s) with 2 slot(s) are not the 2 node(s) and 3 rank(s)"),
         ({"members": PAIR}, "secret_file: give the path of a file that every node of the job has, and no one else."),
         (
+            {"launcher": "per_node", "transport": "direct"},
+            "members: launcher per_node needs the nodes of the job, for MASTER_ADDR. Give",
+        ),
+        (
             {"launcher": "torchrun"},
             "transport: pdsh starts DeepSpeed's launcher only. Launcher torchrun needs transport",
         ),
