@@ -87,7 +87,8 @@ def sample(document: dict[str, Any]) -> Any:
 
 
 def returned(module: Any) -> dict[str, Any]:
-    return {name: sample(field) for name, field in from_yaml(module.RETURN).items()}
+    # A copy, for callers that change it: from ansible-core 2.21 on, from_yaml() returns the same object for the same text.
+    return {name: copy.deepcopy(sample(field)) for name, field in from_yaml(module.RETURN).items()}
 
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJv1Lr8wqRkQ5jW6eUqQH3rV5b1sV8xT7n2lq0o9mB5c node\n"

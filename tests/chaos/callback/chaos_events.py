@@ -28,6 +28,10 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
     CALLBACK_NAME = "chaos_events"
     CALLBACK_NEEDS_ENABLED = True
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._items: dict[tuple[str, str], list[str]] = {}
+
     def _write(self, event: str, **fields: Any) -> None:
         path = os.environ.get("CHAOS_EVENTS")
         if path:
@@ -43,10 +47,14 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
         if result.result.get("changed"):
             self._write("changed", host=result.host.get_name(), task=result.task.get_name())
 
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        # Of a loop, the items that failed say why; from ansible-core 2.21 on, the task's own result no longer says which did.
+        key = (result.host.get_name(), str(result.task._uuid))
+        self._items.setdefault(key, []).append(str(result.result.get("msg", "")))
+
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        # Of a loop, the items that failed say why.
-        items = [item for item in result.result.get("results") or [] if isinstance(item, dict) and item.get("failed")]
-        texts = [str(item.get("msg", "")) for item in items] or [str(result.result.get("msg", ""))]
+        key = (result.host.get_name(), str(result.task._uuid))
+        texts = self._items.pop(key, None) or [str(result.result.get("msg", ""))]
         self._write(
             "failed",
             host=result.host.get_name(),
