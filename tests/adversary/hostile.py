@@ -87,7 +87,7 @@ def sample(document: dict[str, Any]) -> Any:
 
 
 def returned(module: Any) -> dict[str, Any]:
-    # A copy, for callers that change it: from ansible-core 2.21 on, from_yaml() returns the same object for the same text.
+    # A copy, for callers that change it: ansible-core 2.21's from_yaml() returns the same object for the same text.
     return {name: copy.deepcopy(sample(field)) for name, field in from_yaml(module.RETURN).items()}
 
 

@@ -48,7 +48,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no
             self._write("changed", host=result.host.get_name(), task=result.task.get_name())
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
-        # Of a loop, the items that failed say why; from ansible-core 2.21 on, the task's own result no longer says which did.
+        # Of a loop, the failed items say why: ansible-core 2.21 no longer lists them in the task's own result.
         key = (result.host.get_name(), str(result.task._uuid))
         self._items.setdefault(key, []).append(str(result.result.get("msg", "")))
 
