@@ -31,6 +31,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts
     FILLED_IN,
     TENSOR_PARALLEL_ALIASES,
     ZERO_ALIASES,
+    ZERO_DEPRECATED,
+    ZERO_REMOVED,
     Version,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
@@ -123,6 +125,13 @@ def canonical_names(config: dict[str, Any]) -> tuple[dict[str, Any], list[Proble
                 if other in given and written in given:
                     errors.append(Problem(f"{block}.{other}", f"is {written}, which is given too; keep {written}"))
             result[block] = {aliases.get(key, key): value for key, value in given.items()}
+    zero = result.get("zero_optimization")
+    if isinstance(zero, dict):
+        for old in ZERO_REMOVED:
+            if old in zero and FLAG.convert(zero[old]) is False:
+                del zero[old]
+                text = f"false is left out: {ZERO_DEPRECATED[old]} has replaced this key, and is off where it is absent"
+                warnings.append(Problem(f"zero_optimization.{old}", text))
     return result, errors, warnings
 
 
