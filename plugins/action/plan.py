@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed import missing_engines
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.again import followed, unforeseen
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Refusal
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here, read, split_kind
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.drift import drift
@@ -135,12 +136,21 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         )
         facts = {host: gathered["ansible_facts"]["swarmspeed"] for host, gathered in found.items()}
         plan = fold(asked, facts, wishes, inputs)
-        return self._result(plan, arguments, variables)
-
-    def _result(self, plan: Plan, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
-        selected, file = asked_roles(tags, skipped), arguments["file"]
-        made = outcome(plan, arguments["run"], selected)
+        selected = asked_roles(tags, skipped)
+        needed = list(missing_engines(facts, wishes, plan.roles, selected))
+        return self._result(plan, selected, needed, arguments, variables)
+
+    def _result(
+        self,
+        plan: Plan,
+        selected: Sequence[str],
+        needed: Sequence[Refusal],
+        arguments: Mapping[str, Any],
+        variables: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        file = arguments["file"]
+        made = outcome(plan, arguments["run"], selected, needed)
         first = (variables.get(PLAN) or {}).get("report") or {}
         again = bool(arguments["run"]) and first.get("run") == arguments["run"]
         report = followed(first, made["document"]) if again else made["document"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import document
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import (
@@ -18,11 +19,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text impor
 )
 
 
-def outcome(plan: Plan, run: str, selected: Sequence[str]) -> dict[str, Any]:
+def outcome(plan: Plan, run: str, selected: Sequence[str], needed: Sequence[Refusal] = ()) -> dict[str, Any]:
     """Return the result of the action that plans.
 
     All is planned; ``selected`` are the roles that the tags of the run name, which are printed and written, and whose
     refusals and missing consents the run fails at. Where tags name none, such as ``preflight``, refusals of all do.
+    ``needed``: what the selected roles need of a role that is not selected.
     """
     part = plan.only(selected)
     gated = part.roles or plan.roles
@@ -38,7 +40,7 @@ def outcome(plan: Plan, run: str, selected: Sequence[str]) -> dict[str, Any]:
         "drift": _each(plan, lambda role, host: _drift(plan, role, host)),
         "diffs": _each(plan, lambda role, host: diff(plan.of(role, host))),
         "acts": {host: dict(acts) for host, acts in plan.acts.items()},
-        "refused": {role: _refused(plan, role) if role in gated else {} for role in plan.roles},
+        "refused": {role: _refused(plan, role, needed, gated=role in gated) for role in plan.roles},
         "consents": _consents(part),
     }
 
@@ -49,9 +51,10 @@ def stops(plan: Plan, role: str, host: str) -> list[str]:
     return refused or [consent_text(change) for change in plan.of(role, host) if change.missing_consent]
 
 
-def _refused(plan: Plan, role: str) -> dict[str, list[str]]:
+def _refused(plan: Plan, role: str, needed: Sequence[Refusal], *, gated: bool) -> dict[str, list[str]]:
     """Return what is refused, by host."""
-    found = {host: [one.sentence for one in plan.refused(role, host)] for host in plan.hosts}
+    refusals = [*(plan.refusals if gated else ()), *needed]
+    found = {host: [one.sentence for one in refusals if (one.role, one.host) == (role, host)] for host in plan.hosts}
     return {host: sentences for host, sentences in found.items() if sentences}
 
 

@@ -1,0 +1,41 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Engines that a run needs and does not start, as its tags leave the role ``docker`` out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+
+NEEDING = ("swarm", "overlay_network", "training_image", "training_container", "deepspeed_launch")
+"""Roles that use the engine; the others write files that are read when it starts."""
+
+
+def missing_engines(
+    facts: Mapping[str, Mapping[str, Any]],
+    wishes: Mapping[str, Mapping[str, Any]],
+    planned: Sequence[str],
+    selected: Sequence[str],
+) -> Iterator[Refusal]:
+    """Yield a refusal for each host without a running engine.
+
+    ``planned`` are the roles that the playbook has, ``selected`` those of them that the tags of the run name. Where
+    ``docker`` is among the selected it starts the engine; where the playbook does not have it, the role that needs the
+    engine says itself that it does not run.
+    """
+    needing = [role for role in selected if role in NEEDING]
+    if not needing or ROLE in selected or ROLE not in planned:
+        return
+    tags = f"site.yml --tags {','.join((ROLE, *(role for role in selected if role in planned)))}"
+    for host, found in facts.items():
+        engine = mapping(found.get("docker"))
+        if engine.get("running") or wishes[host].get("deepspeed_launch_runtime") == "host":
+            continue
+        text = "the Docker engine does not run" if engine.get("installed") else "there is no Docker engine"
+        remedy = f"{tags}, which starts it" if engine.get("installed") else f"{tags}, which installs it"
+        yield Refusal(ROLE, host, f"{text}, which {needing[0]} needs", remedy)

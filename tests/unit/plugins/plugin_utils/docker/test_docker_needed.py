@@ -1,0 +1,55 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""A run whose tags leave the role docker out, on hosts whose engine it needs."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed import missing_engines
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED
+
+RUNS = {"installed": True, "running": True}
+STOPPED = {"installed": True, "running": False}
+NONE: dict[str, bool] = {}
+STARTS = "the Docker engine does not run, which {} needs. Remedy: site.yml --tags docker,{}, which starts it"
+INSTALLS = "there is no Docker engine, which {} needs. Remedy: site.yml --tags docker,{}, which installs it"
+
+
+def refused(tags: list[str], skipped: list[str] | None = None, **engines: dict[str, bool]) -> list[tuple[str, str]]:
+    facts = {host: {"docker": engine} for host, engine in engines.items()}
+    found = missing_engines(facts, {host: {} for host in facts}, PLANNED, asked_roles(tags, skipped or []))
+    return [(refusal.host, refusal.sentence) for refusal in found]
+
+
+def test_an_engine_that_the_run_does_not_start_is_refused() -> None:
+    assert refused(["swarm"], gpu1=RUNS, gpu2=STOPPED, gpu3=NONE) == [
+        ("gpu2", STARTS.format("swarm", "swarm")),
+        ("gpu3", INSTALLS.format("swarm", "swarm")),
+    ]
+    both = "training_image,training_container"
+    assert refused(["training_container", "training_image"], gpu1=STOPPED) == [
+        ("gpu1", STARTS.format("training_image", both))
+    ]
+    assert [host for host, dummy in refused(["all"], ["docker"], gpu1=STOPPED)] == ["gpu1"]
+
+
+@pytest.mark.parametrize("tags", [["all"], ["docker", "swarm"], ["preflight"], ["host"], ["nccl_env"], ["verify"]])
+def test_nothing_is_refused_where_docker_takes_part_or_none_needs_it(tags: list[str]) -> None:
+    assert refused(tags, gpu1=STOPPED, gpu2=NONE) == []
+
+
+def test_nor_where_the_role_is_applied_alone_or_docker_does_not_apply() -> None:
+    facts = {"gpu1": {"docker": STOPPED}}
+    assert not list(missing_engines(facts, {"gpu1": {}}, ["swarm"], ["swarm"]))
+    assert not list(missing_engines(facts, {"gpu1": {"deepspeed_launch_runtime": "host"}}, PLANNED, ["swarm"]))
+
+
+def test_the_run_fails_at_it_by_the_check_of_docker() -> None:
+    needed = list(missing_engines({"gpu1": {"docker": STOPPED}}, {"gpu1": {}}, PLANNED, ["swarm"]))
+    made = outcome(Plan(roles=PLANNED, hosts=("gpu1",)), "run", ["swarm"], needed)
+    assert made["refused"]["docker"] == {"gpu1": [STARTS.format("swarm", "swarm")]}
+    assert made["refused"]["swarm"] == {}
