@@ -294,7 +294,9 @@ ansible_facts:
           type: dict
           returned: always
         docker:
-          description: Engine, swarm, networks, containers and images. Join tokens are never among them.
+          description:
+            - Engine, swarm, networks, containers and images. Join tokens are never among them. C(stale_swarm_ports) are
+              ports of the swarm on which an engine still listens that belongs to none.
           type: dict
           returned: always
         run:
@@ -336,13 +338,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services_i
     gather_esp,
     gather_services,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.sockets_io import listening_facts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import (
     NodeError,
     disk_facts,
     docker_facts,
     group_facts,
     job_facts,
-    listening_facts,
     looks_at,
     package_facts,
     sysctl_facts,

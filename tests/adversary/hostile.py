@@ -98,7 +98,7 @@ CLUSTER_KEY = "/srv/swarmspeed/lab/etc/ssh/id_ed25519.pub"
 
 def file(content: str | None = None) -> dict[str, Any]:
     known = {"exists": True, "sha256": "ab" * 32, "mode": "0644", "owner": 0, "group": 0}
-    return {**known, "content": content, "plain": True} if content is not None else known
+    return {**known, "content": content} if content is not None else known
 
 
 def facts(number: int = 1) -> dict[str, Any]:

@@ -52,15 +52,18 @@ def parse_dpkg(text: str, wanted: list[str]) -> dict[str, str | None]:
     return versions
 
 
-def parse_sockets(text: str, protocol: str) -> set[int]:
-    """Return the local ports of the listening (TCP) or bound (UDP) sockets in a /proc/net/{tcp,udp}[6] table."""
+def parse_sockets(text: str, protocol: str) -> dict[str, int]:
+    """Return the local port of each listening (TCP) or bound (UDP) socket in a /proc/net/{tcp,udp}[6] table, by inode.
+
+    Format: proc(5).
+    """
     wanted = _TCP_LISTEN if protocol == "tcp" else _UDP_BOUND
-    ports: set[int] = set()
+    ports: dict[str, int] = {}
     for line in text.splitlines()[1:]:
         fields = line.split()
-        if len(fields) > 3 and fields[3] == wanted:
+        if len(fields) > 9 and fields[3] == wanted:
             try:
-                ports.add(int(fields[1].rpartition(":")[2], 16))
+                ports[fields[9]] = int(fields[1].rpartition(":")[2], 16)
             except ValueError:
                 continue
     return ports

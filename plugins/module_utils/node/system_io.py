@@ -38,10 +38,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers im
     parse_dpkg,
     parse_meminfo,
     parse_os_release,
-    parse_sockets,
     sha256,
     swarm_facts,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.sockets_io import stale_swarm_ports
 
 COMMAND_TIMEOUT = 20
 """Seconds."""
@@ -122,9 +122,8 @@ def file_facts(
 ) -> dict[str, Any]:
     """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file.
 
-    With ``mark``, ``marked`` says whether the file's first line holds that text. ``plain`` comes with the content of a
-    whole file: whether a module would find nothing else to change, no link and no SELinux context. With ``key`` the
-    file holds a secret: its digest is an HMAC with that key (``keyed``), and its content is never returned.
+    With ``mark``, ``marked`` says whether the file's first line holds that text. With ``key`` the file holds a secret:
+    its digest is an HMAC with that key (``keyed``), and its content is never returned.
     """
     try:
         status = Path(path).stat()
@@ -150,17 +149,7 @@ def file_facts(
     facts["sha256"] = sha256(data)
     if content:
         facts["content"] = data.decode("utf-8", "replace")
-        if block is None:
-            facts["plain"] = status.st_nlink == 1 and not Path(path).is_symlink() and not _selinux(path)
     return facts
-
-
-def _selinux(path: str) -> bool:
-    """Whether the file has an SELinux context. With SELinux enabled each has one."""
-    try:
-        return "security.selinux" in os.listxattr(path)
-    except OSError:  # a filesystem without extended attributes
-        return False
 
 
 def file_digest(path: str | Path) -> str:
@@ -207,7 +196,7 @@ def untrusted_file_facts(root: str, path: str, *, content: bool) -> dict[str, An
     if data is None:
         return dict(_ABSENT)
     text = data.decode("utf-8", "replace")
-    return {**facts, "sha256": sha256(data), "content": text, "plain": status.st_nlink == 1 and not _selinux(path)}
+    return {**facts, "sha256": sha256(data), "content": text}
 
 
 def looks_at(files: list[dict[str, Any]], untrusted: Iterable[str], key: str) -> dict[str, dict[str, Any]]:
@@ -287,17 +276,6 @@ def job_facts(folder: str | None, key: str) -> dict[str, dict[str, Any]]:
     return {"jobs": dict(sorted(states.items())), "jobs_succeeded": dict(sorted(succeeded.items()))}
 
 
-def listening_facts() -> dict[str, list[int]]:
-    """Return the ports on which something listens."""
-    return {
-        protocol: sorted(
-            parse_sockets(read_text(f"/proc/net/{protocol}"), protocol)
-            | parse_sockets(read_text(f"/proc/net/{protocol}6"), protocol)
-        )
-        for protocol in ("tcp", "udp")
-    }
-
-
 def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, Any]:
     """Return the engine's state; an engine that is absent or stopped is a fact, not an error.
 
@@ -317,6 +295,7 @@ def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, 
         "images": {},
         "image_contents": {},
         "image_clusters": {},
+        "stale_swarm_ports": [],
     }
     try:
         info = engine.call("GET", "/info")
@@ -328,6 +307,7 @@ def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, 
             settings=engine_settings(info),
             swarm=swarm_facts(info, None, None),
         )
+        facts["stale_swarm_ports"] = stale_swarm_ports(facts["swarm"]["state"])
         facts["containers"] = container_facts(engine.call("GET", "/containers/json?all=1"))
         images = engine.call("GET", "/images/json")
         facts["images"], facts["image_clusters"] = image_facts(images), image_clusters(images)

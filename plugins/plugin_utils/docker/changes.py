@@ -136,7 +136,7 @@ def facts_after(facts: Mapping[str, Any], asked: Request, planned: Mapping[str, 
         pinned = pin and package in planned["locked"]
         if not packages.get(package) or (pinned and not satisfies(str(packages[package]), pin)):
             packages[package] = pin if pinned else "(known after apply)"
-    docker = {**here.part("docker"), "installed": True, "running": True}
+    docker = {**here.part("docker"), "installed": True, "running": True, "stale_swarm_ports": []}
     if is_stopped(here.part("docker")):
         docker["unseen"] = True
     if not docker.get("version"):

@@ -136,7 +136,7 @@ def _users_missing(asked: Request, host: Host) -> list[str]:
 def restart_reasons(
     host: Host, keys: Sequence[str], files: Sequence[Mapping[str, Any]], version: str, digest_key: str = ""
 ) -> list[str]:
-    """Why a running engine would have to be restarted: ``keys`` of its file, its proxy, another ``version``."""
+    """Why a running engine must be restarted: ``keys`` of its file, its proxy, another ``version``, ports it keeps."""
     if not host.running:
         return []
     reasons = []
@@ -148,6 +148,8 @@ def restart_reasons(
         reasons.append("a certificate authority (host_ca_certificate)")
     if version:
         reasons.append(f"version {version} (docker_version)")
+    if host.stale_swarm_ports:
+        reasons.append(f"port {' and '.join(map(str, host.stale_swarm_ports))}, kept from a swarm that it has left")
     return reasons
 
 

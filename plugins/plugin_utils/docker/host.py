@@ -98,6 +98,12 @@ class Host:
         return of_package or (str(self.part("docker").get("version") or "") or None)
 
     @property
+    def stale_swarm_ports(self) -> list[int]:
+        """The ports on which the engine still listens for a swarm that it has left."""
+        ports = self.part("docker").get("stale_swarm_ports")
+        return [port for port in ports if isinstance(port, int)] if isinstance(ports, list) else []
+
+    @property
     def running_containers(self) -> list[str]:
         containers = self.part("docker").get("containers")
         entries = containers.items() if isinstance(containers, Mapping) else ()

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
 
 NEEDING = ("swarm", "overlay_network", "training_image", "training_container", "deepspeed_launch")
 """Roles that use the engine; the others write files that are read when it starts."""
@@ -33,9 +33,13 @@ def missing_engines(
         return
     tags = f"site.yml --tags {','.join((ROLE, *(role for role in selected if role in planned)))}"
     for host, found in facts.items():
-        engine = mapping(found.get("docker"))
-        if engine.get("running") or wishes[host].get("deepspeed_launch_runtime") == "host":
+        if wishes[host].get("deepspeed_launch_runtime") == "host":
             continue
-        text = "the Docker engine does not run" if engine.get("installed") else "there is no Docker engine"
-        remedy = f"{tags}, which starts it" if engine.get("installed") else f"{tags}, which installs it"
-        yield Refusal(ROLE, host, f"{text}, which {needing[0]} needs", remedy)
+        here = Host(found)
+        if not here.running:
+            text = "the Docker engine does not run" if here.installed else "there is no Docker engine"
+            starts = "starts it" if here.installed else "installs it"
+            yield Refusal(ROLE, host, f"{text}, which {needing[0]} needs", f"{tags}, which {starts}")
+        elif here.stale_swarm_ports and "swarm" in needing:
+            text = "the Docker engine has kept ports from a swarm that it has left, which swarm needs"
+            yield Refusal(ROLE, host, text, f"{tags}, which restarts it")

@@ -144,7 +144,8 @@ def act(host: Host, asked: Request, planned: Mapping[str, Any]) -> dict[str, Any
         "swarm": asked.swarm,
         "reload_units": any(entry["path"] in different for entry in units),
         # A new daemon.json is handed to the engine by docker_daemon_config, and another version by apt.
-        "restart_engine": host.running and any(content_differs(entry, host, asked.digest_key) for entry in units),
+        "restart_engine": host.running
+        and (bool(host.stale_swarm_ports) or any(content_differs(entry, host, asked.digest_key) for entry in units)),
         "users": list(dict.fromkeys(planned["found"]["users_missing"])),
         "hold": unheld(host, planned),
         "record": planned["record"] if planned["record"] and RECORD_PATH in different else "",

@@ -131,13 +131,15 @@ def check_swarm_ports(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
     data_path = whole(wanted.swarm.get("data_path_port")) or DATA_PATH_PORT
     for host, node in hosts.items():
         listening = mapping(node.get("listening"))
+        # The role docker restarts an engine that has kept ports from a swarm that it has left.
+        stale = mapping(node.get("docker")).get("stale_swarm_ports") or []
         if _swarm(node).get("state") != "inactive":
             continue
         uses = [("tcp", GOSSIP_PORT, "nodes' gossip"), ("udp", GOSSIP_PORT, "nodes' gossip")]
         uses += [("tcp", MANAGER_PORT, "managers")] if host in wanted.managers else []
         uses += [("udp", data_path, "overlay's traffic")]
         for protocol, port, what in uses:
-            if port in (listening.get(protocol) or []):
+            if port in (listening.get(protocol) or []) and port not in stale:
                 other = ", or set another swarm_data_path_port" if port == data_path else ""
                 yield Problem(
                     host,

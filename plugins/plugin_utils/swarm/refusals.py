@@ -21,6 +21,9 @@ def stuck(members: Sequence[Member], name: str) -> Iterator[Refusal]:
     for member in members:
         if member.docker.get("running") is not True:
             yield Refusal(ROLE, member.host, "its Docker engine does not run", "apply the role docker first")
+        elif member.docker.get("stale_swarm_ports"):
+            text = "its Docker engine has kept ports from a swarm that it has left"
+            yield Refusal(ROLE, member.host, text, "systemctl restart docker, or apply the role docker first")
     running = {member.host: member.docker for member in members if member.docker.get("running") is True}
     managers = [member.host for member in members if member.role == MANAGER]
     # Whether another swarm may be left is a consent of the change that leaves it.

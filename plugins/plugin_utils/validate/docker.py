@@ -91,5 +91,6 @@ DOCKER = mapping(
         "runtimes": names,
         "image_clusters": by_name(text(4096), text(4096)),
         "settings": data,
+        "stale_swarm_ports": listing(port),
     },
 )

@@ -87,7 +87,7 @@ FILE = mapping(
         "owner": optional(count),
         "group": optional(count),
     },
-    {"content": lines(), "marked": flag, "plain": flag},
+    {"content": lines(), "marked": flag},
 )
 
 FACTS = mapping(

@@ -186,7 +186,6 @@ def found(number: int, text: str | None) -> dict[str, Any]:
             "owner": 0,
             "group": 0,
             "content": text,
-            "plain": True,
         }
     facts["files"] = {f"{ETC}/hostfile": fact}
     return facts

@@ -85,9 +85,9 @@ SOCKETS = """\
 
 
 def test_sockets() -> None:
-    assert node.parse_sockets(SOCKETS, "tcp") == {8080, 22, 2222}
-    assert node.parse_sockets(SOCKETS, "udp") == {4789}
-    assert node.parse_sockets("", "tcp") == set()
+    assert node.parse_sockets(SOCKETS, "tcp") == {"1": 8080, "2": 22, "5": 2222}
+    assert node.parse_sockets(SOCKETS, "udp") == {"4": 4789}
+    assert node.parse_sockets("", "tcp") == {}
 
 
 def blockinfile(text: str, name: str, block: str) -> str:

@@ -119,7 +119,7 @@ def test_a_file(tmp_path: Path, content: bool) -> None:
         "group": path.stat().st_gid,
     }
     if content:
-        expected.update(content="hallo ü\n", plain=True)
+        expected.update(content="hallo ü\n")
     assert node_io.file_facts(str(path), content=content, block=None) == expected
 
 
@@ -160,33 +160,6 @@ def test_a_directory_a_link_and_nothing(tmp_path: Path) -> None:
     below_a_file = make(tmp_path / "f", "") / "x"
     for path in (tmp_path / "none", tmp_path / "dangling", below_a_file):
         assert node_io.file_facts(str(path), content=True, block=None) == ABSENT
-
-
-def test_a_file_with_a_second_name_a_link_and_one_with_a_context_are_not_plain(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, link = make(tmp_path / "f", "a\n"), tmp_path / "link"
-    link.symlink_to(path)
-
-    def plain(of: Path) -> Any:
-        return node_io.file_facts(str(of), content=True, block=None)["plain"]
-
-    assert (plain(path), plain(link)) == (True, False)
-    os.link(path, tmp_path / "g")
-    assert (plain(path), plain(tmp_path / "g")) == (False, False)
-    path.unlink()
-    monkeypatch.setattr(os, "listxattr", lambda _path: ["user.x", "security.selinux"])
-    assert plain(tmp_path / "g") is False
-
-    def none(_path: str) -> list[str]:
-        raise OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(os, "listxattr", none)
-    assert plain(tmp_path / "g") is True
-    assert "plain" not in node_io.file_facts(str(tmp_path / "g"), content=False, block=None)
-    assert "plain" not in node_io.file_facts(
-        str(make(tmp_path / "h", "# BEGIN b\nx\n# END b\n")), content=True, block="b"
-    )
 
 
 def test_the_sticky_bit_is_part_of_the_mode(tmp_path: Path) -> None:
@@ -272,17 +245,6 @@ def test_of_a_job_that_succeeded_it_is_returned_when_and_a_digest_that_only_the_
     # The host's word goes before a container's.
     make(Path(host_jobs_dir(str(jobs))) / "digits/state.json", json.dumps({**done, "state": "running"}))
     assert node_io.job_facts(str(jobs), "k")["jobs_succeeded"] == {}
-
-
-def test_listening_joins_both_families(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "  sl local rem st\n  0: 00000000:{port:04X} 00000000:0000 {state} 0\n"
-    tables = {
-        "/proc/net/tcp": line.format(port=2222, state="0A"),
-        "/proc/net/tcp6": line.format(port=22, state="0A"),
-        "/proc/net/udp": line.format(port=4789, state="07"),
-    }
-    monkeypatch.setattr(node_io, "read_text", lambda path: tables.get(path, ""))
-    assert node_io.listening_facts() == {"tcp": [22, 2222], "udp": [4789]}
 
 
 INFO: dict[str, Any] = {

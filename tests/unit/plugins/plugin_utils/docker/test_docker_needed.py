@@ -48,6 +48,16 @@ def test_nor_where_the_role_is_applied_alone_or_docker_does_not_apply() -> None:
     assert not list(missing_engines(facts, {"gpu1": {"deepspeed_launch_runtime": "host"}}, PLANNED, ["swarm"]))
 
 
+def test_ports_kept_from_a_swarm_matter_to_the_role_swarm_alone() -> None:
+    facts = {"gpu1": {"docker": {**RUNS, "stale_swarm_ports": [7946]}}}
+    assert not list(missing_engines(facts, {"gpu1": {}}, PLANNED, ["training_image"]))
+    (found,) = missing_engines(facts, {"gpu1": {}}, PLANNED, ["swarm"])
+    assert found.sentence == (
+        "the Docker engine has kept ports from a swarm that it has left, which swarm needs. Remedy: site.yml --tags"
+        " docker,swarm, which restarts it"
+    )
+
+
 def test_the_run_fails_at_it_by_the_check_of_docker() -> None:
     needed = list(missing_engines({"gpu1": {"docker": STOPPED}}, {"gpu1": {}}, PLANNED, ["swarm"]))
     made = outcome(Plan(roles=PLANNED, hosts=("gpu1",)), "run", ["swarm"], needed)

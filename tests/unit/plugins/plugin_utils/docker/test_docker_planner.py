@@ -221,6 +221,19 @@ def test_a_restart_under_running_containers_needs_consent(wished: dict[str, Any]
     assert idle.missing_consents == [] and ("~", "service docker.service") in shown(idle)
 
 
+def test_an_engine_that_has_kept_ports_of_a_swarm_is_restarted() -> None:
+    stale = {**host(CE)["docker"], "stale_swarm_ports": [7946]}
+    made = plan(host(CE, docker=stale))
+    (change,) = made.changes
+    assert (change.what, change.after) == ("service docker.service", "restarted")
+    assert change.why == "port 7946, kept from a swarm that it has left"
+    assert act(made)["restart_engine"] is True and not made.missing_consents
+    assert made.facts["gpu1"]["docker"]["stale_swarm_ports"] == []
+    runs = {**host(CE, "db")["docker"], "stale_swarm_ports": [7946]}
+    (consent,) = plan(host(CE, docker=runs)).missing_consents
+    assert consent.what == "service docker.service"
+
+
 def test_what_a_reload_is_enough_for_needs_no_consent() -> None:
     made = plan(host(DEBIAN, "job"), docker_daemon_config={"debug": True})
     assert shown(made) == [("+", "/etc/docker/daemon.json debug")] and not made.missing_consents

@@ -387,6 +387,11 @@ def test_ports_that_somebody_else_listens_on() -> None:
         lines("a, b", "udp", 4789, "overlay's traffic", ", or set another swarm_data_path_port"),
     ]
     assert len(said(hosts, swarm={"data_path_port": 4800})[0]) == 3
+    kept = {
+        name: {**facts, "docker": {**facts["docker"], "stale_swarm_ports": [7946]}} for name, facts in hosts.items()
+    }
+    assert [line for line in said(kept)[0] if "7946" in line] == []  # the role docker restarts that engine
+    assert len(said(kept)[0]) == 2
     joined = {name: {**facts, "docker": {"swarm": swarm(listed("gpu1"))}} for name, facts in hosts.items()}
     assert said(joined) == said(hosts, runtime="host") == ([], [])  # there the listener is the swarm
 

@@ -334,6 +334,17 @@ def test_an_engine_that_does_not_run_joins_nothing() -> None:
     ]
 
 
+def test_an_engine_that_has_kept_ports_joins_nothing() -> None:
+    made = plan({**out(), "gpu2": facts("gpu2", OUT, stale_swarm_ports=[7946])})
+    assert [(one.host, one.sentence) for one in made.refusals] == [
+        (
+            "gpu2",
+            "its Docker engine has kept ports from a swarm that it has left. Remedy: systemctl restart docker, or apply"
+            " the role docker first",
+        )
+    ]
+
+
 def test_what_is_fixed_when_a_swarm_is_formed_is_refused() -> None:
     made = plan(whole(), swarm_data_path_port=7789)
     assert [one.sentence for one in made.refusals] == [
