@@ -22,6 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network
     OverlayError,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.own_facts import check_own_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import host_of
@@ -65,6 +66,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             name: (hostvars[name].get("ansible_facts") or {}).get("swarmspeed") if name in hostvars else None
             for name in hosts
         }
+        check_own_facts(hosts, facts)
         missing = [name for name, found in facts.items() if not found or _of_another_run(found, arguments["run"])]
         if missing:
             # Preflight, which runs next, names them with cause and remedy.

@@ -85,6 +85,7 @@ class ActionModule(NodeAction):
                 "offset": round(facts["system"]["time"] - (before + after) / 2, 3),
                 "uncertainty": round((after - before) / 2, 3),
             }
+            facts["host"] = host
             if run:
                 facts["run"] = str(run)
             if roles:

@@ -34,6 +34,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.own_facts import check_own_facts
 
 ROLES = Path(__file__).parents[2] / "roles"
 OF_A_ROLE = "role:"
@@ -184,6 +185,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             # Facts may come from a cache, and then of another run.
             if isinstance(facts, Mapping) and facts.get("run", "") == arguments["run"]:
                 found[host] = plain(gathered)
+                kept = known.get("ansible_facts")
+                check_own_facts([host], {host: kept.get("swarmspeed") if isinstance(kept, Mapping) else None})
         return found
 
     def _spec(self, role: str) -> dict[str, Any]:

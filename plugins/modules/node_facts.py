@@ -299,6 +299,10 @@ ansible_facts:
               ports of the swarm on which an engine still listens that belongs to none.
           type: dict
           returned: always
+        host:
+          description: The host's name in the inventory, by which facts are held to be its own.
+          type: str
+          returned: always
         run:
           description: O(run).
           type: str

@@ -78,7 +78,10 @@ def test_without_work_only_the_start_of_the_engine_is_left() -> None:
         ({"files": [{"path": "/x"}]}, "Write Docker's repository and the engine's proxy"),
         ({"config": {"mtu": 1}}, "Merge the engine's configuration, keeping the user's own keys"),
         ({"packages": ["docker.io"]}, "Install packages"),
-        ({"restart_engine": True}, "Restart the engine for its proxy, a certificate authority, or ports that it has kept from a swarm"),
+        (
+            {"restart_engine": True},
+            "Restart the engine for its proxy, a certificate authority, or ports that it has kept from a swarm",
+        ),
         ({"record": "x"}, "Exclude the packages from unattended-upgrades and record the holds"),
         ({"release": ["docker.io"]}, "Release packages that no longer need to be held"),
     ],

@@ -31,6 +31,7 @@ NAMES = ("gpu1", "gpu2")
 CLUSTER: dict[str, Any] = {"cluster_network_mode": "host", "swarmspeed_image": IMAGE}
 GATHERS = [
     "Determine which hosts the role is planned for",
+    "Record that the role is applied by itself",
     "Generate the run's id and the key for digests of secrets",
     "Gather facts",
     "Determine cluster-wide facts",

@@ -76,7 +76,7 @@ def test_the_clock_is_compared_with_the_middle_of_the_run(
     assert result == {
         "_ansible_verbose_override": True,  # -v does not print what it has read
         "changed": False,
-        "ansible_facts": {"swarmspeed": {**found, "clock": clock}},
+        "ansible_facts": {"swarmspeed": {**found, "clock": clock, "host": "this host"}},
     }
     assert calls == [
         {
