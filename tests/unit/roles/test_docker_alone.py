@@ -96,6 +96,17 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     ]
 
 
+def test_after_a_task_with_run_once_no_host_is_planned_by_the_facts_of_another(hosts: StandIns) -> None:
+    """With ansible-core 2.21 hosts share their facts after such a task of the user's own, ansible/ansible#87148."""
+    output = hosts.play(of_play={"pre_tasks": [{"debug": {"msg": "hello"}, "run_once": True}]})
+    if "has the facts of" in output:
+        assert "Remedy: add the task ansible.builtin.meta: clear_facts" in " ".join(output.split())
+        assert [hosts.modules(host) for host in ("empty", "ready")] == [["node_facts"]] * 2
+        cleared = [{"debug": {"msg": "hello"}, "run_once": True}, {"meta": "clear_facts"}]
+        output = hosts.play(of_play={"pre_tasks": cleared})
+    assert changed(output) == {"empty": 3, "ready": 0}, output
+
+
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json")
     assert changed(output) == {"empty": 1, "ready": 0}, output
