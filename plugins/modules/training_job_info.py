@@ -30,6 +30,10 @@ options:
     description: How many of the last lines of each log to return, 0 to 1000.
     type: int
     default: 0
+  gpus:
+    description: Whether to read how busy the GPUs are, three times within two seconds, where a job runs on the host.
+    type: bool
+    default: false
 attributes:
   check_mode:
     support: full
@@ -184,6 +188,38 @@ jobs:
           description: Each restart with C(attempt), C(reason), C(at) and C(resumed_from).
           type: list
           elements: dict
+gpus:
+  description:
+    - The host's GPUs by nvidia-smi. Empty without O(gpus), where no job runs, and where nvidia-smi does not answer. A
+      value that a GPU does not report is null.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    index:
+      description: Number of the GPU.
+      type: int
+    utilization:
+      description: Percent of the time in which the GPU computed, the mean of the readings.
+      type: float
+    utilization_highest:
+      description: The highest of the readings.
+      type: float
+    memory_used_bytes:
+      description: Memory in use, in bytes.
+      type: int
+    memory_bytes:
+      description: Memory that it has, in bytes.
+      type: int
+    power_watts:
+      description: Power that it draws.
+      type: float
+    power_limit_watts:
+      description: Power that it may draw.
+      type: float
+    temperature_celsius:
+      description: Its temperature, in degrees Celsius.
+      type: float
 engine_error:
   description: What kept the Docker engine from answering. Null where it answered or was not asked.
   returned: success
@@ -195,8 +231,10 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.activity import Smi, gather_activity
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.info_io import JobsReader
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, JobError, check_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
     DockerRuntime,
     HostRuntime,
@@ -204,7 +242,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes im
 )
 
 
-def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime]) -> dict[str, Any]:
+def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime], smi: Smi) -> dict[str, Any]:
     """What the module returns."""
     wanted, tail = params["name"], params["tail"]
     if wanted is not None:
@@ -213,7 +251,9 @@ def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime]) -> dict[str,
         raise JobError(f"tail: {tail} is not within 0 and 1000 lines.")
     reader = JobsReader(params["jobs_dir"], runtimes)
     jobs = [reader.look(name, tail) for name in reader.names() if wanted in (None, name)]
-    return {"changed": False, "jobs": jobs, "engine_error": reader.engine_error}
+    busy = params["gpus"] and any(job["state"] in ACTIVE for job in jobs)
+    gpus = gather_activity(smi) if busy else []
+    return {"changed": False, "jobs": jobs, "gpus": gpus, "engine_error": reader.engine_error}
 
 
 def main() -> None:
@@ -223,11 +263,13 @@ def main() -> None:
             "jobs_dir": {"type": "path", "required": True},
             "name": {"type": "str"},
             "tail": {"type": "int", "default": 0},
+            "gpus": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     try:
-        result = gather(module.params, {"container": DockerRuntime(SocketEngine(timeout=10.0)), "host": HostRuntime()})
+        runtimes: dict[str, Runtime] = {"container": DockerRuntime(SocketEngine(timeout=10.0)), "host": HostRuntime()}
+        result = gather(module.params, runtimes, SystemGpuIO())
     except JobError as error:
         module.fail_json(msg=str(error))
     except OSError as error:

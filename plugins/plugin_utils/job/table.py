@@ -13,11 +13,12 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, explain
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import gpu_table
 
 MAY_RUN = (*ACTIVE, "lost")
 """States in which something of a job may be alive. A lost one may have left processes behind."""
 COLUMNS = ("JOB", "STATE", "RUN", "SINCE", "RAN FOR", "NODES", "STEP", "LOSS")
-RIGHT = ("RUN", "STEP", "LOSS")
+RIGHT = ("RUN", "STEP", "LOSS", "BUSY", "MEMORY", "POWER", "TEMP")
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 Results = dict[str, dict[str, Any]]
@@ -160,21 +161,30 @@ def _sentence(text: Any) -> str:
 
 
 def table(results: Results) -> list[str]:
-    """A line a job, aligned, and below it one line for whatever needs attention."""
+    """A line a job, a line a GPU of those that run, and below them one line for whatever needs attention."""
     jobs = merge(results)
     troubles = [line for known in jobs for line in _trouble(known)] + silent(results)
     if not jobs:
         answered = [node for node, result in results.items() if "jobs" in result]
         return [f"No jobs on {', '.join(answered)}.", *troubles] if answered else troubles
-    rows = [COLUMNS, *(_row(known) for known in jobs)]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(COLUMNS))]
+    lines = _aligned([COLUMNS, *(_row(known) for known in jobs)])
+    runs = {known.name: gpu_table.used(known.job, results) for known in jobs if known.job["state"] in ACTIVE}
+    lines += _aligned(gpu_table.rows([gpu for gpus in runs.values() for gpu in gpus]))
+    for known in jobs:
+        troubles += gpu_table.idle(known.name, runs.get(known.name, []), str(known.job["log_path"]))
+    return lines + troubles
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Lines of a table whose first row is its head."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))] if rows else []
     lines = []
     for row in rows:
         cells = [
-            cell.rjust(width) if name in RIGHT else cell.ljust(width) for name, cell, width in zip(COLUMNS, row, widths)
+            cell.rjust(width) if name in RIGHT else cell.ljust(width) for name, cell, width in zip(rows[0], row, widths)
         ]
         lines.append("  ".join(cells).rstrip())
-    return lines + troubles
+    return lines
 
 
 def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:

@@ -191,6 +191,21 @@ JOB: dict[str, Parser] = {
 }
 
 
+_GPUS = listing(
+    mapping(
+        {"index": whole(0, 1023)},
+        dict.fromkeys(
+            (
+                *("utilization", "utilization_highest", "memory_used_bytes", "memory_bytes"),
+                *("power_watts", "power_limit_watts", "temperature_celsius"),
+            ),
+            optional(number),
+        ),
+    ),
+    1024,
+)
+
+
 def infos(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what training_job_info said on every node. A field that is none is left out, and said in ``reason``.
 
@@ -207,7 +222,15 @@ def _info(node: str, result: Any) -> dict[str, Any]:
         jobs = accept(node, "training_job_info.jobs", result["jobs"], listing(mapping({}), 10_000))
     except ReportedError as error:
         return {"msg": str(error)}
-    return {**result, "jobs": [_job(value) for value in jobs]}
+    return {**result, "jobs": [_job(value) for value in jobs], "gpus": _gpus(node, result.get("gpus") or [])}
+
+
+def _gpus(node: str, value: Any) -> list[Any]:
+    """What was read of the GPUs; none where it is no such thing, as the jobs count more."""
+    try:
+        return list(accept(node, "training_job_info.gpus", value, _GPUS))
+    except ReportedError:
+        return []
 
 
 def _job(value: Mapping[str, Any]) -> dict[str, Any]:
