@@ -26,6 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import (
     TENSOR_PARALLEL_ALIASES,
     ZERO_ALIASES,
+    ZERO_REMOVED,
     Version,
     parse_version,
 )
@@ -74,6 +75,7 @@ REPAIRED = {
     "flag": "a boolean given as a word, or as 0 or 1, is written as true or false",
     "whole": "a whole number with point or exponent is written without",
     "case": "a choice is written in the letters of DeepSpeed's documentation",
+    "off": "an old switch of offloading that is off is left out",
 }
 """How the form that we write differs from the one given; DeepSpeed refuses some of the forms given."""
 
@@ -228,7 +230,7 @@ class Judge:
             assert repairs, f"{release} refuses, we write: {error}\n{given_config}\n{written}"
             self.met["refused as given, accepted as written"] += 1
             return
-        if "flag" in repairs:
+        if {"flag", "off"} & repairs:
             spelled = without_words(given_config, written)
             theirs = self.oracle.ask("config", config=spelled, world_size=world_size)
         difference = different(theirs, meaning)
@@ -259,7 +261,10 @@ def repaired(found: Any, written: Any) -> Iterator[str]:
     """The rows of ``REPAIRED`` by which what we write differs from what was given."""
     if isinstance(found, dict) and isinstance(written, dict):
         for key, value in found.items():
-            yield from repaired(value, counterpart(written, key))
+            if left_out(key, value, written):
+                yield "off"
+            else:
+                yield from repaired(value, counterpart(written, key))
     elif isinstance(found, list) and isinstance(written, list):
         for pair in zip(found, written):
             yield from repaired(*pair)
@@ -274,10 +279,21 @@ def repaired(found: Any, written: Any) -> Iterator[str]:
         yield "case"
 
 
+def left_out(key: str, value: Any, written: dict[str, Any]) -> bool:
+    return key in ZERO_REMOVED and key not in written and FLAG.convert(value) is False
+
+
 def without_words(found: Any, written: Any) -> Any:
-    """What was given, with booleans for the words: a block that DeepSpeed does not check takes any word for true."""
+    """What was given, with booleans for the words: a block that DeepSpeed does not check takes any word for true.
+
+    Also without what is left out: DeepSpeed tells a field that was given from one that has its default.
+    """
     if isinstance(found, dict) and isinstance(written, dict):
-        return {key: without_words(value, counterpart(written, key)) for key, value in found.items()}
+        return {
+            key: without_words(value, counterpart(written, key))
+            for key, value in found.items()
+            if not left_out(key, value, written)
+        }
     if isinstance(found, list) and isinstance(written, list):
         return [without_words(*pair) for pair in zip(found, written)]
     return written if isinstance(written, bool) and isinstance(found, str) else found
