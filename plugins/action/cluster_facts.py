@@ -66,7 +66,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             name: (hostvars[name].get("ansible_facts") or {}).get("swarmspeed") if name in hostvars else None
             for name in hosts
         }
-        check_own_facts(hosts, facts)
+        for name, found in facts.items():
+            check_own_facts(name, found)
         missing = [name for name, found in facts.items() if not found or _of_another_run(found, arguments["run"])]
         if missing:
             # Preflight, which runs next, names them with cause and remedy.

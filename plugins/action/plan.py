@@ -186,7 +186,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             if isinstance(facts, Mapping) and facts.get("run", "") == arguments["run"]:
                 found[host] = plain(gathered)
                 kept = known.get("ansible_facts")
-                check_own_facts([host], {host: kept.get("swarmspeed") if isinstance(kept, Mapping) else None})
+                check_own_facts(host, kept.get("swarmspeed") if isinstance(kept, Mapping) else None)
         return found
 
     def _spec(self, role: str) -> dict[str, Any]:

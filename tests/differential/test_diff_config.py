@@ -26,7 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import (
     TENSOR_PARALLEL_ALIASES,
     ZERO_ALIASES,
-    ZERO_REMOVED,
+    ZERO_SWITCHES,
     Version,
     parse_version,
 )
@@ -280,7 +280,7 @@ def repaired(found: Any, written: Any) -> Iterator[str]:
 
 
 def left_out(key: str, value: Any, written: dict[str, Any]) -> bool:
-    return key in ZERO_REMOVED and key not in written and FLAG.convert(value) is False
+    return key in ZERO_SWITCHES and key not in written and FLAG.convert(value) is False
 
 
 def without_words(found: Any, written: Any) -> Any:

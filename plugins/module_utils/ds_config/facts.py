@@ -74,7 +74,7 @@ ZERO_DEPRECATED = {
 }
 """Old keys of zero_optimization that DeepSpeed still reads, and refuses beside the new one."""
 
-ZERO_REMOVED = ("cpu_offload", "cpu_offload_param")
+ZERO_SWITCHES = ("cpu_offload", "cpu_offload_param")
 """Those that were switches, and whose new form is a block: off is written by leaving them out."""
 
 

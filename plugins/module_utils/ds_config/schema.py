@@ -32,7 +32,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts
     TENSOR_PARALLEL_ALIASES,
     ZERO_ALIASES,
     ZERO_DEPRECATED,
-    ZERO_REMOVED,
+    ZERO_SWITCHES,
     Version,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
@@ -127,7 +127,7 @@ def canonical_names(config: dict[str, Any]) -> tuple[dict[str, Any], list[Proble
             result[block] = {aliases.get(key, key): value for key, value in given.items()}
     zero = result.get("zero_optimization")
     if isinstance(zero, dict):
-        for old in ZERO_REMOVED:
+        for old in ZERO_SWITCHES:
             if old in zero and FLAG.convert(zero[old]) is False:
                 del zero[old]
                 text = f"false is left out: {ZERO_DEPRECATED[old]} has replaced this key, and is off where it is absent"

@@ -79,18 +79,18 @@ def _row(group: Sequence[Used]) -> tuple[str, ...]:
 
 def idle(job: str, gpus: Sequence[Used], log_path: str) -> Iterator[str]:
     """Yield a sentence for each GPU that idles while the others of its job work, or one where none works."""
-    known = [(gpu, gpu.highest) for gpu in gpus if gpu.highest is not None]
+    known = [(gpu, highest) for gpu in gpus if (highest := gpu.highest) is not None]
     if not known:
         return
-    if all(highest <= IDLE for dummy, highest in known if highest is not None):
+    if all(highest <= IDLE for dummy, highest in known):
         yield (
             f"{job}: none of its GPUs computes now. It loads data, saves a checkpoint, waits in a debugger or hangs;"
             f" its log says since when: {log_path}"
         )
         return
     for gpu, highest in known:
-        others = [other for one, other in known if one is not gpu and other is not None]
-        if highest is None or highest > IDLE or not others or median(others) < WORKING:
+        others = [other for one, other in known if one is not gpu]
+        if highest > IDLE or not others or median(others) < WORKING:
             continue
         rank = f" (rank {gpu.rank})" if gpu.rank is not None else ""
         log = str(PurePosixPath(log_path).parent / "ranks" / f"rank-{gpu.rank:05d}.log") if gpu.rank is not None else ""

@@ -10,20 +10,18 @@ as ``debug`` or ``set_fact``: then what is gathered last counts for every host
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
 
 
-def check_own_facts(hosts: Iterable[str], facts: Mapping[str, Any]) -> None:
-    """Raise an error where a host has the facts of another. ``facts`` are those of ``node_facts``, by host."""
-    for host in hosts:
-        found = facts.get(host)
-        other = found.get("host", host) if isinstance(found, Mapping) else host
-        if other != host:
-            raise AnsibleActionFail(
-                f"{host} has the facts of {other}: ansible-core 2.21 gives all hosts one set of facts where a task with"
-                " run_once came first (ansible/ansible#87148). Remedy: add the task ansible.builtin.meta: clear_facts"
-                " after that task, or gather facts of all hosts before it"
-            )
+def check_own_facts(host: str, facts: Any) -> None:
+    """Raise an error where a host has the facts of another. ``facts`` are those of ``node_facts``, if there are any."""
+    other = facts.get("host", host) if isinstance(facts, Mapping) else host
+    if other != host:
+        raise AnsibleActionFail(
+            f"{host} has the facts of {other}: ansible-core 2.21 gives all hosts one set of facts where a task with"
+            " run_once came first (ansible/ansible#87148). Remedy: add the task ansible.builtin.meta: clear_facts"
+            " after that task, or gather facts of all hosts before it"
+        )
