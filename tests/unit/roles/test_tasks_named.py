@@ -23,9 +23,10 @@ def names(role: str) -> list[str]:
 
 
 def waited_for() -> list[tuple[str, str, str, bool]]:
+    """Return file, role, name, and whether that is the whole name: a pattern is known up to its first group."""
     files = sorted((ROOT / "molecule").glob("*/tests/*.py"))
     return [
-        (path.name, match["role"], match["name"], bool(match["end"]))
+        (path.name, match["role"], match["name"].partition("(\\")[0], bool(match["end"]) and "(\\" not in match["name"])
         for path in files
         for match in WAITED_FOR.finditer(path.read_text("utf-8"))
         if not match["role"] or (ROOT / "roles" / match["role"]).is_dir()
