@@ -78,6 +78,12 @@ def facts(host: str, swarm: Mapping[str, Any], **changed: Any) -> dict[str, Any]
     return {"system": {"hostname": host}, "docker": {**docker, **changed}}
 
 
+def fabric(*addresses: str) -> dict[str, Any]:
+    """What fabric_info says of a host with one interface that has these addresses."""
+    entries = [{"family": "inet", "address": address, "prefix": 24, "scope": "global"} for address in addresses]
+    return {"interfaces": [{"name": "eth0", "addresses": entries}]}
+
+
 def whole(*nodes: Mapping[str, Any], **swarms: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The facts of three hosts in their swarm; ``nodes`` replaces the list, ``swarms`` what single hosts say."""
     known = nodes or (listed("gpu1", "manager"), listed("gpu2"), listed("gpu3"))

@@ -127,8 +127,8 @@ options:
     default: {}
   removed_nodes:
     description:
-      - On a manager, host names whose nodes left and are removed from the list as soon as they are down. A node that
-        stays up is an error.
+      - On a manager, host names or node ids whose nodes left and are removed from the list as soon as they are down. A
+        node that stays up is an error.
       - With O(state=absent) this comes before the manager itself leaves. It is passed over where the swarm ends with
         this manager.
     type: list

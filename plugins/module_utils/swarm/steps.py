@@ -128,7 +128,7 @@ def _is_stale(node: Node, current: Current, wanted: Wanted) -> bool:
         # even while the managers still wait for its heartbeat.
         own = {other.addr for other in current.nodes if other.id in wanted.hostnames[node.hostname]}
         return node.state == "down" or (bool(node.addr) and node.addr in own)
-    return node.hostname in wanted.removed_nodes
+    return node.hostname in wanted.removed_nodes or node.id in wanted.removed_nodes
 
 
 def _plan_absent(current: Current, wanted: Wanted, kind: str) -> list[Step]:

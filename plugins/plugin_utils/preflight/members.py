@@ -60,15 +60,44 @@ def check_swarm_fixed(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         )
     members = {str(node.get("id")) for node in mappings(swarm.get("nodes"))}
     for host, address in mapping(wanted.swarm.get("addresses")).items():
-        own = _swarm(hosts.get(host))
-        advertised = own.get("node_addr")
-        if own.get("node_id") in members and advertised and str(address)[:1].isdigit() and advertised != address:
+        if _swarm(hosts.get(host)).get("node_id") in members:
+            yield from _address(str(host), hosts, str(address), first=host == wanted.managers[0])
+
+
+def _address(host: str, hosts: Hosts, address: str, *, first: bool) -> Iterator[Problem]:
+    """The address that a node advertises is fixed when it joins. A worker that has lost it joins again by itself."""
+    own = _swarm(hosts.get(host))
+    advertised = own.get("node_addr")
+    if lost := lost_address(hosts.get(host), address):
+        if own.get("manager") is True:
             yield Problem(
-                str(host),
-                f"advertises {advertised} to the other nodes, not {address}, and that is fixed when a node joins",
-                "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that address",
-                fatal=False,
+                host,
+                f"is a manager of the swarm at the address {lost}, which it no longer has, and that is fixed when a "
+                "node joins",
+                "rebuild the swarm with teardown.yml and site.yml, or give the host that address again"
+                if first
+                else "run `docker swarm leave --force` there and site.yml again, or give the host that address again",
             )
+    elif advertised and address[:1].isdigit() and advertised != address:
+        yield Problem(
+            host,
+            f"advertises {advertised} to the other nodes, not {address}, and that is fixed when a node joins",
+            "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that address",
+            fatal=False,
+        )
+
+
+def lost_address(node: Any, address: str) -> str:
+    """Return the address that a node advertises and that its host no longer has; empty where there is none.
+
+    ``node`` holds the facts of the host, ``address`` is the one to advertise, or an interface; the host must have it.
+    Without it nothing is said: behind a translation of addresses a host never has the one that it advertises.
+    """
+    interfaces = mappings(mapping(mapping(node).get("fabric")).get("interfaces"))
+    own = {str(entry.get("address")) for interface in interfaces for entry in mappings(interface.get("addresses"))}
+    usable = address in own or address in {interface.get("name") for interface in interfaces}
+    advertised = str(_swarm(node).get("node_addr") or "")
+    return advertised if usable and advertised not in own else ""
 
 
 def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:

@@ -36,6 +36,8 @@ class Member:
     hostname: str
     wishes: Mapping[str, Any]
     underlay: str
+    lost: str = ""
+    """The address by which the swarm knows it, where its host no longer has that."""
 
     @property
     def swarm(self) -> Mapping[str, Any]:
@@ -108,13 +110,22 @@ class Cluster:
     def ids(self) -> list[str]:
         return [node.id for node in self.nodes]
 
-    def has(self, member: Member) -> bool:
-        """Whether a host is in this swarm."""
+    def lists(self, member: Member) -> bool:
+        """Whether a host is in this swarm, at whatever address."""
         return bool(member.node_id) and member.node_id in self.ids
+
+    def has(self, member: Member) -> bool:
+        """Whether a host is in this swarm, and need not join again."""
+        return self.lists(member) and member not in self.moved
+
+    @cached_property
+    def moved(self) -> list[Member]:
+        """The workers of this swarm that must leave it and join again, as they have another address now."""
+        return [member for member in self.members if member.lost and not member.manages and self.lists(member)]
 
     def entry(self, member: Member) -> Node | None:
         """Return how the first manager lists a host."""
-        return next((node for node in self.nodes if self.has(member) and node.id == member.node_id), None)
+        return next((node for node in self.nodes if self.lists(member) and node.id == member.node_id), None)
 
     @property
     def entering(self) -> list[Member]:
@@ -149,8 +160,9 @@ class Cluster:
     def joined(self) -> tuple[Node, ...]:
         """Return the swarm's list once all hosts have joined, in their roles."""
         fresh = [member for member in self.entering if not self.has(member)]
+        left = {member.node_id for member in self.moved}
         return (
-            *self.nodes,
+            *(node for node in self.nodes if node.id not in left),
             *(Node(one.future_id, one.hostname, one.role, addr=bare_address(one.address)) for one in fresh),
         )
 

@@ -55,6 +55,10 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
             }
         else:
             found["join"] = {**enter, "remote_addrs": [f"{cluster.first.address}:{PORT}"]}
+    if member in cluster.moved:
+        found["rejoin"] = {"member_ids": cluster.ids}
+    if is_first:
+        found["left"] = [one.node_id for one in cluster.moved]
     # Once hosts have joined it is planned again, with the ids that they got.
     if steps and not entering:
         found["arranging"] = True
@@ -66,7 +70,7 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
 def leaving(cluster: Cluster, member: Member) -> dict[str, Any]:
     """Return what teardown reads: the first manager leaves last, which ends the swarm."""
     found: dict[str, Any] = {"cluster": cluster.name, "first": cluster.first.host}
-    if cluster.has(member):
+    if cluster.lists(member):
         found["leave_last" if member.host == cluster.first.host else "leave"] = {"member_ids": cluster.ids}
     return found
 
@@ -95,6 +99,9 @@ def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step]) -> dict[s
         node_id = member.future_id if enters else member.node_id
         swarm = {**member.swarm, "state": "active", "error": None, "node_id": node_id}
         swarm["manager"] = roles.get(node_id, member.role) == MANAGER
+        if member in cluster.moved:
+            # An interface stands for an address that only the engine reads.
+            swarm["node_addr"] = member.address if member.address[:1].isdigit() else None
         swarm["labels"] = {**({} if enters else mapping(member.swarm.get("labels")))}
         if member.host == cluster.first.host:
             swarm["nodes"] = [as_facts(node) for node in nodes]

@@ -9,6 +9,7 @@ A change of a node is listed on its host and, as the first manager makes it, on 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import Step, SwarmError
@@ -21,6 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import lost_address
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
@@ -41,6 +43,8 @@ NOTHING: dict[str, Any] = {
     "cluster": "",
     "first": "",
     "form": {},
+    "rejoin": {},
+    "left": [],
     "join": {},
     "entering": [],
     "arrange": {},
@@ -98,7 +102,7 @@ def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:
     """Return what teardown reads of the hosts that are in the swarm."""
     cluster = Cluster(str(members[0].wishes["cluster_name"]), members) if members else None
     return {
-        member.host: {**NOTHING, **leaving(cluster, member)} for member in members if cluster and cluster.has(member)
+        member.host: {**NOTHING, **leaving(cluster, member)} for member in members if cluster and cluster.lists(member)
     }
 
 
@@ -110,7 +114,8 @@ def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any])
         docker=mapping(facts[host].get("docker")),
         hostname=str(mapping(facts[host].get("system")).get("hostname") or ""),
         wishes=wishes[host],
-        underlay=str(addresses.get(host) or ""),
+        underlay=(underlay := str(addresses.get(host) or "")),
+        lost=lost_address(facts[host], str(wishes[host]["swarm_advertise_address"] or underlay)),
     )
 
 
@@ -123,10 +128,15 @@ def _changes(cluster: Cluster, steps: list[Step], refused: set[str]) -> dict[str
             before = _before(cluster, member)
             consent = None if member.host in refused else _consent(cluster, member)
             why = "swarm_adopt" if cluster.has(member) else ""
-            found[member.host].add(f"membership of {swarm}", before, member.role, why, consent)
+            after = member.role
+            if member in cluster.moved:
+                why, after = f"the host no longer has the address {member.lost}", f"{after} at {member.address}"
+            found[member.host].add(f"membership of {swarm}", before, after, why, consent)
     for member in cluster.members:
         node_id = member.node_id if cluster.has(member) else member.future_id
         entry, mine = cluster.entry(member), [step for step in steps if step.node == node_id]
+        if entry and member in cluster.moved:
+            entry = replace(entry, role=member.role)
         role = next((step.role for step in mine if step.kind == "role"), entry.role if entry else member.role)
         availability = next((step.role for step in mine if step.kind == "availability"), "")
         if entry and role != entry.role:
@@ -136,8 +146,10 @@ def _changes(cluster: Cluster, steps: list[Step], refused: set[str]) -> dict[str
             found[member.host].add(f"availability in {swarm}", before, availability, "swarm_availability")
         if member.host != first and found[member.host].found:
             listed = f"{entry.role}, {entry.availability}" if entry else None
-            now = availability or (entry.availability if entry else "active")
-            found[first].add(f"node {member.host} of {swarm}", listed, f"{role}, {now}")
+            now = f"{role}, {availability or (entry.availability if entry else 'active')}"
+            if listed and member in cluster.moved:
+                listed, now = f"{listed}, id {member.node_id}", f"{now}, with another id"
+            found[first].add(f"node {member.host} of {swarm}", listed, now)
     for step in steps:
         if step.kind == "remove":
             why = "swarm_prune_stale_nodes" if step.words.startswith("remove stale") else "swarm_removed_nodes"
@@ -147,6 +159,8 @@ def _changes(cluster: Cluster, steps: list[Step], refused: set[str]) -> dict[str
 
 def _before(cluster: Cluster, member: Member) -> str | None:
     """Return what a host that forms or joins the swarm is now."""
+    if member in cluster.moved:
+        return f"{WORKER} at {member.lost}"
     if cluster.has(member):
         return "manager of a swarm without this cluster's label"
     if member.node_id:
@@ -156,7 +170,7 @@ def _before(cluster: Cluster, member: Member) -> str | None:
 
 def _consent(cluster: Cluster, member: Member) -> Consent | None:
     """Return the consent that is needed to leave another swarm."""
-    if not member.node_id or cluster.has(member):
+    if not member.node_id or cluster.lists(member):
         return None
     otherwise = "take the host out of the inventory"
     if member.host == cluster.first.host and member.manages and member.label is None:

@@ -59,10 +59,14 @@ def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[
         swarm={
             "data_path_port": first.wishes["swarm_data_path_port"],
             "default_address_pool": first.wishes["swarm_default_address_pool"],
+            "addresses": {member.host: member.address for member in cluster.members},
         },
     )
+    hosts = [member.host for member in cluster.members]
     for problem in check_swarm_fixed(facts, wanted):
-        if problem.fatal:
+        if problem.fatal and problem.subject in hosts:
+            yield Refusal(ROLE, problem.subject, problem.text, problem.remedy)
+        elif problem.fatal:
             yield Refusal(ROLE, first.host, f"{problem.subject} {problem.text}", problem.remedy)
 
 

@@ -325,6 +325,11 @@ NODE_CASES: list[tuple[Current, Wanted, list[str]]] = [
     (listed(replace(ME, state="down")), want("manager", hostnames=names(h1="x")), []),
     # departed
     (
+        listed(ME, replace(H2, addr="10.0.0.9"), replace(H2, id="b2")),
+        want("manager", removed_nodes=frozenset({"b"})),
+        ["wait b", "remove b: remove node h2 (b)"],
+    ),
+    (
         listed(ME, H2, replace(H3, state="down")),
         want("manager", removed_nodes=frozenset({"h2", "h3"})),
         ["wait b", "remove b: remove node h2 (b)", "remove c: remove node h3 (c)"],

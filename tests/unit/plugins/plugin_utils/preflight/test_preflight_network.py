@@ -314,6 +314,23 @@ def test_a_node_that_tells_the_others_another_address() -> None:
     assert said(hosts, swarm={"addresses": {"b": "eth1"}}) == ([], [])  # an interface's name
 
 
+def test_a_manager_that_no_longer_has_the_address_that_it_advertises() -> None:
+    """A worker joins again by itself, and a host that has neither address is one behind a translation of addresses."""
+    has = {"interfaces": [{"name": "eth1", "addresses": [{"address": "192.168.7.2", "subnet": "192.168.7.0/24"}]}]}
+    nodes = [listed("gpu1"), listed("gpu2")]
+    hosts = {name: node(number, swarm=swarm(*nodes)) for number, name in enumerate("ab", 1)}
+    own = {"state": "active", "manager": True, "node_id": "gpu2", "node_addr": "10.0.0.2"}
+    hosts["b"] = {**node(2, swarm=own), "fabric": has}
+    text = "is a manager of the swarm at the address 10.0.0.2, which it no longer has, and that is fixed when a node joins"
+    again = "run `docker swarm leave --force` there and site.yml again, or give the host that address again"
+    for address in ("192.168.7.2", "eth1"):
+        assert said(hosts, swarm={"addresses": {"b": address}})[0] == [f"b: {text}. Remedy: {again}."]
+    hosts["b"] = {**node(2, swarm={**own, "manager": False}), "fabric": has}
+    assert said(hosts, swarm={"addresses": {"b": "192.168.7.2"}}) == ([], [])
+    assert said(hosts, swarm={"addresses": {"b": "192.168.7.9"}})[0] == []
+    assert len(said(hosts, swarm={"addresses": {"b": "192.168.7.9"}})[1]) == 1
+
+
 MORE = "; were one more lost, no node could join and no container be put on the overlay"
 
 

@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import NOTHING, SwarmPlanner
 
 from tests.role_values import ROLES
-from tests.swarm_hosts import OUT, WISHES, act, facts, inputs, listed, member, out, plan, shown, whole
+from tests.swarm_hosts import OUT, WISHES, act, fabric, facts, inputs, listed, member, out, plan, shown, whole
 
 REST = {"cluster": "lab", "first": "gpu1"}
 
@@ -351,6 +351,75 @@ def test_what_is_fixed_when_a_swarm_is_formed_is_refused() -> None:
         "swarm_data_path_port is 7789, and the swarm was formed with 4789, which is fixed for its life. Remedy: set "
         "it to 4789, or rebuild the swarm: teardown.yml, then site.yml"
     ]
+
+
+# Hosts with another address than the one that they gave the swarm
+
+
+def moved(host: str, role: str = "worker", **found: Any) -> dict[str, dict[str, Any]]:
+    """Three hosts in their swarm, which knows one of them by an address that it no longer has."""
+    nodes = [listed("gpu1", "manager"), listed("gpu2", role if host == "gpu2" else "worker"), listed("gpu3")]
+    manager = role == "manager"
+    # The first manager lists the others, and each of them is a manager if it is listed as one.
+    swarms = {"gpu1": member("gpu1", *nodes), "gpu2": member("gpu2", manager=manager), "gpu3": member("gpu3")}
+    swarms[host]["node_addr"] = "10.9.9.9"
+    known = {name: facts(name, swarm) for name, swarm in swarms.items()}
+    addresses = found.get("addresses", {"gpu1": "10.1.0.1", "gpu2": "10.1.0.2", "gpu3": "10.1.0.3"}[host])
+    known[host]["fabric"] = fabric(*([addresses] if isinstance(addresses, str) else addresses))
+    return known
+
+
+@pytest.mark.parametrize("wished", [{}, {"each": {"gpu3": {"swarm_advertise_address": "eth0"}}}])
+def test_a_worker_with_another_address_leaves_and_joins_again(wished: dict[str, Any]) -> None:
+    made = plan(moved("gpu3"), **wished)
+    address = "eth0" if wished else "10.1.0.3"
+    assert shown(made) == [
+        ("gpu1", "~", "node gpu3 of swarm lab", "worker, active, id id-gpu3", "worker, active, with another id"),
+        ("gpu3", "~", "membership of swarm lab", "worker at 10.9.9.9", f"worker at {address}"),
+    ]
+    assert [change.why for change in made.changes][-1] == "the host no longer has the address 10.9.9.9"
+    assert (made.refusals, made.missing_consents) == ((), [])
+    assert act(made, "gpu3")["rejoin"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
+    assert act(made, "gpu3")["join"]["advertise_addr"] == address
+    assert act(made)["left"] == ["id-gpu3"] and act(made)["entering"] == ["gpu3"]
+    assert [act(made, "gpu2")[name] for name in ("rejoin", "left", "join")] == [{}, [], {}]
+    after = plan(made.facts, **wished)
+    assert shown(after) == [] and act(after)["left"] == [] and act(after, "gpu3")["rejoin"] == {}
+    # Teardown makes it leave all the same.
+    assert act(made, "gpu3")["leave"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["10.1.0.3", "10.9.9.9"],  # it still has it: a choice of the user's, of which preflight warns
+        ["192.168.0.3"],  # it has neither, as behind a translation of addresses
+        [],
+    ],
+)
+def test_a_worker_that_has_its_address_or_never_had_it_stays(addresses: list[str]) -> None:
+    assert shown(plan(moved("gpu3", addresses=addresses))) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "remedy"),
+    [
+        ("gpu1", "rebuild the swarm with teardown.yml and site.yml"),
+        ("gpu2", "run `docker swarm leave --force` there and site.yml again"),
+    ],
+)
+def test_a_manager_with_another_address_is_refused(host: str, remedy: str) -> None:
+    made = plan(moved(host, "manager"), inputs("gpu2") if host == "gpu2" else None)
+    assert [(one.host, one.sentence) for one in made.refusals] == [
+        (
+            host,
+            "is a manager of the swarm at the address 10.9.9.9, which it no longer has, and that is fixed when a node "
+            f"joins. Remedy: {remedy}, or give the host that address again",
+        )
+    ]
+    assert act(made, host)["rejoin"] == {} and act(made)["left"] == []
+    # On hosts without Docker, and at teardown, it does not matter.
+    assert act(made)["leave_last"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
 
 
 @pytest.mark.parametrize("given", [Inputs(), inputs()])
