@@ -83,7 +83,8 @@ def _follow(attempt: Attempt, fault: Fault, refusal: Refusal, found: Recovery) -
         return ()
     given: tuple[str, ...] = ()
     for action in said:
-        found.followed.append(" ".join(filter(None, (action.kind, action.text, *action.arguments, action.node))))
+        kind = "" if action.kind == "wait" else action.kind  # its text says so
+        found.followed.append(" ".join(filter(None, (kind, action.text, *action.arguments, action.node))))
         given += _done(attempt, action)
     return given
 

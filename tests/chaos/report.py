@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -103,33 +104,54 @@ def write(check: bool = False) -> int:
 def _figures(records: Sequence[Record], faults: Mapping[str, Fault]) -> list[str]:
     if not records:
         return ["## Figures\n\nNo round has been recorded yet: there are no figures, and nothing here is proven.\n"]
-    latest = records[-1].digest
-    # Only the rounds since the last correction: another digest is another collection.
-    counted = [record for record in records if record.digest == latest and record.outcome != "not made"]
-    parts = ["## Figures\n", *_heading(records, latest), _table(counted, faults), *_bounds(counted, faults)]
+    since = since_correction(records)
+    counted = [record for record in since if record.outcome != "not made"]
+    parts = ["## Figures\n", *_heading(since), _table(counted, faults), *_bounds(counted, faults)]
     parts += _sentences(
         "Refused with a remedy, which was followed, and then converged", [one for one in counted if one.refusals]
     )
     parts += _sentences("Failed", [one for one in counted if one.outcome == "failed"])
     parts += _sentences(
         "Could not be made, and counted for nothing",
-        [one for one in records if one.digest == latest and one.outcome == "not made"],
+        [one for one in since if one.outcome == "not made"],
     )
-    parts += _earlier([one for one in records if one.digest != latest])
+    parts += _earlier(records[: len(records) - len(since)])
     return parts
 
 
-def _heading(records: Sequence[Record], latest: str) -> list[str]:
-    of = [record for record in records if record.digest == latest]
+def since_correction(records: Sequence[Record]) -> Sequence[Record]:
+    """Return the rounds since the last correction: from the first one of other code after the last that failed.
+
+    Code that only grew between two rounds goes on being counted: the heading says of how many states of it.
+    """
+    start, faulty = 0, ""
+    for number, one in enumerate(records):
+        if faulty and one.digest != faulty:
+            start, faulty = number, ""
+        if one.outcome == "failed":
+            faulty = one.digest
+    return records[start:]
+
+
+def _heading(of: Sequence[Record]) -> list[str]:
     seeds = ", ".join(str(seed) for seed in sorted({record.seed for record in of}))
     labs = sorted({f"{record.nodes} nodes ({record.lab})" for record in of})
     commits = ", ".join(dict.fromkeys(record.commit for record in of))
     cores = ", ".join(sorted({record.ansible for record in of}))
     return [
-        f"Seeds: {seeds}. Lab: {'; '.join(labs)}. ansible-core {cores}. Commit: {commits}; only rounds since the last "
-        f"change of plugins, roles and playbooks are counted (`{latest}`). Recorded {of[0].at[:10]} to "
+        f"Seeds: {seeds}. Lab: {'; '.join(labs)}. ansible-core {cores}. Commits: {commits}. Only rounds since the last "
+        f"correction of what a round found are counted, here of {_states(of)}. Recorded {of[0].at[:10]} to "
         f"{of[-1].at[:10]}.\n"
     ]
+
+
+def _states(of: Sequence[Record]) -> str:
+    """Return how many rounds each state of plugins, roles and playbooks has had, in words."""
+    counts = Counter(record.digest for record in of if record.outcome != "not made")
+    each = ", ".join(f"{number} with `{digest}`" for digest, number in counts.items())
+    if len(counts) == 1:
+        return f"one state of plugins, roles and playbooks (`{next(iter(counts))}`)"
+    return f"{len(counts)} states of plugins, roles and playbooks ({each})"
 
 
 def _table(counted: Sequence[Record], faults: Mapping[str, Fault]) -> str:

@@ -84,6 +84,18 @@ def test_only_rounds_since_the_last_correction_are_counted() -> None:
     assert "Before the last correction" not in report.page(RECORDS)
 
 
+def test_code_that_changed_without_a_failure_goes_on_being_counted() -> None:
+    first, failed, more = record(digest="a"), record(digest="a", outcome="failed"), record(digest="a", round=2)
+    other, grown = record(digest="b", round=3), record(digest="c", round=4)
+    assert report.since_correction([first, failed, more]) == [first, failed, more]  # not corrected yet
+    assert report.since_correction([first, failed, more, other, grown]) == [other, grown]
+    assert report.since_correction([first, other, failed, other, grown, failed]) == [other, grown, failed]
+    page = report.page([first, failed, other, grown, record(digest="c", round=5, outcome="not made")])
+    assert "here of 2 states of plugins, roles and playbooks (1 with `b`, 1 with `c`)" in page
+    assert rows(page)["all"][0] == "2"
+    assert "here of one state of plugins, roles and playbooks (`0123456789abcdef`)" in report.page(RECORDS)
+
+
 def test_what_a_run_has_printed_is_no_markdown() -> None:
     page = report.page([record(outcome="failed", why="a | b\n<script> `x_y` [z](w)")])
     assert "a \\| b \\<script\\> \\`x\\_y\\` \\[z\\](w)" in page
