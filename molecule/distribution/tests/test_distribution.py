@@ -209,7 +209,7 @@ def test_when_the_first_manager_is_cut_off_every_node_reports_it_and_a_next_run_
     run = Run(process.returncode, output).refused()
     for name in ("lab2", "lab3"):
         assert re.search(
-            rf"{name}: no node gives the image any more \(.*lab1: [^)]*\)\. \d+ MiB of it are kept", run.text
+            rf"{name}: no node offers the image any longer \(.*lab1: [^)]*\)\. \d+ MiB of it are kept", run.text
         )
     on("lab1", QUICK)
     assert [left(name) for name in NODES] == [[], [], []]
