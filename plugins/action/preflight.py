@@ -48,15 +48,29 @@ CONTROLLER = Controller(ansible_version, platform.python_version())
 OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 
+CHECKS_OF_UNDOING = frozenset(
+    {
+        *(set(INVENTORY_CHECKS) - {"files", "ca_certificate", "image_settings", "bundle"}),
+        *("reachable", "systemd", "python"),
+    }
+)
+"""What is checked before a playbook that only removes something. It works with hosts as they are, so it fails neither
+at what they lack for the requested state nor at files of the controller that site.yml would send."""
+
+
 @one_line("hosts_facts", "what node_facts returned", AnsibleActionFail)
-def check_facts(facts: Facts, skip: Sequence[str] = ()) -> Report:
+def check_facts(facts: Facts, skip: Sequence[str] = (), undo: bool = False) -> Report:
     """Run the checks of the second stage. What a node reported stands in them on one line."""
-    report = collect(FACT_CHECKS, facts, skip)
+    report = collect(_made(FACT_CHECKS, undo), facts, skip)
     problems, warnings = (
         tuple(replace(one, text=sentence(one.text), remedy=sentence(one.remedy)) for one in found)
         for found in (report.problems, report.warnings)
     )
     return replace(report, problems=problems, warnings=warnings)
+
+
+def _made(checks: Mapping[str, Any], undo: bool) -> dict[str, Any]:
+    return {name: check for name, check in checks.items() if not undo or name in CHECKS_OF_UNDOING}
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -72,6 +86,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             argument_spec={
                 "stage": {"type": "str", "required": True, "choices": ["inventory", "facts"]},
                 "skip": {"type": "list", "elements": "str", "default": []},
+                "undo": {"type": "bool", "default": False},
                 "files": {"type": "dict", "default": {}},
                 "bundle_variables": {"type": "dict", "default": {}},
                 "hosts_facts": {"type": "dict"},
@@ -87,14 +102,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             )
         try:
             if arguments["stage"] == "inventory":
-                report = collect(INVENTORY_CHECKS, self._inventory(arguments, variables), arguments["skip"])
+                checks = _made(INVENTORY_CHECKS, arguments["undo"])
+                report = collect(checks, self._inventory(arguments, variables), arguments["skip"])
             else:
                 facts = Facts(
                     hosts=arguments["hosts_facts"],
                     wanted=parse_wanted(arguments["wanted"]),
                     unreachable=arguments["unreachable"],
                 )
-                report = check_facts(facts, arguments["skip"])
+                report = check_facts(facts, arguments["skip"], arguments["undo"])
         except (PreflightError, RoleSpecError) as error:
             raise AnsibleActionFail(str(error)) from error
         return {**result, **outcome(report)}

@@ -41,6 +41,13 @@ options:
     type: list
     elements: str
     default: []
+  undo:
+    description:
+      - Whether the playbook only removes something. Then V(inventory) leaves out C(files), C(ca_certificate),
+        C(image_settings) and C(bundle), and V(facts) checks C(reachable), C(systemd) and C(python) alone, as what the
+        hosts lack for the requested state does not matter.
+    type: bool
+    default: false
   files:
     description:
       - For stage V(inventory), files on the controller that variables name, as a mapping of variable name to path.

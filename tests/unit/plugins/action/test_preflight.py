@@ -255,6 +255,9 @@ def test_relative_paths_start_at_the_playbook(tmp_path: Path) -> None:
     names = ("training_image_archive", "training_image_wheelhouse", "odd")
     assert problems(result) == [("files", name) for name in names]
     assert f" {tmp_path}/gone.tar " in result["problems"][0]["text"]
+    # What is only removed needs none of them, and variables as ever.
+    undoing = run({"stage": "inventory", "files": files, "undo": True}, variables({"lab1": Lazy()}), tmp_path)
+    assert problems(undoing) == [] and "variable_values" in undoing["checked"]
 
 
 def test_kind(tmp_path: Path) -> None:
@@ -294,6 +297,9 @@ def test_facts_are_judged() -> None:
         "Preflight check clock is skipped, as requested.",
         "Preflight check foreign_swarm is skipped, as requested.",
     ]
+    undoing = run({**args, "skip": [], "undo": True}, {})
+    assert problems(undoing) == [("reachable", "lab2")]
+    assert (undoing["checked"], undoing["warnings"]) == (["reachable", "systemd", "python"], [])
     passed = run({**args, "hosts_facts": {"lab1": FACTS}, "unreachable": {}}, {})
     assert passed["failed"] is False
     assert passed["msg"] == f"Preflight: {len(FACT_CHECKS) - 2} checks passed."

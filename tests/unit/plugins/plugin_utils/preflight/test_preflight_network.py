@@ -321,7 +321,9 @@ def test_a_manager_that_no_longer_has_the_address_that_it_advertises() -> None:
     hosts = {name: node(number, swarm=swarm(*nodes)) for number, name in enumerate("ab", 1)}
     own = {"state": "active", "manager": True, "node_id": "gpu2", "node_addr": "10.0.0.2"}
     hosts["b"] = {**node(2, swarm=own), "fabric": has}
-    text = "is a manager of the swarm at the address 10.0.0.2, which it no longer has, and that is fixed when a node joins"
+    text = (
+        "is a manager of the swarm at the address 10.0.0.2, which it no longer has, and that is fixed when a node joins"
+    )
     again = "run `docker swarm leave --force` there and site.yml again, or give the host that address again"
     for address in ("192.168.7.2", "eth1"):
         assert said(hosts, swarm={"addresses": {"b": address}})[0] == [f"b: {text}. Remedy: {again}."]
