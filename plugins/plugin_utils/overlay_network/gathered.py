@@ -26,8 +26,13 @@ _VARIABLES = (
     "overlay_network_bench_min_busbw",
 )
 _SHARED = ("cluster_name",)
-_OPTIONAL = ("cluster_network_mode", "deepspeed_launch_runtime", "training_container_recreate")
-"""Of other roles: whether there is an overlay at all, and whether a running job may be cut off."""
+_OPTIONAL = (
+    "cluster_network_mode",
+    "deepspeed_launch_runtime",
+    "training_container_recreate",
+    "swarm_advertise_address",
+)
+"""Of other roles: whether there is an overlay at all, whether a running job may be cut off, and the swarm's address."""
 
 # Networks and containers are part of the facts anyway.
 GATHERED = Gathered((*_VARIABLES, *_SHARED), _OPTIONAL)

@@ -30,6 +30,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import lost_address
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts, whole
 
 CLUSTER_LABEL, BENCH_LABEL = "swarmspeed.cluster", "swarmspeed.bench"
@@ -112,6 +113,8 @@ class OverlayNetworkPlanner:
         here = [host for host in facts if _applies(wishes[host])]
         if not here:
             return RolePlan(acts=acts)
+        if hosts and _lost(hosts[0], facts, wishes, inputs):
+            acts[hosts[0]]["ours"] = False
         if not network or not overlay or any(host not in here for host in hosts):
             return RolePlan(refusals=list(unknown_hosts(ROLE, hosts, here)), acts=acts)
         first, replaced = hosts[0], bool(network.differing)
@@ -144,6 +147,17 @@ class OverlayNetworkPlanner:
             acts=acts,
             facts=_facts_after(network, facts, first, attached) if found else {},
         )
+
+
+def _lost(first: str, facts: Facts, wishes: Wishes, inputs: Inputs) -> bool:
+    """Whether no node reaches the first manager at the address that the swarm knows.
+
+    Then teardown cannot remove the network, as the manager does not hear of the containers that leave it. It goes with
+    the swarm.
+    """
+    known = facts.get(first, {})
+    underlay = mapping(mapping(inputs.cluster.get("underlay")).get("addresses")).get(first)
+    return bool(lost_address(known, str(wishes.get(first, {}).get("swarm_advertise_address") or underlay or "")))
 
 
 def _as_found(host: str, facts: Facts, network: Network | None, is_first: bool) -> dict[str, Any]:

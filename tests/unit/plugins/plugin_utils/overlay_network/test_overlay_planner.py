@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from hypothesis import strategies as st
 from tests import swarm_hosts
 from tests.effort import examples
 from tests.role_values import ROLES, load
-from tests.swarm_hosts import HOSTS, out, whole
+from tests.swarm_hosts import HOSTS, fabric, out, whole
 
 SUBNET = "10.64.0.0/24"
 WISHES = {name: load("overlay_network/defaults/main.yml").get(name) for name in GATHERED.variables}
@@ -208,6 +209,20 @@ def test_without_an_overlay_the_role_does_nothing_and_teardown_removes_what_is_o
 @pytest.mark.parametrize(("labels", "ours"), [({}, False), ({"swarmspeed.cluster": "theirs"}, False)])
 def test_a_network_of_others_stays_at_teardown(labels: Any, ours: bool) -> None:
     assert act(plan(cluster({**NETWORK, "labels": labels})))["ours"] is ours
+
+
+def test_the_network_of_a_manager_that_has_lost_its_address_goes_with_the_swarm() -> None:
+    """Removing it fails, as the manager does not hear that containers have left it."""
+    found = cluster(NETWORK)
+    found["gpu1"]["docker"]["swarm"]["node_addr"] = "10.9.9.9"
+    found["gpu1"]["fabric"] = fabric("10.1.0.1", "10.1.0.7")
+    for wished, known in (({}, "10.1.0.1"), ({"swarm_advertise_address": "10.1.0.7"}, "10.1.0.1")):
+        made = plan(
+            found, replace(inputs(), cluster={**inputs().cluster, "underlay": {"addresses": {"gpu1": known}}}), **wished
+        )
+        assert act(made)["ours"] is False and made.refusals == ()
+    found["gpu1"]["docker"]["swarm"]["node_addr"] = "10.1.0.7"
+    assert act(plan(found))["ours"] is True
 
 
 def test_what_a_benchmark_has_left_is_known() -> None:
