@@ -144,6 +144,10 @@ def _write(module: FileModule, target: str, text: str) -> None:
         raise TextFileError(f"{folder} does not exist; create it before writing {target}")
     if module.check_mode:
         return
+    # Ansible's own text names temporary files, and nothing that a reader could do.
+    room = os.statvfs(folder)
+    if len(text.encode()) > room.f_bavail * room.f_frsize:
+        raise TextFileError(f"{target}: cannot be written: {folder} is full. Free space there")
     try:
         descriptor, temporary = tempfile.mkstemp(dir=module.tmpdir)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:

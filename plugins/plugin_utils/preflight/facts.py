@@ -54,7 +54,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wante
 
 PYTHON = (3, 9)
 """The lowest Python on a host: Debian 12 and Ubuntu 22.04 have 3.11 and 3.10."""
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,14 @@ def check_disk(facts: Facts) -> Iterator[Problem]:
             elif free < need.size:
                 yield Problem(
                     host,
-                    f"{free / GIB:.1f} GiB are free at {path}; {need.size / GIB:.1f} GiB are needed",
-                    f"free space there, or lower {need.variable}",
+                    f"{_room(free, need.size)} are free at {path}; {_room(need.size, need.size)} are needed",
+                    f"free space there, or lower {need.variable}" if need.variable else "free space there",
                 )
+
+
+def _room(size: int, need: int) -> str:
+    """Return a size in the unit in which what is needed is a number that says something."""
+    return f"{size / GIB:.1f} GiB" if need >= GIB else f"{size / MIB:.1f} MiB"
 
 
 def check_image(facts: Facts) -> Iterator[Problem]:

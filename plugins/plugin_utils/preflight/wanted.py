@@ -26,7 +26,7 @@ MIN_FREE_VARIABLE = "preflight_min_free_gib"
 
 @dataclass(frozen=True)
 class Need:
-    """Free space wanted at a path; ``variable`` sets it.
+    """Free space wanted at a path; ``variable`` sets it, empty where none does.
 
     A host that has the image ``unless_image`` or the file ``unless_file`` needs none.
     """
@@ -122,7 +122,7 @@ def _needs(value: Mapping[Any, Any]) -> dict[str, Need]:
             )
         needs[str(path)] = Need(
             size,
-            str(more.get("variable") or MIN_FREE_VARIABLE),
+            str(more.get("variable", MIN_FREE_VARIABLE)),
             more.get("unless_image") or None,
             more.get("unless_file") or None,
         )

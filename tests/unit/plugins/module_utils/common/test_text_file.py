@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -136,6 +137,18 @@ def test_a_link_stays_a_link(tmp_path: Path, spare: Path) -> None:
     apply(FakeModule(spare), read(str(link)), "new\n")
     assert link.is_symlink()
     assert (tmp_path / "target").read_text() == "new\n"
+
+
+def test_a_full_disk(tmp_path: Path, spare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, module = tmp_path / "file", FakeModule(spare)
+    path.write_text("old\n")
+    room = SimpleNamespace(f_bavail=1, f_frsize=8)
+    monkeypatch.setattr(text_file.os, "statvfs", lambda dummy: room)
+    apply(module, read(str(path)), "8 bytes\n")
+    with pytest.raises(TextFileError) as caught:
+        apply(module, read(str(path)), "9 bytes.\n")
+    assert str(caught.value) == f"{path}: cannot be written: {tmp_path} is full. Free space there"
+    assert path.read_text() == "8 bytes\n" and list(spare.iterdir()) == []
 
 
 def test_a_missing_folder(tmp_path: Path, spare: Path) -> None:

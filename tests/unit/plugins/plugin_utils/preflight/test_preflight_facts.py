@@ -186,6 +186,11 @@ TOO_LITTLE = "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. Remed
         (8 * GIB, {"bytes": 25 * GIB, "variable": "my_space"}, [TOO_LITTLE.format("my_space")]),
         (8 * GIB, {"bytes": 25 * GIB, "unless_image": "demo:1"}, []),
         (8 * GIB, {"bytes": 25 * GIB, "unless_image": "demo:2"}, [TOO_LITTLE.format("preflight_min_free_gib")]),
+        (
+            200 << 10,
+            {"bytes": 4 << 20, "variable": ""},
+            ["a: 0.2 MiB are free at /var/lib/docker; 4.0 MiB are needed. Remedy: free space there."],
+        ),
         (None, 1, [f"a: what was found there does not say how much space is free at /var/lib/docker. {MISSING}"]),
     ],
 )
