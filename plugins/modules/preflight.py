@@ -113,8 +113,8 @@ options:
       min_free_bytes:
         description:
           - Free space needed, as a mapping of path to bytes, or of path to a mapping with C(bytes), C(variable) (the
-            variable that the remedy names, empty for none), C(unless_image) (a tag; a host with that image needs no such
-            space) and C(unless_file) (a file; so it is for a host that has it).
+            variable that the remedy names, empty for none), C(unless_image) (a tag; a host with that image needs no
+            such space) and C(unless_file) (a file; so it is for a host that has it).
         type: dict
         default: {}
       image_present:
