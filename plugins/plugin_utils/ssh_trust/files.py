@@ -57,6 +57,11 @@ def authorized_keys(asked: Request, cluster_key: str) -> ManagedFile:
     return ManagedFile(f"{asked.ssh}/authorized_keys", line, "0600")
 
 
+def public_part(asked: Request, cluster_key: str) -> ManagedFile:
+    """Return the cluster's public key, for a node that has another one beside the private key."""
+    return ManagedFile(f"{asked.cluster_key}.pub", f"{cluster_key.strip()}\n")
+
+
 def known_hosts(asked: Request, host_keys: Mapping[str, str]) -> ManagedFile:
     """Return the file that pins the keys of all containers."""
     lines = [f"{name} {' '.join(host_keys[name].split()[:2])}\n" for name in asked.hosts]

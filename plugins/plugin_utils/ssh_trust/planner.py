@@ -39,6 +39,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files
     configuration,
     folders,
     known_hosts,
+    public_part,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys import (
@@ -148,6 +149,10 @@ def _plan_host(
         (known_hosts(asked, cluster.host_keys), cluster.host_keys_known),
         *((item, True) for item in configuration(asked, inputs.files.get(SSHD_CONFIG, ""))),
     ]
+    if not is_first and _is_of_another_key(found_file(known, f"{asked.cluster_key}.pub"), cluster.of_first):
+        trusted.append(
+            (public_part(asked, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None)
+        )
     texts: list[ManagedFile] = []
     for item, complete in trusted:
         if not complete:
@@ -181,6 +186,12 @@ def _plan_host(
     for path, found in own.items():
         left[f"{path}.pub"] = public_after(found, found_file(known, f"{path}.pub"))
     return changes.found, act, left
+
+
+def _is_of_another_key(there: Mapping[str, Any], of_first: Pair) -> bool:
+    """Whether a public key lies beside the copied private one that is not its own: ssh would offer that one."""
+    parts = str(there.get("content") or "").split()[:2]
+    return there.get("exists") is True and parts != str(of_first.public or "").split()[:2]
 
 
 def _add_unknown(changes: Changes, item: ManagedFile, known: Mapping[str, Any]) -> None:

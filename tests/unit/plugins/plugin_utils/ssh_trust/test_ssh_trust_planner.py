@@ -132,6 +132,25 @@ def test_another_key_is_replaced_and_neither_is_shown() -> None:
     assert private("somebody's")["sha256"] not in json.dumps(whole)
 
 
+def test_a_public_key_that_is_not_that_of_the_private_one_beside_it_is_replaced() -> None:
+    """ssh would offer that one, and be refused by all."""
+    facts = complete()
+    first = facts[FIRST]["files"][f"{KEY}.pub"]
+    facts[SECOND]["files"][f"{KEY}.pub"] = {**first, "content": public("somebody's"), "sha256": "another"}
+    facts[THIRD]["files"][f"{KEY}.pub"] = {
+        **first,
+        "content": f"{' '.join(public('cluster').split()[:2])} another comment\n",
+    }
+    made = plan(facts)
+    assert [(change.host, change.what, change.action) for change in made.changes] == [(SECOND, f"{KEY}.pub", "~")]
+    assert texts(made, SECOND) == {"id_ed25519.pub": public("cluster")} and act(made, SECOND)["provide"] == {}
+    assert plan(made.facts).changes == ()
+    # Until the first one's is made, what it will be is not known.
+    facts[FIRST]["files"][KEY] = {**facts[FIRST]["files"][KEY], "exists": False}
+    after = {change.what: change.after for change in plan(facts).changes if change.host == SECOND}
+    assert isinstance(after[f"{KEY}.pub"], Unknown)
+
+
 def test_without_the_first_ones_pair_all_get_another() -> None:
     facts = edited(FIRST, KEY, exists=False)
     made = plan(facts)
