@@ -3,7 +3,7 @@
 
 """What the console says of a job that it follows, beside its log: its GPUs now and then, and what NCCL has connected.
 
-All of it is in the state that each look at the job returns: nothing more is asked of the nodes.
+All of it is in the state that each query of the job returns: nothing more is asked of the nodes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Vitals:
         if not found:
             return []
         self._connecting = now if self._connecting is None else self._connecting
-        waits = bool(world) and (found.get("connected") or 0) < world and now - self._connecting < CONNECTING
+        waits = (found.get("connected") or 0) < (world or 0) and now - self._connecting < CONNECTING
         said = [] if waits else nccl.sentences(self._name, job)
         new = [line for line in said if line not in self._connected]
         self._connected += new

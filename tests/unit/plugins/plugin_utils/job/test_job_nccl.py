@@ -19,7 +19,7 @@ def node(network: str = "Socket", *devices: str, interface: str = "=eth0", hcas:
     return {"network": network, "devices": list(devices), "interface": interface, "hcas": hcas}
 
 
-def found(connected: int = 4, size: int = 4, rings: bool = True, **nodes: dict[str, Any]) -> dict[str, Any]:
+def found(connected: int = 4, size: int = 4, rings: bool = True, **nodes: Any) -> dict[str, Any]:
     return {"size": size, "connected": connected, "rings": rings, "nodes": nodes}
 
 
@@ -40,10 +40,10 @@ FIRST = {
     [
         (found(gpu1=ETH, gpu2=ETH), FIRST["state"]),
         (found(3, rings=False, gpu1=IB, gpu2=ETH), FIRST["other"]),
-        (found(**{f"gpu{number}": ETH for number in range(1, 10)}), FIRST["many"]),
+        ({**found(), "nodes": {f"gpu{number}": ETH for number in range(1, 10)}}, FIRST["many"]),
         (found(gpu1=node("AWS Libfabric")), FIRST["plug"]),
         (found(gpu1=node("")), FIRST["none"]),
-        (found(**{"": ETH}), FIRST["alone"]),
+        ({**found(), "nodes": {"": ETH}}, FIRST["alone"]),
         ({}, ""),
         (None, ""),
     ],

@@ -14,9 +14,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.
     EVERY,
     FAILURES,
     LIMIT,
-    MOST_GPUS,
     GpuWatch,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.messages import MOST_GPUS
 
 LINE = "0, {busy}, 71234, 81559, 612.31, 700.00, 64"
 
