@@ -36,7 +36,7 @@ ANSWERS = {
     "wait_for": {"changed": False},
     "uri": {"changed": False, "status": 200, "json": {"data_location": "/workspace"}},
 }
-LOOKED = ["docker_container_info", "docker_container_info"]
+READ = ["docker_container_info", "docker_container_info"]
 
 
 class Cluster:
@@ -65,15 +65,15 @@ def cluster(tmp_path: Path) -> Cluster:
 def test_it_is_started_on_the_first_manager_alone(cluster: Cluster) -> None:
     said = cluster.play(running=False)
     assert changed(said) == {"gpu1": 1, "gpu2": 0}, said
-    assert cluster.hosts.modules("gpu1") == [*LOOKED, "command", "wait_for", "docker_container", "uri"]
+    assert cluster.hosts.modules("gpu1") == [*READ, "command", "wait_for", "docker_container", "uri"]
     assert cluster.hosts.modules("gpu2") == []
     assert "Open http://127.0.0.1:6006 on gpu1." in said  # the connection of a stand-in is local
 
 
-def test_a_second_run_only_looks_and_tells(cluster: Cluster) -> None:
+def test_a_second_run_only_reads_and_prints(cluster: Cluster) -> None:
     said = cluster.play(running=True)
     assert changed(said) == {"gpu1": 0, "gpu2": 0}, said
-    assert cluster.hosts.modules("gpu1") == [*LOOKED, "uri"]
+    assert cluster.hosts.modules("gpu1") == [*READ, "uri"]
     assert "Open http://127.0.0.1:6006 on gpu1." in said
 
 
@@ -85,13 +85,13 @@ def test_an_image_without_it_is_refused_before_anything_is_changed(cluster: Clus
         "gpu1: TensorBoard does not run in the training image: /usr/bin/python3: No module named tensorboard. Remedy:"
         " training_image_python_packages: [tensorboard], and site.yml." in words
     ), said
-    assert cluster.hosts.modules("gpu1") == [*LOOKED, "command"]
+    assert cluster.hosts.modules("gpu1") == [*READ, "command"]
 
 
 def test_absent_removes_it(cluster: Cluster) -> None:
     said = cluster.play(running=True, tensorboard_state="absent")
     assert changed(said) == {"gpu1": 1, "gpu2": 0}, said
-    assert cluster.hosts.modules("gpu1") == [*LOOKED, "docker_container"]
+    assert cluster.hosts.modules("gpu1") == [*READ, "docker_container"]
 
 
 def test_a_limit_without_the_first_manager_is_an_error(cluster: Cluster) -> None:
