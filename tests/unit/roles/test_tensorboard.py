@@ -23,7 +23,7 @@ TRAINING: dict[str, Any] = {
     "Image": f"sha256:{'ab' * 32}",
     "Mounts": [{"Type": "bind", "Source": "/srv/lab/workspace", "Destination": "/workspace"}],
 }
-VARIABLES = {"cluster_name": "lab", "cluster_root": "/srv/lab"}
+VARIABLES: dict[str, Any] = {"cluster_name": "lab", "cluster_root": "/srv/lab"}
 ASKED = {
     "host": "gpu1",
     "cluster": "lab",

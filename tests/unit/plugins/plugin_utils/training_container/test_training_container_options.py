@@ -28,8 +28,13 @@ OPTIONS = "training_container_security_opts"
 FILE = "text:profiles/mpi.json"
 PROFILE = json.dumps({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []}, indent=2)
 FILES = {FILE: PROFILE}
-CHOSEN = {SECCOMP: "profiles/mpi.json"}
+CHOSEN: dict[str, Any] = {SECCOMP: "profiles/mpi.json"}
 HERE = {"files": {"/dev/fuse": {"exists": True}, "/dev/kfd": {"exists": False}}}
+
+
+def only(name: str, *values: Any) -> dict[str, Any]:
+    """This variable alone, which is a list."""
+    return {name: list(values)}
 
 
 def host(container: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -72,7 +77,7 @@ def test_what_is_set_is_a_setting(wished: dict[str, Any], name: str, value: Any)
 
 
 def test_devices_come_after_those_of_rdma() -> None:
-    made = plan(facts(fabric={"infiniband": [{"name": "mlx5_0"}]}), **{DEVICES: ["/dev/fuse"]})
+    made = plan(facts(fabric={"infiniband": [{"name": "mlx5_0"}]}), **only(DEVICES, "/dev/fuse"))
     assert act(made)["settings"]["devices"] == ["/dev/infiniband:/dev/infiniband", "/dev/fuse:/dev/fuse:rwm"]
 
 
@@ -163,11 +168,11 @@ def test_what_is_refused(wished: dict[str, Any], text: str, remedy: str) -> None
 
 def test_in_the_hosts_network_nothing_is_published() -> None:
     text = f"{PORTS}: with cluster_network_mode: host there is nothing to publish, as each port is the host's own"
-    assert wrong(network="host", **{PORTS: ["80:80"]}) == [(text, f"leave {PORTS} out")]
+    assert wrong(network="host", **only(PORTS, "80:80")) == [(text, f"leave {PORTS} out")]
 
 
 def test_all_problems_are_refused_together_before_anything_is_made() -> None:
-    made = plan(host(), files={FILE: ""}, **CHOSEN, **{PORTS: ["x"], DEVICES: ["/dev/kfd"]})
+    made = plan(host(), files={FILE: ""}, **CHOSEN, **only(PORTS, "x"), **only(DEVICES, "/dev/kfd"))
     assert [refusal.text.partition(":")[0] for refusal in made.refusals] == [SECCOMP, PORTS, DEVICES]
     assert shown(made) == [] and act(made)["make"] == {}
 
@@ -189,9 +194,9 @@ VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=12)
     values=st.lists(VALUES | st.sampled_from(["80:80", "/dev/fuse", "/dev/fuse:rw", "44"]), max_size=4),
 )
 def test_whatever_is_set_is_refused_in_sentences_or_a_container_that_stays(name: str, values: list[Any]) -> None:
-    made = plan(host(), **{name: values})
+    made = plan(host(), **only(name, *values))
     if made.refusals:
         assert all(refusal.text.startswith(name) and refusal.remedy for refusal in made.refusals)
     else:
         assert act(made)["make"]["state"] == "started"
-        assert shown(plan(host(running(**{name: values})), **{name: values})) == []
+        assert shown(plan(host(running(**only(name, *values))), **only(name, *values))) == []
