@@ -15,7 +15,7 @@ of merged devices, 2.20 to 2.22, ``[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}``).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +120,8 @@ def _setting(value: str | None) -> str:
     return text if len(text) <= LONGEST_SETTING and _SETTING.fullmatch(text) else ""
 
 
-def merged(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What all nodes of a job have reported, by node: for state.json."""
+def merged(found: Mapping[str, Mapping[str, Any]], order: Sequence[str]) -> dict[str, Any]:
+    """What all nodes of a job have reported, by node in this order: for state.json."""
     if not found:
         return {}
     size = max(one["size"] for one in found.values())
@@ -131,6 +131,8 @@ def merged(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "connected": len(ranks),
         "rings": all(one["rings"] for one in found.values()),
         "nodes": {
-            node: {key: one[key] for key in ("network", "devices", "interface", "hcas")} for node, one in found.items()
+            node: {key: found[node][key] for key in ("network", "devices", "interface", "hcas")}
+            for node in order
+            if node in found
         },
     }

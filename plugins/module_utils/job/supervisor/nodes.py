@@ -189,8 +189,7 @@ class Nodes(Supervisor):
             elif kind == "gpus":
                 self.state["gpus"] = {**self.state["gpus"], node: message["gpus"]}
             elif kind == "nccl" and message["size"] <= self.place.world_size:
-                self._nccl_found = {**self._nccl_found, node: message}
-                self.state["nccl"] = merged(self._nccl_found)
+                self._connected(node, message)
             elif kind == "stop":
                 self.asked = self.asked or f"{message.get('reason')}, on {node}"
         self.look()
@@ -241,11 +240,16 @@ class Nodes(Supervisor):
         )
         own, node = self._nccl.found(), self.place.node
         if own and own != {key: value for key, value in self._nccl_found.get(node, {}).items() if key in own}:
-            self._nccl_found = {**self._nccl_found, node: {**own, **chosen(self.place.known_environment())}}
-            self.state["nccl"] = merged(self._nccl_found)
+            self._connected(node, {**own, **chosen(self.place.known_environment())})
         rows = self.gpus.poll()
         if rows:
             self.state["gpus"] = {**self.state["gpus"], node: rows}
+
+    def _connected(self, node: str, found: dict[str, Any]) -> None:
+        """What NCCL has connected on a node."""
+        self._nccl_found[node] = found
+        names = [member["name"] for member in self.place.members] or [self.place.node]
+        self.state["nccl"] = merged(self._nccl_found, names)
 
     def _seen(self) -> dict[str, int]:
         """Ranks that have shown themselves, by node."""

@@ -144,12 +144,13 @@ def test_what_the_nodes_of_a_job_report_together() -> None:
     about = {"rings": True, "network": "Socket", "devices": ["eth0"], "interface": "=eth0", "hcas": ""}
     one, two = {"size": 4, "ranks": [0, 1], **about}, {"size": 4, "ranks": [2], **about, "rings": False}
     kept = {key: about[key] for key in ("network", "devices", "interface", "hcas")}
-    assert merged({"gpu1": one, "gpu2": two}) == {
+    assert merged({"gpu2": two, "gpu1": one}, ["gpu1", "gpu2"]) == {
         "size": 4,
         "connected": 3,
         "rings": False,
         "nodes": {"gpu1": kept, "gpu2": kept},
     }
+    assert list(merged({"gpu2": two, "gpu1": one}, ["gpu1", "gpu2"])["nodes"]) == ["gpu1", "gpu2"]
     alone = {**one, "size": 2, "ranks": [0, 1]}
-    assert merged({"gpu1": alone, "gpu2": alone})["connected"] == 2
-    assert merged({}) == {}
+    assert merged({"gpu1": alone, "gpu2": alone}, ["gpu1", "gpu2"])["connected"] == 2
+    assert merged({}, ["gpu1"]) == {}
