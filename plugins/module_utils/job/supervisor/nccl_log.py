@@ -5,11 +5,12 @@
 
 Part of the supervisor's archive: standard library, Python 3.8 or later.
 
-The formats are those of NCCL's sources, releases 2.10.3 to 2.30.7: src/init.cc (``comm 0x… rank 1 nranks 4 … - Init
-COMPLETE``, ``Using network Socket``, until 2.22 ``Connected all rings``), src/transport/generic.cc (``Connected all
-rings, use ring PXN 0 GDR 1`` since 2.24), src/transport/net_socket.cc (``NET/Socket : Using [0]eth0:10.0.1.3<0>``),
-src/transport/net_ib.cc, since 2.29 net_ib/init.cc (``NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:…``;
-of merged devices, 2.20 to 2.22, ``[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}``).
+The formats are those of NCCL's sources, releases 2.10.3 to 2.30.7:
+src/init.cc: ``comm 0x… rank 1 nranks 4 … - Init COMPLETE``, ``Using network Socket``;
+src/init.cc until 2.21, then src/transport/generic.cc: ``Connected all rings``, since 2.24 ``…, use ring PXN 0 GDR 1``;
+src/transport/net_socket.cc: ``NET/Socket : Using [0]eth0:10.0.1.3<0>``;
+src/transport/net_ib.cc, later net_ib/init.cc: ``NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:…``, of
+merged devices (2.20 to 2.23) ``[0]={[0] mlx5_0:1/IB, [1] mlx5_1:1/IB}``.
 """
 
 from __future__ import annotations
