@@ -65,9 +65,15 @@ def facts(container: Mapping[str, Any] | None = None, **changed: Any) -> dict[st
     return {**found, **changed, "docker": {**docker, **changed.get("docker", {})}}
 
 
-def plan(found: Mapping[str, Any], of_cluster: Mapping[str, Any] | None = None, key: str = KEY, **wished: Any) -> Plan:
-    """The plan for gpu2 alone, of whose cluster nothing else is known."""
-    inputs = Inputs(cluster() if of_cluster is None else of_cluster, {}, key)
+def plan(
+    found: Mapping[str, Any],
+    of_cluster: Mapping[str, Any] | None = None,
+    key: str = KEY,
+    files: Mapping[str, str] | None = None,
+    **wished: Any,
+) -> Plan:
+    """The plan for gpu2 alone, of whose cluster nothing else is known. ``files`` are those of the controller."""
+    inputs = Inputs(cluster() if of_cluster is None else of_cluster, files or {}, key)
     return fold([TrainingContainerPlanner()], {HOST: found}, {HOST: {**WISHES, **wished}}, inputs)
 
 
@@ -79,7 +85,9 @@ def shown(made: Plan) -> list[tuple[str, str, Any, Any]]:
     return [(change.action, change.what, change.before, change.after) for change in made.changes]
 
 
-def running(of_cluster: Mapping[str, Any] | None = None, **wished: Any) -> dict[str, Any]:
+def running(
+    of_cluster: Mapping[str, Any] | None = None, files: Mapping[str, str] | None = None, **wished: Any
+) -> dict[str, Any]:
     """A container that was made with these settings and runs."""
-    after = plan(facts(), of_cluster, **wished).facts[HOST]
+    after = plan(facts(), of_cluster, files=files, **wished).facts[HOST]
     return copy.deepcopy(dict(after["docker"]["containers"][NAME]))

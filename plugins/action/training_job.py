@@ -23,6 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource im
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.console import Console
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.live import Vitals
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import reply as checked
 
@@ -127,11 +128,13 @@ class ActionModule(FollowingAction):
         if reply.get("changed"):  # our own: from its first line
             reply = {**reply, "log": "", "log_offset": 0}
         look: dict[str, Any] = {key: args[key] for key in ("name", "jobs_dir") if key in args}
-        console = self._console(reply["job"])
+        console, vitals = self._console(reply["job"]), Vitals(name, self._clock)
         deadline = self._clock() + timeout if timeout else None
         pause = 0.0  # the first look may wait on the host at once
         while True:
             news = self._show(console, reply)
+            for line in vitals.lines({**reply["job"], "log_path": reply["log_path"]}):
+                say(line)
             if reply["job"]["state"] not in ACTIVE and reply["log_offset"] >= reply["log_size"]:
                 self._show(console, {**reply, "log": ""}, last=True)
                 return reply

@@ -351,6 +351,18 @@ job:
     figures:
       description: Step, loss and throughput, as far as the log has them.
       type: dict
+    gpus:
+      description:
+        - How busy the GPUs of each node are while it runs, by node a row for each GPU. C(index), C(utilization),
+          C(utilization_highest), C(memory_used_bytes), C(memory_bytes), C(power_watts), C(power_limit_watts) and
+          C(temperature_celsius), from three readings of nvidia-smi within half a minute. Empty where it is not there.
+      type: dict
+    nccl:
+      description:
+        - What NCCL has connected, where it runs with C(NCCL_DEBUG=INFO). C(size) of the widest communicator,
+          C(connected) ranks of it, C(rings), and C(nodes) with C(network) and C(devices) of each, and C(interface) and
+          C(hcas) that the role nccl_env chose. Empty where NCCL says nothing.
+      type: dict
     first_failure:
       description: Node, rank, exit code, cause, remedy and line of the first failure. Null where there is none.
       type: dict

@@ -76,8 +76,8 @@ EXAMPLES = r"""
 RETURN = r"""
 job:
   description:
-    - Name, state and figures of the job, as M(swarmspeed.cluster.training_job) returns them. C(state) is V(absent)
-      where there is no such job.
+    - Name, state, figures, GPUs and what NCCL has connected of the job, as M(swarmspeed.cluster.training_job) returns
+      them. C(state) is V(absent) where there is no such job.
   returned: success
   type: dict
   contains:

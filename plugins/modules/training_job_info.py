@@ -170,6 +170,9 @@ jobs:
           description: Points of the curves, each with C(t), C(step), C(loss) and C(rate).
           type: list
           elements: dict
+        nccl:
+          description: What NCCL connected, as M(swarmspeed.cluster.training_job) returns it. Null where unknown.
+          type: dict
         first_failure:
           description:
             - What failed first, with C(node), C(rank), C(exit_code), C(cause), C(remedy), C(setting), C(kind),

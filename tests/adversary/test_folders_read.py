@@ -41,7 +41,7 @@ HOSTILE: list[Any] = [
 READ = (
     *("state", "run", "run_id", "container", "container_started_at", "heartbeat", "members"),
     *("hosts", "figures", "first_failure", "channel_port", "started_at", "finished_at", "runtime", "spec_hash"),
-    *("restarts", "ranks", "shrunk_from", "leader", "tail", "traceback", "exit_code"),
+    *("restarts", "ranks", "shrunk_from", "leader", "tail", "traceback", "exit_code", "gpus", "nccl"),
 )
 
 

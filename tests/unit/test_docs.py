@@ -24,7 +24,10 @@ from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, command
 
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
-PLAYBOOKS = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
+PLAYBOOKS = (
+    *("site", "verify", "launch", "status", "stop", "teardown"),
+    *("bench_network", "report", "bundle", "plan", "tensorboard"),
+)
 PAGES = {"bundle": "offline"}
 """Playbooks whose page has another name, because it covers more than the playbook."""
 

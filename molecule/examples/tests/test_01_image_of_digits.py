@@ -45,3 +45,8 @@ def test_each_node_keeps_the_layers_of_its_stage_and_training_goes_on_from_there
     run = playbook("launch", *extra("gdgpt_pipeline", deepspeed_launch_args=["--target", "3.0", "--resume"]))
     run.done(change=True)
     assert re.search(r"3 ranks, 3 stages, backend gloo, \d+ bytes of text, from step 60", run.text)
+
+
+@pytest.mark.usefixtures("torchrun_single")
+def test_its_image_has_no_tensorboard_which_is_said_in_a_sentence() -> None:
+    playbook("tensorboard").refused("TensorBoard does not run in the training image", "[tensorboard], and site.yml.")

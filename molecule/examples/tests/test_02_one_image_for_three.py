@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.example_runs import CHECKPOINTS, adapter, extra, log, python, rank_log, succeeded, trained
-from tests.playbook_run import CLUSTER_ROOT, NODES, ROOT, Run, as_the_readme_says, inside, on, playbook, send
+from tests.playbook_run import CLUSTER_ROOT, NODES, ROOT, Run, as_the_readme_says, inside, on, playbook, send, variables
 
 SFT = "deepspeed_chat_sft"
 
@@ -61,6 +62,20 @@ def test_tensorboard_has_a_curve_that_falls() -> None:
     losses = python("lab1", code)
     assert len(losses) == 96, losses  # 1,536 pictures, 16 a rank and step, three ranks, three epochs
     assert sum(losses[-10:]) < sum(losses[:10]) / 2
+
+
+@pytest.mark.usefixtures("cifar10")
+def test_the_curves_are_served_on_the_loopback_address_alone() -> None:
+    try:
+        run = playbook("tensorboard").done(change=True)
+        assert "6006:127.0.0.1:6006" in run.text, run.output[-2000:]
+        playbook("tensorboard").done(change=False)
+        read = "import urllib.request as web; print(web.urlopen('http://127.0.0.1:6006/data/runs').read().decode())"
+        assert "checkpoints/tensorboard/cifar10" in json.loads(on("lab1", f'python3 -c "{read}"'))
+        assert on("lab1", "ss -ltnH 'sport = :6006' | awk '{print $4}'").split() == ["127.0.0.1:6006"]
+    finally:
+        playbook("tensorboard", *variables(tensorboard_state="absent")).done(change=True)
+    playbook("tensorboard", *variables(tensorboard_state="absent")).done(change=False)
 
 
 def test_a_core_that_is_named_is_the_one_that_is_used() -> None:

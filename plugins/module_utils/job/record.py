@@ -78,6 +78,21 @@ def _each(**rules: Callable[[Any], bool]) -> Callable[[Any], bool]:
     )
 
 
+def _rows(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _word(node) and isinstance(rows, list) and all(_row(row) for row in rows) for node, rows in value.items()
+    )
+
+
+def _row(value: Any) -> bool:
+    return isinstance(value, list) and len(value) < 20 and all(one is None or _real(one) for one in value)
+
+
+def _networks(value: Any) -> bool:
+    about = _each(network=_word, devices=_lines, interface=_text(1000), hcas=_text(1000))
+    return isinstance(value, dict) and all(_word(node) and about(found) for node, found in value.items())
+
+
 _PORT, _COUNT = _whole(0, 65535), _whole(0, 10**9)
 FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "reason": (_text(1 << 20), "text"),
@@ -122,6 +137,8 @@ FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a mapping of figures",
     ),
     "versions": (_mapping, "a mapping"),
+    "gpus": (_rows, "a mapping of rows of figures by node"),
+    "nccl": (_each(size=_COUNT, connected=_COUNT, nodes=_networks), "a mapping of what NCCL has connected"),
     "first_failure": (
         _each(node=_word, rank=_COUNT, cause=_text(1 << 16), remedy=_text(1 << 16)),
         "a mapping with node, rank, cause and remedy",

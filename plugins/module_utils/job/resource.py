@@ -260,7 +260,7 @@ REPORTED = (
     *("world_size_expected", "world_size_seen", "nodes_expected", "nodes_seen", "hosts"),
     "deepspeed_version",
     *("members", "shrunk_from", "channel_port", "master_port", "ranks", "figures", "first_failure"),
-    *("failed_node", "failed_rank", "traceback", "tail"),
+    *("failed_node", "failed_rank", "traceback", "tail", "gpus", "nccl"),
 )
 
 

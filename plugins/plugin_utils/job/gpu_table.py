@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from statistics import median
@@ -57,10 +57,11 @@ def rows(gpus: Sequence[Used]) -> list[tuple[str, ...]]:
     groups: dict[tuple[str, str, int], list[Used]] = {}
     for gpu in gpus:
         groups.setdefault((gpu.job, gpu.node, gpu.index if len(gpus) <= EACH else -1), []).append(gpu)
-    return [COLUMNS, *(_row(group) for group in groups.values())]
+    return [COLUMNS, *(row(group) for group in groups.values())]
 
 
-def _row(group: Sequence[Used]) -> tuple[str, ...]:
+def row(group: Sequence[Used]) -> tuple[str, ...]:
+    """Return one line for some GPUs of a job: ranges where they differ, ``-`` where nothing is known."""
     first, of_all = group[0], [gpu.read for gpu in group]
     numbers = [gpu.index for gpu in group]
     name = f"{first.node}:{numbers[0]}" if len(group) == 1 else f"{first.node} ({len(group)})"
@@ -77,28 +78,36 @@ def _row(group: Sequence[Used]) -> tuple[str, ...]:
     )
 
 
-def idle(job: str, gpus: Sequence[Used], log_path: str) -> Iterator[str]:
-    """Yield a sentence for each GPU that idles while the others of its job work, or one where none works."""
+def none_computes(gpus: Sequence[Used]) -> bool:
+    """Whether all whose utilization is known idle."""
+    known = [highest for gpu in gpus if (highest := gpu.highest) is not None]
+    return bool(known) and max(known) <= IDLE
+
+
+def idle(job: str, gpus: Sequence[Used], log_path: str) -> dict[str, str]:
+    """Return a sentence for each GPU that idles while the others of its job work, by ``NODE:INDEX``.
+
+    Where none works there is one, with an empty name.
+    """
+    if none_computes(gpus):
+        return {
+            "": f"{job}: none of its GPUs computes now. It loads data, saves a checkpoint, waits in a debugger or"
+            f" hangs; its log says since when: {log_path}"
+        }
     known = [(gpu, highest) for gpu in gpus if (highest := gpu.highest) is not None]
-    if not known:
-        return
-    if all(highest <= IDLE for dummy, highest in known):
-        yield (
-            f"{job}: none of its GPUs computes now. It loads data, saves a checkpoint, waits in a debugger or hangs;"
-            f" its log says since when: {log_path}"
-        )
-        return
+    found = {}
     for gpu, highest in known:
         others = [other for one, other in known if one is not gpu]
         if highest > IDLE or not others or median(others) < WORKING:
             continue
         rank = f" (rank {gpu.rank})" if gpu.rank is not None else ""
         log = str(PurePosixPath(log_path).parent / "ranks" / f"rank-{gpu.rank:05d}.log") if gpu.rank is not None else ""
-        yield (
+        found[f"{gpu.node}:{gpu.index}"] = (
             f"{job}: GPU {gpu.index} of {gpu.node}{rank} idles at {highest:g} %, while the others are at"
             f" {median(others):g} %. Remedy: see what that rank waits for, such as data, a lock or a debugger"
             + (f": {gpu.node}:{log}" if log else "")
         )
+    return found
 
 
 def _value(read: Mapping[str, Any], name: str) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, explain
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import gpu_table
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import gpu_table, nccl
 
 MAY_RUN = (*ACTIVE, "lost")
 """States in which something of a job may be alive. A lost one may have left processes behind."""
@@ -171,7 +171,9 @@ def table(results: Results) -> list[str]:
     runs = {known.name: gpu_table.used(known.job, results) for known in jobs if known.job["state"] in ACTIVE}
     lines += _aligned(gpu_table.rows([gpu for gpus in runs.values() for gpu in gpus]))
     for known in jobs:
-        troubles += gpu_table.idle(known.name, runs.get(known.name, []), str(known.job["log_path"]))
+        if known.job["state"] in ACTIVE:
+            troubles += nccl.sentences(known.name, known.job)
+        troubles += gpu_table.idle(known.name, runs.get(known.name, []), str(known.job["log_path"])).values()
     return lines + troubles
 
 

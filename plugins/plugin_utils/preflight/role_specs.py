@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-SHARED_PREFIXES = ("cluster", "gpu")
-"""Prefixes of variables that belong to no single role: ``cluster_*`` and ``gpu_slots``."""
+SHARED_PREFIXES = ("cluster", "gpu", "tensorboard")
+"""Prefixes of variables that bear no role's name: ``cluster_*``, ``gpu_slots``, and those of tensorboard.yml."""
 
-GENERIC_PREFIXES = ("docker", "gpu", "host", "nvidia_driver", "workspace")
+GENERIC_PREFIXES = ("docker", "gpu", "host", "nvidia_driver", "tensorboard", "workspace")
 """Prefixes that other people's roles use too (geerlingguy.docker, nvidia.nvidia_driver): names may be theirs."""
 
 SUGGEST = 0.6

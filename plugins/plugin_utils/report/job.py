@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import nccl
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.table import Known, duration, merge
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.curves import Series, line_chart, whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
@@ -58,6 +59,7 @@ def job_view(known: Known, now: float) -> dict[str, Any]:
         "facts": _facts(job, summary, figures),
         "reason": sentence(job.get("reason")),
         "failure": _failure(first) if first and state not in ("succeeded", "running", "starting") else None,
+        "nccl": _nccl(known, summary),
         "exits": _exits(mapping(summary.get("ranks"))),
         "restarts": [
             {"attempt": one.get("attempt"), "reason": sentence(one.get("reason")), "from": one.get("resumed_from")}
@@ -135,6 +137,12 @@ def _failure(first: Mapping[str, Any]) -> dict[str, Any]:
         "remedy": sentence(first.get("remedy")),
         "line": str(first.get("line") or "")[:400],
     }
+
+
+def _nccl(known: Known, summary: Mapping[str, Any]) -> list[str]:
+    """What NCCL connected, and what of it is not as it should be."""
+    found = mapping(known.job.get("nccl")) or mapping(summary.get("nccl"))
+    return nccl.sentences(known.name, {**known.job, "nccl": found})
 
 
 def _exits(ranks: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "training_container"
+DEVICES = "training_container_devices"
+DEVICE = re.compile(r"(/[^:\x00-\x20\x7f]+)(?::(/[^:\x00-\x20\x7f]+))?(?::(r?w?m?))?")
+"""A device: on the host, in the container, and what is allowed there."""
 _VARIABLES = (
     "training_container_address",
     "training_container_shm_size",
@@ -18,6 +22,11 @@ _VARIABLES = (
     "training_container_ipc_mode",
     "training_container_capabilities",
     "training_container_security_opts",
+    "training_container_seccomp_profile",
+    "training_container_pid_mode",
+    "training_container_published_ports",
+    DEVICES,
+    "training_container_groups",
     "training_container_no_new_privileges",
     "training_container_volumes",
     "training_container_environment",
@@ -56,8 +65,14 @@ def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
     return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755"}
 
 
+def device_paths(wishes: Mapping[str, Any]) -> list[str]:
+    """Return the hosts' devices that are configured: facts say whether they are there."""
+    found = (DEVICE.fullmatch(str(device)) for device in wishes.get(DEVICES) or [])
+    return [device.group(1) for device in found if device]
+
+
 def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    return {"files": [{"path": path} for path in folders_of(wishes)]}
+    return {"files": [{"path": path} for path in (*folders_of(wishes), *device_paths(wishes))]}
 
 
 # Containers, images and jobs are part of the facts anyway.

@@ -9,7 +9,7 @@ that needs consent, and no node begins without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import ROLE, folders_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import (
+    PREFIX,
+    problems,
+    profile_name,
+    seccomp_profile,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.settings import (
     CLUSTER_LABEL,
     HASH_LABEL,
@@ -123,7 +129,8 @@ class TrainingContainerPlanner:
 
     def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        return ()
+        if profile_name(wishes):
+            yield profile_name(wishes)
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
@@ -139,11 +146,13 @@ class TrainingContainerPlanner:
                 left = Node(host, wished, found, {}, container)
                 acts[host] = {**NOTHING, "name": left.name, "ours": left.ours}  # for teardown
                 continue
-            settings = wanted_settings(host, wished, found, inputs.cluster, container)
+            wrong = [Refusal(ROLE, host, *one) for one in problems(wished, found, inputs.files, network_name(wished))]
+            profile = "" if wrong else seccomp_profile(wished, inputs.files)
+            settings = wanted_settings(host, wished, found, inputs.cluster, container, profile=profile)
             node = Node(host, wished, found, settings, container)
-            refused = _refusal(node)
+            refused = [*wrong, *_refusal(node)]
             if refused:
-                refusals.append(refused)
+                refusals += refused
                 acts[host] = {**_as_found(node), **_reach(node, hosts, facts)}
                 continue
             collected = Changes(ROLE, host)
@@ -151,7 +160,7 @@ class TrainingContainerPlanner:
             folders = _folders(node, inputs.digest_key) if reasons else []
             _add_container(collected, node, reasons, folders, inputs.digest_key)
             changes += collected.found
-            made = _made(node, folders) if reasons else {}
+            made = _made(node, folders, profile) if reasons else {}
             acts[host] = {**_as_found(node), **_reach(node, hosts, facts), **made}
             if reasons:
                 after[host] = _facts_after(node, folders, inputs.digest_key)
@@ -160,15 +169,14 @@ class TrainingContainerPlanner:
         return RolePlan(changes, refusals, (), acts, after)
 
 
-def _refusal(node: Node) -> Refusal | None:
+def _refusal(node: Node) -> Iterator[Refusal]:
     if node.container and not node.ours:
         text = f"a container {node.name} exists that this collection did not make"
-        return Refusal(ROLE, node.host, text, "rename or remove it, or choose another cluster_name")
-    if not node.settings[IMAGE]:
+        yield Refusal(ROLE, node.host, text, "rename or remove it, or choose another cluster_name")
+    elif not node.settings[IMAGE]:
         text = "the name of the training image is not known, which the role training_image works out"
         remedy = "set swarmspeed_image to a name that docker image ls shows, or use site.yml --tags training_container"
-        return Refusal(ROLE, node.host, text, remedy)
-    return None
+        yield Refusal(ROLE, node.host, text, remedy)
 
 
 def _compare(changes: Changes, node: Node, key: str) -> list[str]:
@@ -234,7 +242,7 @@ def _as_found(node: Node) -> dict[str, Any]:
     }
 
 
-def _made(node: Node, folders: list[ManagedFile]) -> dict[str, Any]:
+def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any]:
     """Return what the tasks read where it is made, for the first time or again."""
     image = str(node.settings[IMAGE])
     missing = (
@@ -248,6 +256,8 @@ def _made(node: Node, folders: list[ManagedFile]) -> dict[str, Any]:
         "make": {
             "hostname": node.name if network_mode(node.wishes) == OVERLAY else "",
             "labels": labels_of(node.cluster, node.settings),
+            # The engine's API takes a profile itself, not the path of one.
+            "security_opts": [*node.settings["security_opts"], *([PREFIX + profile] if profile else [])],
             # One that has ended, too: when the engine was restarted, its place in the overlay can be lost.
             "recreate": bool(node.container),
             "state": "present" if node.address else "started",

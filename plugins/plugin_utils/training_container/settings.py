@@ -20,6 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import workspace_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import devices, options
 
 OVERLAY = "overlay"
 CLUSTER_LABEL, HASH_LABEL = "swarmspeed.cluster", "swarmspeed.spec"
@@ -56,8 +57,13 @@ def wanted_settings(
     facts: Mapping[str, Any],
     cluster: Mapping[str, Any],
     container: Mapping[str, Any],
+    *,
+    profile: str = "",
 ) -> dict[str, Any]:
-    """Return the settings that are configured. One without an address of its own has none among them."""
+    """Return the settings that are configured. One without an address of its own has none among them.
+
+    ``profile``: that of seccomp, as the engine takes it.
+    """
     overlay = network_mode(wishes) == OVERLAY
     image = image_of(wishes, cluster, container)
     address = mapping(mapping(cluster.get(OVERLAY)).get("addresses")).get(host) if overlay else None
@@ -73,11 +79,12 @@ def wanted_settings(
         "ipc_mode": wishes["training_container_ipc_mode"],
         "capabilities": wishes["training_container_capabilities"],
         "security_opts": _security_options(wishes),
-        "devices": [RDMA_DEVICES] if mapping(facts.get("fabric")).get("infiniband") else [],
+        "devices": [*([RDMA_DEVICES] if mapping(facts.get("fabric")).get("infiniband") else []), *devices(wishes)],
         "device_requests": _device_requests(wishes, facts, cluster),
         "volumes": [*volumes, *wishes["training_container_volumes"]],
         ENVIRONMENT: wishes["training_container_environment"],
         "restart_policy": wishes["training_container_restart_policy"],
+        **options(wishes, profile),
         **({"address": str(address)} if address else {}),
     }
 

@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     shown,
     whole,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.readings import KEYS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
     by_name,
     data,
@@ -32,6 +33,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape 
     mapping,
     one_of,
     optional,
+    or_empty,
 )
 
 STATES = ("absent", "starting", "running", "succeeded", "failed", "stopped", "lost", "unreadable")
@@ -95,6 +97,38 @@ _FIGURES = mapping(
     },
 )
 
+_NCCL = mapping(
+    {},
+    {
+        "size": optional(_NUMBER),
+        "connected": optional(_NUMBER),
+        "rings": optional(flag),
+        "nodes": by_name(
+            or_empty(host_name),
+            mapping(
+                {},
+                {
+                    "network": optional(sentence),
+                    "devices": listing(sentence, 64),
+                    "interface": optional(sentence),
+                    "hcas": optional(sentence),
+                },
+            ),
+            10_000,
+        ),
+    },
+)
+
+
+def _row_of_gpu(value: Any) -> Any:
+    row = listing(optional(number), len(KEYS))(value)
+    if len(row) != len(KEYS) or not isinstance(row[0], int):
+        raise UnfitError(value, f"a row of {len(KEYS)} figures of a GPU")
+    return row
+
+
+_ROWS = by_name(or_empty(host_name), listing(_row_of_gpu, 1024), 10_000)
+
 _MEMBERS = listing(
     mapping({"name": host_name}, {"slots": listing(data, 1024), "first_rank": _NUMBER}),
     10_000,
@@ -133,6 +167,7 @@ _SUMMARY: dict[str, Parser] = {
             )
         )
     ),
+    "nccl": optional(_NCCL),
     "first_failure": optional(_FAILURE),
     "started_at": optional(short_text),
     "finished_at": optional(short_text),
@@ -172,6 +207,8 @@ JOB: dict[str, Parser] = {
     "master_port": optional(whole(0, 65535)),
     "ranks": optional(_RANKS),
     "figures": optional(_FIGURES),
+    "gpus": optional(_ROWS),
+    "nccl": optional(_NCCL),
     "first_failure": optional(_FAILURE),
     "spec_hash": optional(hex_digest),
     "container": optional(short_text),

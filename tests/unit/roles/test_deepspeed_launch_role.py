@@ -231,3 +231,24 @@ def test_alone_a_job_is_refused_before_anything_is_written(hosts: StandIns) -> N
     output = " ".join(hosts.play(**CLUSTER, **JOB).split())
     assert "gpu1: a job needs what other roles know" in output and "launch.yml starts the job" in output
     assert [hosts.modules(name) for name in NAMES] == [["node_facts"]] * 2
+
+
+BOARD = "swarmspeed.tensorboard"
+
+
+@pytest.mark.parametrize(
+    ("docker", "removed"),
+    [
+        ({"containers": {"swarmspeed.tensorboard": {"labels": {BOARD: "x"}}}}, True),
+        ({"containers": {"swarmspeed.tensorboard": {"labels": {}}}}, False),
+        ({"containers": {"swarmspeed.tensorboard": {}, "other": {"labels": {BOARD: "x"}}}}, False),
+        ({"containers": {}}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_teardown_removes_the_container_of_tensorboard_that_is_ours(docker: Any, removed: bool) -> None:
+    (task,) = [one for one in load(f"{ROLE}/tasks/teardown.yml") if "of TensorBoard" in one["name"]]
+    assert task["community.docker.docker_container"]["state"] == "absent"
+    facts = {"swarmspeed": {} if docker is None else {"docker": docker}}
+    assert acts(task, given(None, ansible_facts=facts)) is removed

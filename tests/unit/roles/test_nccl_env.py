@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -99,6 +101,31 @@ def test_what_the_entry_point_reads_of_it(tmp_path: Path, printed: str, interfac
     else:
         assert done.returncode == 1
         assert done.stderr.startswith("swarmspeed: no interface of this container is in x; its networks are: ")
+
+
+UNSHARE = ["unshare", "--mount"]
+
+
+@pytest.mark.skipif(
+    not shutil.which("unshare") or subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode != 0,
+    reason="needs root, and mount namespaces",
+)
+def test_its_own_sshd_reads_new_keys_and_not_that_of_the_host(tmp_path: Path) -> None:
+    """As in a container with the host's PIDs: a stand-in for the host's sshd, and one in a namespace of its own."""
+    program = shutil.which("sleep")
+    assert program is not None
+    shutil.copy(program, tmp_path / "sshd")
+    entry = ROLES / "nccl_env/files/entrypoint"
+    with subprocess.Popen([tmp_path / "sshd", "600"]) as hosts:
+        script = f"{tmp_path}/sshd 600 & sleep 0.2; sh {entry} reload; wait $!; echo $?"
+        try:
+            done = subprocess.run(
+                [*UNSHARE, "sh", "-c", script], capture_output=True, text=True, timeout=60, check=True
+            )
+            assert done.stdout == f"{128 + signal.SIGHUP}\n"
+            assert hosts.poll() is None
+        finally:
+            hosts.kill()
 
 
 def test_where_a_role_is_applied_alone_the_overlay_is_that_of_the_defaults() -> None:

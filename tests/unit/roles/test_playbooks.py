@@ -16,10 +16,13 @@ from ansible.parsing.dataloader import DataLoader
 ROOT = Path(__file__).parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
-NAMES = ("site", "verify", "launch", "status", "stop", "teardown", "bench_network", "report", "bundle", "plan")
+NAMES = (
+    *("site", "verify", "launch", "status", "stop", "teardown"),
+    *("bench_network", "report", "bundle", "plan", "tensorboard"),
+)
 FIRST = "find_cluster"
 """The first play of each of them."""
-LOOKS = ("status", "stop")
+LOOKS = ("status", "stop", "tensorboard")
 """Playbooks that must work on a broken cluster: they apply one role, and a node that is down does not end them."""
 
 DESIGN = [  # in the order data flows through them

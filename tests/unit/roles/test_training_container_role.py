@@ -148,6 +148,27 @@ def test_each_setting_is_given_to_the_engine() -> None:
     assert {used.get(name, name) for name in wanted} - {"image_id"} <= {*asked, "device_requests"}
 
 
+def test_options_that_are_set_are_given_to_the_engine() -> None:
+    profile = {"text:seccomp.json": '{"defaultAction": "SCMP_ACT_ALLOW"}'}
+    made = act(
+        plan(
+            facts(),
+            files=profile,
+            training_container_seccomp_profile="seccomp.json",
+            training_container_pid_mode="host",
+            training_container_published_ports=["127.0.0.1:8888:8888"],
+            training_container_devices=["/dev/fuse"],
+            training_container_groups=["44"],
+        )
+    )
+    asked = container_of(made)
+    assert asked["security_opts"] == ["no-new-privileges", 'seccomp={"defaultAction":"SCMP_ACT_ALLOW"}']
+    assert (asked["pid_mode"], asked["groups"]) == ("host", ["44"])
+    assert (asked["published_ports"], asked["devices"]) == (["127.0.0.1:8888:8888"], ["/dev/fuse:/dev/fuse:rwm"])
+    unset = container_of(act(plan(facts())))
+    assert not {"pid_mode", "published_ports", "groups"} & set(unset)
+
+
 def test_in_the_hosts_network_it_has_no_name_of_its_own() -> None:
     asked = container_of(act(plan(facts(), cluster_network_mode="host", training_container_ulimits=[])))
     assert "hostname" not in asked and "ipc_mode" not in asked and "ulimits" not in asked

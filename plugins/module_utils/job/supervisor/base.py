@@ -144,6 +144,17 @@ class NodeContext:
         """Variables that the user gave: the cluster's, and the job's own."""
         return {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
 
+    def computes_on_gpus(self) -> bool:
+        """Whether nvidia-smi has something to say of this job, where it is there."""
+        return self.known_environment().get("DS_ACCELERATOR") != "cpu"
+
+    def known_environment(self) -> dict[str, str]:
+        """``given`` for what only reports: without the cluster's file it is that of the job alone."""
+        try:
+            return self.given()
+        except (OSError, ValueError):
+            return dict(self.spec["environment"])
+
     def environment(self, master_port: int) -> dict[str, str]:
         """Variables of this node's launcher: those requested, and what launchers other than DeepSpeed's need."""
         found = self.given()

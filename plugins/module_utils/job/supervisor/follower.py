@@ -20,12 +20,14 @@ from .base import (
 )
 from .checkpoints import list_files
 from .frames import read_secret
+from .gpu_watch import GpuWatch
 from .link import Link
 from .local_run import LocalRun
 from .messages import (
     listing_messages,
     pieces,
 )
+from .nccl_log import NcclLog, chosen
 from .rank_log_filter import RankLogFilter
 from .restarts import Restarts
 from .wire import ChannelLog
@@ -53,6 +55,9 @@ class Follower(Supervisor):
         self._lines: list[tuple[int | None, str]] = []
         self._steps: list[tuple[int, str]] = []
         self._filter = RankLogFilter()
+        self._nccl = NcclLog(place.world_size)
+        self._nccl_reported: dict[str, Any] = {}
+        self._gpus = GpuWatch(wanted=False)
         self._reported: dict[str, Any] = {}
         self._active_at = 0.0
         self._greeted = 0
@@ -64,6 +69,7 @@ class Follower(Supervisor):
             self._turn()
         self.part.poll()  # the last words
         self._report()
+        self._gpus.close()
         self.link.close()
         (self.folder / RESUMES).unlink(missing_ok=True)
         self.state.update(
@@ -79,7 +85,7 @@ class Follower(Supervisor):
         if self.link.greeted != self._greeted:
             self._greeted = self.link.greeted
             self.link.send({"t": "ready", "pid": os.getpid()})
-            self._reported = {}
+            self._reported, self._nccl_reported = {}, {}
         self.part.poll()
         self._report()
         if self.ending.get("again") and self.part.clean():
@@ -123,6 +129,9 @@ class Follower(Supervisor):
     def _start(self, place: NodeContext, message: dict[str, Any]) -> None:
         place.keep(message["members"])
         self._filter = RankLogFilter()
+        self._nccl, self._nccl_reported = NcclLog(place.world_size), {}
+        self._gpus.close()
+        self._gpus = GpuWatch(place.computes_on_gpus(), self.timing.gpu_every)
         logs = self.part.begin(int(message["attempt"]), place.first_rank())
         self._reported = {}
         self.state["attempt"] = message["attempt"]
@@ -138,6 +147,7 @@ class Follower(Supervisor):
             self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": problem})
 
     def _on_line(self, rank: int | None, line: str) -> None:
+        self._nccl.feed(line)
         lines, step = self._filter.on_line(rank, line, time.monotonic())
         self._lines += [(rank, one) for one in lines]
         if step and rank is not None:
@@ -163,3 +173,9 @@ class Follower(Supervisor):
         if report != self._reported and self.link.welcome:
             self._reported = report
             self.link.send(report)
+        found, rows = self._nccl.found(), self._gpus.poll()
+        if found != self._nccl_reported and self.link.welcome:
+            self._nccl_reported = found
+            self.link.send({"t": "nccl", **found, **chosen(self.place.known_environment())})
+        if rows:
+            self.link.send({"t": "gpus", "gpus": rows})

@@ -224,7 +224,8 @@ class Leader(Nodes):
             finished_at=now_text(),
             ranks={str(rank): {"node": node, "exit_code": exits.get(rank)} for rank, node in where.items()},
         )
-        self.state.update(failed_node=None, failed_rank=None, traceback=[], tail=[])
+        self.gpus.close()
+        self.state.update(failed_node=None, failed_rank=None, traceback=[], tail=[], gpus={})
         if failure:
             found = self.judge.describe(failure)
             self.state.update(failed_node=found["node"], failed_rank=found["rank"], traceback=found.pop("traceback"))

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import ds_config_check
-from . import base
+from . import base, gpu_watch
 from .follower import Follower
 from .leader import Leader
 from .local_run import LocalRun
@@ -41,6 +41,7 @@ def options() -> argparse.ArgumentParser:
         ("leader-gone", base.LEADER_GONE),
         ("silence", base.SILENCE),
         ("start-timeout", base.START_TIMEOUT),
+        ("gpu-every", gpu_watch.EVERY),
     ):
         parser.add_argument(f"--{name}", type=float, default=default)
     return parser

@@ -17,6 +17,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Callable
 
+from ...gpu.readings import KEYS
+
 LONGEST_LINE = 65536
 """Characters of one line of a log, as the supervisor reads it."""
 LONGEST_TEXT = 262144
@@ -27,6 +29,10 @@ PIECE = 1 << 19
 """Bytes after which lines, or files of a listing, go into another message."""
 MOST_PIECES = 32
 """Messages of one listing."""
+MOST_GPUS = 64
+MOST_DEVICES = 64
+"""Interfaces, or ports of HCAs, of one node."""
+LONGEST_SETTING = 1000
 
 Check = Callable[[Any, str], None]
 
@@ -91,10 +97,12 @@ def _text(most: int, *, line: bool = False) -> Check:
     return check
 
 
-def _list(item: Check) -> Check:
+def _list(item: Check, most: int | None = None) -> Check:
     def check(value: Any, name: str) -> None:
         if not isinstance(value, list):
             raise MessageError(f"{name} is not a list")
+        if most is not None and len(value) > most:
+            raise MessageError(f"{name} has {len(value)} entries, where {most} are the most")
         for number, one in enumerate(value):
             item(one, f"{name}[{number}]")
 
@@ -130,6 +138,14 @@ def _pair(first: Check, second: Check) -> Check:
         second(value[1], name)
 
     return check
+
+
+def _row_of_gpu(value: Any, name: str) -> None:
+    if not isinstance(value, list) or len(value) != len(KEYS):
+        raise MessageError(f"{name} is not a row of {len(KEYS)}")
+    _whole(0, MOST_RANKS)(value[0], name)
+    for one in value[1:]:
+        _or_none(_finite(0, 1e18))(one, name)
 
 
 _RANK, _CODE = _whole(0, MOST_RANKS - 1), _whole(-(1 << 31), 1 << 31)
@@ -177,6 +193,16 @@ _FROM_FOLLOWER: dict[str, dict[str, Check]] = {
     "ended": {"ranks": _codes_by_rank, "code": _CODE, "problem": _LINE},
     "listing": {"found": _listing, "more": _truth},
     "stop": {"reason": _LINE},
+    "gpus": {"gpus": _list(_row_of_gpu, MOST_GPUS)},
+    "nccl": {
+        "size": _whole(1, MOST_RANKS),
+        "ranks": _list(_RANK),
+        "rings": _truth,
+        "network": _text(64, line=True),
+        "devices": _list(_text(80, line=True), MOST_DEVICES),
+        "interface": _text(LONGEST_SETTING, line=True),
+        "hcas": _text(LONGEST_SETTING, line=True),
+    },
 }
 _END: dict[str, Check] = {
     "state": _one_of(*_STATES),

@@ -12,9 +12,11 @@ from typing import Any
 from .base import Supervisor
 from .channel import BEAT, Hub
 from .checkpoints import list_files
+from .gpu_watch import GpuWatch
 from .judge import Failure, Judge
 from .local_run import LocalRun, rest
 from .messages import MOST_PIECES
+from .nccl_log import NcclLog, chosen, merged
 from .progress import Progress
 from .rank_log_filter import RankLogFilter
 from .wire import ChannelLog
@@ -34,6 +36,7 @@ class Nodes(Supervisor):
         self.hub: Hub | None = None
         self.part = LocalRun(self.folder, "node.log", self._on_line)
         self.progress = Progress()
+        self.gpus = GpuWatch(wanted=False)
         self._merged = self.folder / "launcher.log"
         self._listings: dict[str, dict[str, Any]] = {}
         self._pieces: dict[str, list[dict[str, Any]]] = {}
@@ -44,6 +47,11 @@ class Nodes(Supervisor):
         """Forget what an earlier attempt has said."""
         self.judge = Judge(self.place.spec, self.place.members, self.place.world_size)
         self._filter = RankLogFilter()
+        self._nccl = NcclLog(self.place.world_size)
+        self._nccl_found: dict[str, dict[str, Any]] = {}
+        self.gpus.close()
+        self.gpus = GpuWatch(self.place.computes_on_gpus(), self.timing.gpu_every)
+        self.state.update(gpus={}, nccl={})
         self._pending: list[tuple[int | None, str]] = []
         self._ended: dict[str, dict[str, Any]] = {}
         self._lost_at: dict[str, float] = {}
@@ -178,6 +186,10 @@ class Nodes(Supervisor):
                     self._merge(node, None, f"the launcher could not be started: {message['problem']}")
             elif kind == "listing":
                 self._list(node, message)
+            elif kind == "gpus":
+                self.state["gpus"] = {**self.state["gpus"], node: message["gpus"]}
+            elif kind == "nccl" and message["size"] <= self.place.world_size:
+                self._connected(node, message)
             elif kind == "stop":
                 self.asked = self.asked or f"{message.get('reason')}, on {node}"
         self.look()
@@ -205,6 +217,7 @@ class Nodes(Supervisor):
             self._merge(self.place.node, rank, line)
 
     def _on_line(self, rank: int | None, line: str) -> None:
+        self._nccl.feed(line)
         lines, step = self._filter.on_line(rank, line, time.monotonic())
         if step or not self.place.members:  # without members all ranks speak through the launcher
             self.progress.feed(rank or 0, step or line, time.monotonic())
@@ -225,6 +238,18 @@ class Nodes(Supervisor):
             nodes_seen=self.judge.nodes_seen(self._seen()) or None,
             hosts=[member["name"] for member in self.place.members] or list(watch.hosts),
         )
+        own, node = self._nccl.found(), self.place.node
+        if own and own != {key: value for key, value in self._nccl_found.get(node, {}).items() if key in own}:
+            self._connected(node, {**own, **chosen(self.place.known_environment())})
+        rows = self.gpus.poll()
+        if rows:
+            self.state["gpus"] = {**self.state["gpus"], node: rows}
+
+    def _connected(self, node: str, found: dict[str, Any]) -> None:
+        """What NCCL has connected on a node."""
+        self._nccl_found[node] = found
+        names = [member["name"] for member in self.place.members] or [self.place.node]
+        self.state["nccl"] = merged(self._nccl_found, names)
 
     def _seen(self) -> dict[str, int]:
         """Ranks that have shown themselves, by node."""

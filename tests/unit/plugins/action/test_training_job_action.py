@@ -343,3 +343,34 @@ def test_of_a_job_that_succeeded_as_it_is_specified_the_host_is_not_asked(shown:
 def test_otherwise_the_host_is_asked_and_gets_no_record(known: dict[str, Any], change: dict[str, Any]) -> None:
     _result, action = decide(known, **change)
     assert len(action.asked) == 1 and "recorded" not in action.asked[0]
+
+
+def test_gpus_and_nccl_are_shown_beside_the_log(shown: list[str]) -> None:
+    """From the state that each look returns; nothing more is asked."""
+    row = [0, 97.0, 98.0, 71 << 30, 80 << 30, 612.3, 700.0, 64.0]
+    members = [{"name": "lab2", "slots": [0], "first_rank": 0}]
+    nodes = {"lab2": {"network": "Socket", "devices": ["eth0"], "interface": "=eth0", "hcas": ""}}
+    found = {"size": 1, "connected": 1, "rings": True, "nodes": nodes}
+    job = {"members": members, "gpus": {"lab2": [row]}, "nccl": found, "world_size_expected": 1}
+    action = Follower(
+        [
+            reply("running", changed=True),
+            reply("running", "lab2: a\n", job=job),
+            reply("succeeded", job={"nccl": found, "world_size_expected": 1}),
+        ]
+    )
+    action.run(task_vars=VARS)
+    assert shown[1:-1] == [
+        "lab2 | a",
+        "digits: NCCL has connected 1 of 1 ranks, all rings: sockets on eth0 (lab2).",
+        "digits: 1 GPU: 97 % busy, 71 of 80 GiB, 612 of 700 W, 64 °C",
+    ]
+    assert len(action.asked) == 3
+
+
+def test_gpus_that_a_node_forged_are_refused(shown: list[str]) -> None:
+    action = Follower([reply("running", changed=True), reply("running", job={"gpus": {"lab2": [[0, "x"]]}})])
+    with pytest.raises(
+        AnsibleError, match=r"lab1: training_job\.job\.gpus\[lab2\]\[0\]\[1\] is 'x', not a finite number"
+    ):
+        action.run(task_vars=VARS)

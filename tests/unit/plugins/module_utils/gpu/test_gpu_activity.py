@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.activity import (
-    FIELDS,
-    PAUSE,
-    gather_activity,
-    parse_activity,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.activity import PAUSE, gather_activity
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.readings import FIELDS, KEYS, parse_activity
 
 MIB = 1024 * 1024
 ONE = "0, 97, 71234, 81559, 612.31, 700.00, 64\n"
@@ -62,6 +58,7 @@ def test_the_mean_and_the_highest_of_three_readings() -> None:
     assert (first["utilization"], first["utilization_highest"]) == (50.0, 100.0)
     assert (second["utilization"], second["utilization_highest"]) == (None, None)
     assert paused == [PAUSE, PAUSE]
+    assert sorted(first) == sorted(KEYS)
 
 
 def test_a_gpu_that_one_reading_lacks() -> None:

@@ -250,6 +250,19 @@ def test_nothing_is_known_of_any_node() -> None:
     assert "No job is known on the nodes that answered." in words
 
 
+def test_what_nccl_connected_stands_with_the_last_job() -> None:
+    inputs = report_clusters.three()
+    jobs = json.loads(json.dumps(inputs.jobs))
+    wrong = {"network": "Socket", "devices": ["docker_gwbridge"], "interface": "=eth0", "hcas": ""}
+    for result in jobs.values():
+        for job in result["jobs"]:
+            job["summary"]["nccl"] = {"size": 3, "connected": 3, "rings": True, "nodes": {"lab2": wrong}}
+    words = Page(page(document(changed(jobs=jobs)))).words
+    assert "digits: NCCL has connected 3 ranks, all rings: sockets on docker_gwbridge (lab2)." in words
+    assert "on lab2 NCCL uses docker_gwbridge, and nccl_env chose eth0." in words
+    assert "NCCL has connected" not in Page(page(document(inputs))).words
+
+
 def test_not_verified_is_not_called_right() -> None:
     content = document(changed(verify=parse_verify(None)))
     assert content["verdict"]["text"] == "All 3 nodes answer, and what was seen of them is right. Not verified yet."

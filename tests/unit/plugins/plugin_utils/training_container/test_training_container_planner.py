@@ -175,6 +175,7 @@ def test_one_that_is_missing_is_made(of_cluster: Any, wished: Any, place: str) -
         "hostname": hostname,
         "recreate": False,
         "state": "present" if address else "started",
+        "security_opts": ["no-new-privileges"],
     }
     assert found["connect"] == (["docker", "network", "connect", "--ip", "10.64.0.254", "lab", NAME] if address else [])
     assert found["start"] == (["docker", "start", NAME] if address else [])

@@ -173,6 +173,49 @@ def test_a_rank_that_fails_ends_the_others_and_is_named(cluster: Callable[..., C
     assert "KeyError: 7" in job.state("gpu3")["reason"]
 
 
+PRINTS = {  # where the ranks of a launcher print
+    "deepspeed": "rank '{}'; ended",
+    "torchrun": "mkdir -p $logs/x/attempt_0/0; RANK=$node bash -c '{}' > $logs/x/attempt_0/0/stdout.log",
+    "per_node": "RANK=$NODE_RANK bash -c '{}'",
+}
+
+
+@pytest.mark.parametrize("launcher", PRINTS)
+def test_gpus_and_nccl_of_all_nodes_come_to_the_leader(
+    cluster: Callable[..., Cluster], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: str
+) -> None:
+    """Stand-ins: an nvidia-smi of fixed figures, and ranks that print what NCCL 2.26 would."""
+    (tmp_path / "bin").mkdir()
+    smi = tmp_path / "bin/nvidia-smi"
+    smi.write_text("#!/bin/sh\necho 0, 97, 71234, 81559, 612.31, 700.00, 64\n")
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    conf = tmp_path / "nccl.conf"
+    conf.write_text("NCCL_SOCKET_IFNAME==eth0\n")
+    comm = "ncclCommInitRank comm 0x5a rank $RANK nranks 3 cudaDev 0 nvmlDev 0 busId 1 commId 0x7 - Init COMPLETE"
+    say = (
+        'h="gpu:1:2 [0] NCCL INFO"; echo "$h NET/Socket : Using [0]eth0:10.0.1.$RANK<0>";'
+        f' echo "$h Using network Socket"; echo "$h {comm}";'
+        ' echo "$h Connected all rings"; until [ -e $END ]; do sleep 0.1; done'
+    )
+    end = tmp_path / "end"
+    given = {"END": str(end), "NCCL_CONF_FILE": str(conf)}
+    script, timing = PRINTS[launcher].format(say), {"gpu-every": 0.1}
+    job = cluster(script, launcher=launcher, environment=given, timing=timing).run()
+    job.until(lambda: set(job.state().get("gpus") or {}) == set(NAMES))
+    job.until(lambda: (job.state().get("nccl") or {}).get("connected") == 3)
+    state = job.state()
+    assert state["gpus"]["gpu3"] == [[0, 97.0, 97.0, 71234 << 20, 81559 << 20, 612.31, 700.0, 64.0]]
+    found = {"network": "Socket", "devices": ["eth0"], "interface": "=eth0", "hcas": ""}
+    assert state["nccl"] == {"size": 3, "connected": 3, "rings": True, "nodes": dict.fromkeys(NAMES, found)}
+    assert list(state["nccl"]["nodes"]) == list(NAMES)
+    end.touch()
+    state = job.end()
+    assert (state["state"], state["gpus"]) == ("succeeded", {}), job.log()
+    summary = json.loads((job.folder("gpu1") / "summary.json").read_text())
+    assert summary["nccl"]["connected"] == 3
+
+
 @pytest.mark.slow
 def test_a_launcher_that_is_killed_is_no_success(cluster: Callable[..., Cluster]) -> None:
     # DeepSpeed's runner exits 0 when a signal ended launch.py, whose ranks live on.

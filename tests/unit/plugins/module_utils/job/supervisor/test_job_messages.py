@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 FILES = {"files": [["step7/mp_rank_00_model_states.pt", 12]], "latest": {"latest": "step7"}, "truncated": False}
+CHOSEN = {"interface": "=eth0", "hcas": "=mlx5_0:1"}
 FOLLOWER: list[dict[str, Any]] = [
     {"t": "beat"},
     {"t": "ready", "pid": 17},
@@ -34,6 +35,8 @@ FOLLOWER: list[dict[str, Any]] = [
     {"t": "ended", "ranks": {}, "code": 127, "problem": "no such file"},
     {"t": "listing", "found": FILES, "more": False},
     {"t": "stop", "reason": "on request"},
+    {"t": "gpus", "gpus": [[0, 97.5, 99, 1 << 36, 1 << 37, None, 700.0, 64]]},
+    {"t": "nccl", "size": 4, "ranks": [2, 3], "rings": True, "network": "IB", "devices": ["mlx5_0:1"], **CHOSEN},
 ]
 START: dict[str, Any] = {
     "t": "start",
@@ -94,7 +97,8 @@ def changed(message: dict[str, Any], **change: Any) -> dict[str, Any]:
     return {**message, **change}
 
 
-READY, LINES, PART, ENDED, LISTING, STOP = (FOLLOWER[index] for index in (1, 2, 4, 5, 6, 7))
+READY, LINES, PART, ENDED, LISTING, STOP, GPUS, NCCL = (FOLLOWER[index] for index in (1, 2, 4, 5, 6, 7, 8, 9))
+ROW = GPUS["gpus"][0]
 
 
 @pytest.mark.parametrize(
@@ -128,6 +132,13 @@ READY, LINES, PART, ENDED, LISTING, STOP = (FOLLOWER[index] for index in (1, 2, 
         (changed(LISTING, found={**FILES, "latest": {"latest": "-oProxyCommand=x"}}), "listing.found.latest is not a"),
         (changed(LISTING, found={**FILES, "latest": {"latest": 5}}), "listing.found.latest is not a plain"),
         (changed(STOP, reason=None), "stop.reason is not a text"),
+        (changed(GPUS, gpus=[ROW[:-1]]), "gpus.gpus[0] is not a row of 8"),
+        (changed(GPUS, gpus=[[0.5, *ROW[1:]]]), "gpus.gpus[0] is not a whole number from 0 to 1048576"),
+        (changed(GPUS, gpus=[[*ROW[:-1], "64"]]), "gpus.gpus[0] is not a number from 0 to 1e+18"),
+        (changed(GPUS, gpus=[ROW] * 65), "gpus.gpus has 65 entries, where 64 are the most"),
+        (changed(NCCL, size=0), "nccl.size is not a whole number from 1 to 1048576"),
+        (changed(NCCL, devices=["x"] * 65), "nccl.devices has 65 entries, where 64 are the most"),
+        (changed(NCCL, interface="=eth0\n"), "nccl.interface holds characters that do not belong there"),
     ],
 )
 def test_a_field_that_does_not_fit_is_named(message: dict[str, Any], words: str) -> None:

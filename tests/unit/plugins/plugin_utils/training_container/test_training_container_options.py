@@ -1,0 +1,202 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Options of the container that most leave alone: which settings they make, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import options, problems
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import (
+    TrainingContainerPlanner,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.effort import examples
+from tests.training_nodes import HOST, NAME, ROLE, WISHES, act, facts, plan, running, shown
+
+SECCOMP, PID = "training_container_seccomp_profile", "training_container_pid_mode"
+PORTS, DEVICES, GROUPS = (f"training_container_{name}" for name in ("published_ports", "devices", "groups"))
+OPTIONS = "training_container_security_opts"
+FILE = "text:profiles/mpi.json"
+PROFILE = json.dumps({"defaultAction": "SCMP_ACT_ERRNO", "syscalls": []}, indent=2)
+FILES = {FILE: PROFILE}
+CHOSEN: dict[str, Any] = {SECCOMP: "profiles/mpi.json"}
+HERE = {"files": {"/dev/fuse": {"exists": True}, "/dev/kfd": {"exists": False}}}
+
+
+def only(name: str, *values: Any) -> dict[str, Any]:
+    """This variable alone, which is a list."""
+    return {name: list(values)}
+
+
+def host(container: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A host with what was gathered of its devices."""
+    found = facts(container)
+    return {**found, "files": {**found["files"], **HERE["files"]}}
+
+
+def wrong(files: dict[str, str] | None = None, network: str = "lab", **wished: Any) -> list[tuple[str, str]]:
+    return list(problems({**WISHES, **wished}, HERE, files or {}, network))
+
+
+def test_by_default_there_is_none_of_them() -> None:
+    """A container that was made before there were these options stays as it is."""
+    assert options(WISHES, "") == {}
+    assert not {"pid_mode", "published_ports", "groups", "seccomp"} & set(act(plan(facts()))["settings"])
+
+
+@pytest.mark.parametrize(
+    ("wished", "name", "value"),
+    [
+        ({PID: "host"}, "pid_mode", "host"),
+        ({PORTS: ["8888:8888", "[::1]:6006:6006/tcp"]}, "published_ports", ["8888:8888", "[::1]:6006:6006/tcp"]),
+        ({GROUPS: [44, "render"]}, "groups", ["44", "render"]),
+        ({DEVICES: ["/dev/fuse"]}, "devices", ["/dev/fuse:/dev/fuse:rwm"]),
+        (
+            {DEVICES: ["/dev/fuse:/dev/f:r", "/dev/kmsg:rw"]},
+            "devices",
+            ["/dev/fuse:/dev/f:r", "/dev/kmsg:/dev/kmsg:rw"],
+        ),
+    ],
+)
+def test_what_is_set_is_a_setting(wished: dict[str, Any], name: str, value: Any) -> None:
+    made = plan(facts(), **wished)
+    assert act(made)["settings"][name] == value
+    again = plan(facts(running(**wished)), **wished)
+    assert shown(again) == [] and not again.pending(ROLE, HOST)
+    back = plan(facts(running(**wished)))
+    assert [what for dummy, what, dummy, dummy in shown(back)] == [f"{name} of container {NAME}", f"container {NAME}"]
+
+
+def test_devices_come_after_those_of_rdma() -> None:
+    made = plan(facts(fabric={"infiniband": [{"name": "mlx5_0"}]}), **only(DEVICES, "/dev/fuse"))
+    assert act(made)["settings"]["devices"] == ["/dev/infiniband:/dev/infiniband", "/dev/fuse:/dev/fuse:rwm"]
+
+
+def test_a_profile_is_passed_itself_and_listed_by_its_digest() -> None:
+    assert list(TrainingContainerPlanner().files({**WISHES, **CHOSEN})) == [FILE]
+    assert list(TrainingContainerPlanner().files(WISHES)) == []
+    made = plan(facts(), files=FILES, **CHOSEN)
+    found = act(made)
+    profile = 'seccomp={"defaultAction":"SCMP_ACT_ERRNO","syscalls":[]}'
+    assert found["make"]["security_opts"] == ["no-new-privileges", profile]
+    assert re.fullmatch("[0-9a-f]{64}", found["settings"]["seccomp"])
+    assert found["settings"]["security_opts"] == ["no-new-privileges"]
+    assert "SCMP" not in json.dumps(found["make"]["labels"]) + outcome(made, "", [ROLE])["text"]
+
+
+def test_another_profile_makes_the_container_again_and_another_layout_of_it_does_not() -> None:
+    there = running(files=FILES, **CHOSEN)
+    assert shown(plan(facts(there), files={FILE: json.dumps(json.loads(PROFILE))}, **CHOSEN)) == []
+    other = {FILE: PROFILE.replace("ERRNO", "ALLOW")}
+    changed = shown(plan(facts(there), files=other, **CHOSEN))
+    assert [what for dummy, what, dummy, dummy in changed] == [f"seccomp of container {NAME}", f"container {NAME}"]
+
+
+NO_PROFILE = "training_container_seccomp_profile: profiles/mpi.json: it "
+NAME_ONE = "name a profile such as moby's profiles/seccomp/default.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("{,}", "is not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"),
+        ("[]", 'has no "defaultAction", and so is no profile of seccomp'),
+        ('{"defaultAction": 1}', 'has no "defaultAction", and so is no profile of seccomp'),
+        ("[" * 100_000, "is nested too deep"),
+    ],
+)
+def test_what_is_no_profile(text: str, why: str) -> None:
+    assert wrong({FILE: text}, **CHOSEN) == [(NO_PROFILE + why, NAME_ONE)]
+
+
+QUOTED = 'write it in quotes, such as "127.0.0.1:8888:8888"'
+
+
+@pytest.mark.parametrize(
+    ("wished", "text", "remedy"),
+    [
+        *(
+            ({PORTS: [port]}, f"{PORTS}: {str(port)!r} is not [ADDRESS:]PORT:PORT[/PROTOCOL]", QUOTED)
+            for port in (
+                1342,
+                "8888",
+                "0:80",
+                "80:65536",
+                "256.0.0.1:80:80",
+                "[::1:80:80",
+                "a:b",
+                "80:80/icmp",
+                "80:80\n",
+            )
+        ),
+        (
+            {DEVICES: ["fuse"]},
+            f"{DEVICES}: 'fuse' is not HOST[:CONTAINER[:rwm]]",
+            "name it by its path, such as /dev/fuse",
+        ),
+        (
+            {DEVICES: ["/dev/../etc:/x:x"]},
+            f"{DEVICES}: '/dev/../etc:/x:x' is not HOST[:CONTAINER[:rwm]]",
+            "name it by its path, such as /dev/fuse",
+        ),
+        (
+            {DEVICES: ["/dev/kfd"]},
+            f"{DEVICES}: there is no /dev/kfd on this host",
+            "load the kernel module that makes it, or name other devices for this host",
+        ),
+        ({GROUPS: ["a b"]}, f"{GROUPS}: 'a b' is neither the name nor the number of a group", "correct it"),
+        (
+            {**CHOSEN, OPTIONS: ["seccomp=unconfined"]},
+            f"{SECCOMP} and a seccomp=… in {OPTIONS} are both set",
+            "leave one of them out",
+        ),
+    ],
+)
+def test_what_is_refused(wished: dict[str, Any], text: str, remedy: str) -> None:
+    assert wrong(FILES, **wished) == [(text, remedy)]
+
+
+def test_in_the_hosts_network_nothing_is_published() -> None:
+    text = f"{PORTS}: with cluster_network_mode: host there is nothing to publish, as each port is the host's own"
+    assert wrong(network="host", **only(PORTS, "80:80")) == [(text, f"leave {PORTS} out")]
+
+
+def test_all_problems_are_refused_together_before_anything_is_made() -> None:
+    made = plan(host(), files={FILE: ""}, **CHOSEN, **only(PORTS, "x"), **only(DEVICES, "/dev/kfd"))
+    assert [refusal.text.partition(":")[0] for refusal in made.refusals] == [SECCOMP, PORTS, DEVICES]
+    assert shown(made) == [] and act(made)["make"] == {}
+
+
+def test_devices_are_gathered() -> None:
+    wishes = {**WISHES, DEVICES: ["/dev/fuse:/dev/f", "no path", 7]}
+    made = GATHERED.by_wishes
+    assert made is not None
+    paths = [entry["path"] for entry in made(wishes)["files"]]
+    assert paths[-1] == "/dev/fuse" and len(paths) == 4
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=12)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    name=st.sampled_from([PORTS, DEVICES, GROUPS]),
+    values=st.lists(VALUES | st.sampled_from(["80:80", "/dev/fuse", "/dev/fuse:rw", "44"]), max_size=4),
+)
+def test_whatever_is_set_is_refused_in_sentences_or_a_container_that_stays(name: str, values: list[Any]) -> None:
+    made = plan(host(), **only(name, *values))
+    if made.refusals:
+        assert all(refusal.text.startswith(name) and refusal.remedy for refusal in made.refusals)
+    else:
+        assert act(made)["make"]["state"] == "started"
+        assert shown(plan(host(running(**only(name, *values))), **only(name, *values))) == []
