@@ -4,7 +4,7 @@
 """TensorBoard on the first manager: a container of the training image, which sees the logs and nothing else.
 
 It has the host's network, as only there 127.0.0.1 is the host's: a published port of a container listens in the
-container on all of its addresses. The folder of the logs is mounted read-only: what a link in it leads to is looked up
+container on all of its addresses. The folder of the logs is mounted read-only: what a link in it leads to is found
 in this container, where there is nothing of the host. Pure.
 """
 

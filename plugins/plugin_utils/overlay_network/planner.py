@@ -152,7 +152,7 @@ class OverlayNetworkPlanner:
 def _lost(first: str, facts: Facts, wishes: Wishes, inputs: Inputs) -> bool:
     """Whether no node reaches the first manager at the address that the swarm knows.
 
-    Then teardown cannot remove the network, as the manager does not hear of the containers that leave it. It goes with
+    Then teardown cannot remove the network, as the manager does not learn of the containers that leave it. It goes with
     the swarm.
     """
     known = facts.get(first, {})

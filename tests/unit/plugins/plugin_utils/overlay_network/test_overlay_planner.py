@@ -212,7 +212,7 @@ def test_a_network_of_others_stays_at_teardown(labels: Any, ours: bool) -> None:
 
 
 def test_the_network_of_a_manager_that_has_lost_its_address_goes_with_the_swarm() -> None:
-    """Removing it fails, as the manager does not hear that containers have left it."""
+    """Removing it fails, as the manager does not learn that containers have left it."""
     found = cluster(NETWORK)
     found["gpu1"]["docker"]["swarm"]["node_addr"] = "10.9.9.9"
     found["gpu1"]["fabric"] = fabric("10.1.0.1", "10.1.0.7")
