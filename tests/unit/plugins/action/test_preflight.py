@@ -255,6 +255,9 @@ def test_relative_paths_start_at_the_playbook(tmp_path: Path) -> None:
     names = ("training_image_archive", "training_image_wheelhouse", "odd")
     assert problems(result) == [("files", name) for name in names]
     assert f" {tmp_path}/gone.tar " in result["problems"][0]["text"]
+    found = [{"subject": "workspace_source_ref", "text": "gone", "remedy": "correct it"}]
+    result = run({"stage": "inventory", "found": found}, variables({"lab1": Lazy()}), tmp_path)
+    assert problems(result) == [("files", "workspace_source_ref")]
 
 
 def test_kind(tmp_path: Path) -> None:
