@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.example_runs import CHECKPOINTS, extra, python, succeeded, trained
-from tests.playbook_run import CLUSTER_ROOT, NODES, Run, inside, on, playbook
+from tests.playbook_run import CLUSTER_ROOT, JOBS, NODES, Run, inside, on, playbook, variables
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,30 @@ def test_torchrun_leaves_its_checkpoint_on_the_one_node_it_uses() -> None:
     assert python("lab1", code) == 10
     for name in NODES[1:]:
         assert on(name, f"ls {CLUSTER_ROOT}/workspace/checkpoints/torchrun_single 2>/dev/null; true") == ""
+
+
+@pytest.mark.usefixtures("torchrun_single")
+@pytest.mark.parametrize("start", ["launch", "spawn"])
+def test_the_other_starts_of_the_write_ups(start: str) -> None:
+    name = f"torchrun_single_{start}"
+    on("lab1", f"rm -rf {JOBS}/{name} {CLUSTER_ROOT}/workspace/checkpoints/torchrun_single")
+    values = (*extra("torchrun_single"), "-e", f"@examples/torchrun_single/vars.{start}.yml")
+    run = playbook("launch", *values).done(change=True)
+    assert f"Job {name} succeeded: its command ended well on 1 node(s)." in run.text
+    assert "torchrun_single: 2 ranks, backend gloo, 32 pictures a rank and step, from epoch 1" in run.text
+    assert re.search(r"accuracy on held-out digits 0\.9\d+, target 0.95 reached", run.text), run.output[-4000:]
+    playbook("launch", *values).done(change=False)
+
+
+@pytest.mark.usefixtures("torchrun_single")
+def test_a_spawned_rank_that_misses_its_target_fails_the_job() -> None:
+    short = {
+        "deepspeed_launch_name": "missed",
+        "deepspeed_launch_args": ["--epochs", "1", "--target", "1.1", "--checkpoint="],
+    }
+    values = ("-e", "@examples/torchrun_single/vars.spawn.yml", *variables(**short))
+    run = playbook("launch", *extra("torchrun_single"), *values)
+    assert run.rc != 0 and "target 1.1 MISSED" in run.text
 
 
 def test_gdgpt_pipeline(gdgpt_pipeline: Run) -> None:

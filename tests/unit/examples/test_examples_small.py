@@ -169,6 +169,26 @@ def test_torchrun_has_as_many_slots_on_its_node_as_it_includes() -> None:
     assert slots.split(",") == [str(slot) for slot in range(found["gpu_slots"])]
 
 
+@pytest.mark.parametrize("start", ["launch", "spawn"])
+def test_the_other_starts_change_only_how_ranks_are_started(start: str) -> None:
+    found, usual = variables("torchrun_single", f"vars.{start}.yml"), variables("torchrun_single", "vars.yml")
+    assert set(found) - known() == set()
+    assert found["deepspeed_launch_launcher"] == "per_node"
+    assert found["deepspeed_launch_name"] == f"torchrun_single_{start}"
+    words = list(found["deepspeed_launch_args"])
+    if start == "launch":
+        assert found["deepspeed_launch_script"] == "-m torch.distributed.launch"
+        assert words[:2] == [f"--nproc_per_node={usual['gpu_slots']}", usual["deepspeed_launch_script"]]
+        words = words[2:]
+    else:
+        path = ROOT / "examples/torchrun_single" / found["deepspeed_launch_script"]
+        source = compile(path.read_text(encoding="utf-8"), str(path), "exec", ast.PyCF_ONLY_AST)
+        assert "multiprocessing.spawn(" in ast.unparse(source) and "from train import arguments, run" in ast.unparse(
+            source
+        )
+    assert words == usual["deepspeed_launch_args"]
+
+
 def test_the_write_ups_network_is_in_lightnings_real_values() -> None:
     found = variables("lightning_ddp", "vars.real.yml")
     assert found["cluster_network_mode"] == "host"
