@@ -2,8 +2,9 @@
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 """Train on the slots of one node without DeepSpeed: DistributedDataParallel, DistributedSampler, checkpoints by rank 0.
 
-Its ranks are started by torchrun, by python -m torch.distributed.launch, or by spawn.py (mp.spawn). The data are the 1,797 real handwritten digits that ship inside scikit-learn. The job
-ends with a failure when the accuracy on held-out digits is below --target.
+Its ranks are started by torchrun, by python -m torch.distributed.launch, or by spawn.py (mp.spawn). The data are the
+1,797 real handwritten digits that ship inside scikit-learn. The job ends with a failure when the accuracy on held-out
+digits is below --target.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def run(args: argparse.Namespace) -> int:
         done = found["epoch"]
     if rank == 0:
         print(
-            f"torchrun_single: {world} ranks, backend {dist.get_backend()}, {batch} pictures a rank and step, from epoch "
-            f"{done + 1}",
+            f"torchrun_single: {world} ranks, backend {dist.get_backend()}, {batch} pictures a rank and step, "
+            f"from epoch {done + 1}",
             flush=True,
         )
 

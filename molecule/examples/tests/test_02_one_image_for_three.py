@@ -80,6 +80,8 @@ def test_lightning_saves_on_the_node_of_rank_0() -> None:
     code = f'import torch; print(torch.load("{CHECKPOINTS}/lightning_ddp/last.ckpt", weights_only=False)["epoch"])'
     assert python("lab1", code) == 3  # the last of four
     assert "lightning_ddp: 3 ranks on 3 nodes, backend gloo" in log("lightning_ddp")
+    # What the write-up waits for.
+    assert "All distributed processes registered. Starting with 3 processes" in log("lightning_ddp")
 
 
 def test_deepspeed_chat_sft(deepspeed_chat_sft: Run) -> None:
