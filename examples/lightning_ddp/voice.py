@@ -54,7 +54,8 @@ class Vowels(lightning.LightningDataModule):
     def __init__(self, voices: int = 1200, batch: int = 16, seed: int = 3) -> None:
         super().__init__()
         self.voices, self.batch, self.seed = voices, batch, seed
-        self.train = self.held_out = TensorDataset()
+        self.train: TensorDataset
+        self.held_out: TensorDataset
 
     def setup(self, stage: str) -> None:
         data = voices(self.voices, self.seed)

@@ -35,6 +35,17 @@ def test_cifar10(cifar10: Run) -> None:
 
 
 @pytest.mark.usefixtures("cifar10")
+def test_every_class_has_its_accuracy_and_the_archive_is_of_cifar10s_form() -> None:
+    found = re.findall(r"cifar10: accuracy of (\w+) ([\d.]+) \((\d+) pictures\)", log("cifar10"))
+    assert [name for name, dummy, count in found] == [f"pattern{number}" for number in range(10)]
+    assert sum(int(count) for dummy, right, count in found) == 384 and all(float(right) > 0.5 for _, right, _ in found)
+    members = inside("lab1", "tar -tzf /workspace/data/cifar-10-binary.tar.gz").split()
+    assert sorted(Path(member).name for member in members) == sorted(
+        [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin", "batches.meta.txt"]
+    )
+
+
+@pytest.mark.usefixtures("cifar10")
 @pytest.mark.parametrize("rank", range(3))
 def test_ranks_are_bound_to_cores_and_to_their_memory(rank: int) -> None:
     seen = rank_log("cifar10", rank)
@@ -64,7 +75,8 @@ def test_tensorboard_has_a_curve_that_falls() -> None:
 
 
 def test_a_core_that_is_named_is_the_one_that_is_used() -> None:
-    short = ["--moe", "--epochs", "1", "--stage", "2", "--target", "0", "--checkpoints="]
+    data = ["--data", "data/cifar-10-binary.tar.gz", "--make", "1920"]
+    short = ["--moe", "--epochs", "1", "--stage", "2", *data, "--target", "0", "--checkpoints="]
     values = {"deepspeed_launch_name": "bound", "deepspeed_launch_args": short}
     cores = ["--bind_cores_to_rank", "--bind_core_list", "1"]
     run = playbook("site", *extra("cifar10", **values, deepspeed_launch_launcher_args=cores)).done(change=True)
