@@ -21,8 +21,11 @@ SYSTEMS = ROOT / "tests/unit/plugins/module_utils/fixtures/systems"
 WRITE_UPS = SYSTEMS.parent / "write_ups"
 NAMES = ("llama_factory_sft", "gdgpt_pipeline", "deepspeed_chat_sft")
 FILES = [(name, file) for name in NAMES for file in ("vars.yml", "vars.real.yml")]
-THEIR_OWN_SCRIPT = ("gdgpt_pipeline", "vars.real.yml")
-"""Runs gdGPT's script, which is not here."""
+THEIR_OWN_SCRIPT = {
+    ("gdgpt_pipeline", "vars.real.yml"): "--config",
+    ("llama_factory_sft", "vars.real.yml"): "--deepspeed",
+}
+"""Run gdGPT's script and LLaMA-Factory's module, which are not here; with the argument for the configuration."""
 
 every_file = pytest.mark.parametrize(("name", "file"), FILES)
 
@@ -76,7 +79,7 @@ def test_variables_exist(name: str, file: str) -> None:
 def test_a_folder_is_a_job(name: str, file: str) -> None:
     variables = load(EXAMPLES / name / file)
     assert variables["deepspeed_launch_name"] == name
-    if (name, file) != THEIR_OWN_SCRIPT:
+    if (name, file) not in THEIR_OWN_SCRIPT:
         assert variables["workspace_source"].endswith(f"/../examples/{name}" if "real" in file else f"/examples/{name}")
         assert (EXAMPLES / name / variables["deepspeed_launch_script"]).is_file()
 
@@ -84,8 +87,8 @@ def test_a_folder_is_a_job(name: str, file: str) -> None:
 @every_file
 def test_arguments_are_those_of_the_script(name: str, file: str) -> None:
     variables = load(EXAMPLES / name / file)
-    if (name, file) == THEIR_OWN_SCRIPT:
-        assert variables["deepspeed_launch_config_argument"] == "--config"
+    if (name, file) in THEIR_OWN_SCRIPT:
+        assert variables["deepspeed_launch_config_argument"] == THEIR_OWN_SCRIPT[name, file]
         return
     known, given = flags(EXAMPLES / name / variables["deepspeed_launch_script"]), variables["deepspeed_launch_args"]
     assert [word for word in given if not isinstance(word, str)] == [], "arguments are text"
@@ -165,3 +168,40 @@ def test_scripts_compile_for_python_3_9_and_end_without_finalization(name: str) 
 def test_the_old_release_of_deepspeed_is_the_one_that_is_fetched() -> None:
     version = load(EXAMPLES / "llama_factory_sft/vars.yml")["training_image_deepspeed_version"]
     assert f"deepspeed=={version}\n" in (ROOT / "molecule/default/example_wheels").read_text(encoding="utf-8")
+
+
+WRITTEN = (
+    *("stage", "model_name_or_path", "do_train", "dataset", "template", "finetuning_type", "lora_target", "output_dir"),
+    *("overwrite_cache", "overwrite_output_dir", "per_device_train_batch_size", "gradient_accumulation_steps"),
+    *("lr_scheduler_type", "logging_steps", "save_steps", "learning_rate", "num_train_epochs", "plot_loss", "fp16"),
+)
+"""The flags of the write-up on LLaMA-Factory, in its order."""
+
+
+@pytest.mark.parametrize("file", ["vars.flags.yml", "vars.real.yml"])
+def test_llama_factory_gets_the_flags_of_the_write_up(file: str) -> None:
+    variables = load(EXAMPLES / "llama_factory_sft" / file)
+    assert variables["deepspeed_launch_script"] == "-m llamafactory.launcher"
+    given = dict(word.removeprefix("--").partition("=")[::2] for word in variables["deepspeed_launch_args"])
+    wanted = [name for name in WRITTEN if name != "fp16" or "real" in file]  # CPUs train in fp32
+    assert list(given)[: len(wanted)] == wanted
+    if "real" in file:
+        values = (
+            "sft",
+            "alpaca_gpt4_zh",
+            "chatglm2",
+            "lora",
+            "query_key_value",
+            "4",
+            "4",
+            "cosine",
+            "10",
+            "10000",
+            "5e-5",
+            "0.25",
+        )
+        assert tuple(value for value in (given[name] for name in WRITTEN) if value and "/" not in value) == (
+            *values[:5],
+            "chatglm2_sft",
+            *values[5:],
+        )
