@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,9 +11,10 @@ from zipfile import ZipFile
 import pytest
 
 from tests.example_runs import CHECKPOINTS, adapter, extra, log, python, rank_log, succeeded, trained
-from tests.playbook_run import CLUSTER_ROOT, NODES, ROOT, Run, as_the_readme_says, inside, on, playbook, send
+from tests.playbook_run import CLUSTER_ROOT, JOBS, NODES, ROOT, Run, as_the_readme_says, inside, on, playbook, send
 
 SFT = "deepspeed_chat_sft"
+FULL = "trainer_full"
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +113,47 @@ def test_the_adapter_is_saved_and_was_trained() -> None:
 def test_what_was_saved_is_as_good_as_what_was_trained() -> None:
     after, again = re.findall(r"sft: perplexity (?:\S+ -> )?([\d.]+)", log(SFT))
     assert float(again) == pytest.approx(float(after), rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def trainer_full() -> Run:
+    """The three jobs of the example, one after another."""
+    for name in ("convert", "predict"):
+        on("lab1", f"rm -rf {JOBS}/{FULL}_{name}")
+    on("lab1", f"rm -rf {CLUSTER_ROOT}/workspace/checkpoints/{FULL}*")
+    shutil.rmtree(ROOT / "jobs" / f"{FULL}_predict", ignore_errors=True)
+    run = trained(FULL)
+    playbook("launch", *extra(FULL), "-e", f"@examples/{FULL}/vars.convert.yml").done(change=True)
+    return run
+
+
+def test_trainer_full(trainer_full: Run) -> None:
+    succeeded(trainer_full, FULL, 2, 1, r"loss [56]\.\d+ -> 0\.\d+, step 300")
+
+
+@pytest.mark.usefixtures("trainer_full")
+def test_the_parts_of_both_ranks_become_one_file_of_weights() -> None:
+    parts = inside("lab1", f"ls {CHECKPOINTS}/{FULL}/checkpoint-300/global_step300").split()
+    assert len([part for part in parts if part.endswith("optim_states.pt")]) == 2, parts
+    assert inside("lab1", f"ls {CHECKPOINTS}/{FULL}/fp32").split() == ["pytorch_model.bin"]
+
+
+@pytest.mark.usefixtures("trainer_full")
+def test_the_trained_model_answers_and_comes_to_the_controller() -> None:
+    values = (*extra(FULL), "-e", f"@examples/{FULL}/vars.predict.yml")
+    run = playbook("launch", *values).done(change=True)
+    assert f"Job {FULL}_predict succeeded: 2 rank(s) on 1 node(s)." in run.text
+    assert re.search(r"trainer_full: [01]\.\d+ of the answers are right, target 0.9 reached", run.text), run.output[
+        -4000:
+    ]
+    final = ROOT / "jobs" / f"{FULL}_predict" / "results" / "checkpoints" / f"{FULL}_final"
+    rows = [json.loads(line) for line in (final / "answers.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 40 and sum(row["said"].strip() == row["answer"].strip() for row in rows) >= 36
+    # One file of weights, in its own form: a header of JSON after eight bytes with its length.
+    weights = (final / "model.safetensors").read_bytes()
+    header = json.loads(weights[8 : 8 + int.from_bytes(weights[:8], "little")])
+    assert "lm_head.weight" in header and header["lm_head.weight"]["dtype"] == "F32"
+    playbook("launch", *values).done(change=False)
 
 
 def pressed(name: str, folder: Path, *more: str) -> str:

@@ -65,3 +65,15 @@ def test_the_picture_of_plot_loss_comes_to_the_controller_and_only_once() -> Non
     shutil.rmtree(ROOT / "jobs" / FLAGS / "results")
     run = playbook("launch", *values).done(change=True)
     assert f"Results of job {FLAGS}: 1 file(s) in" in run.text and picture.is_file()
+
+
+def test_the_adapter_is_merged_into_its_base_and_comes_to_the_controller(llama_factory_sft: Run) -> None:
+    assert llama_factory_sft.rc == 0
+    name = "llama_factory_merge"
+    on("lab1", f"rm -rf {JOBS}/{name} {CLUSTER_ROOT}/workspace/checkpoints/llama_factory_merged")
+    shutil.rmtree(ROOT / "jobs" / name, ignore_errors=True)
+    run = playbook("launch", *extra("llama_factory_sft"), "-e", "@examples/llama_factory_sft/vars.merge.yml")
+    run.done(change=True)
+    assert re.search(r"merged into checkpoints/llama_factory_merged, off by 0\.0", run.text), run.output[-4000:]
+    merged = ROOT / "jobs" / name / "results" / "checkpoints" / "llama_factory_merged"
+    assert (merged / "model.safetensors").stat().st_size > 100_000 and (merged / "config.json").is_file()

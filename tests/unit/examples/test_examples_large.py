@@ -165,6 +165,20 @@ def test_scripts_compile_for_python_3_9_and_end_without_finalization(name: str) 
     assert "    os._exit(code)\n" in (EXAMPLES / name / "train.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("file", ["vars.flags.yml", "vars.merge.yml"])
+def test_the_further_jobs_of_llama_factory_read_what_the_first_has_made(file: str) -> None:
+    first, more = (load(EXAMPLES / "llama_factory_sft" / name) for name in ("vars.yml", file))
+    made = first["deepspeed_launch_args"][first["deepspeed_launch_args"].index("--tiny") + 1]
+    assert more["deepspeed_launch_name"] not in {first["deepspeed_launch_name"], ""}
+    text = " ".join(more["deepspeed_launch_args"])
+    assert f"{made}/model" in text
+    if file == "vars.merge.yml":
+        settings = load(EXAMPLES / "llama_factory_sft/sft.yaml")
+        assert more["deepspeed_launch_args"][1] == settings["output_dir"]
+        assert (EXAMPLES / "llama_factory_sft" / more["deepspeed_launch_script"]).is_file()
+        assert more["deepspeed_launch_results"] == more["deepspeed_launch_args"][2:]
+
+
 def test_the_old_release_of_deepspeed_is_the_one_that_is_fetched() -> None:
     version = load(EXAMPLES / "llama_factory_sft/vars.yml")["training_image_deepspeed_version"]
     assert f"deepspeed=={version}\n" in (ROOT / "molecule/default/example_wheels").read_text(encoding="utf-8")
