@@ -10,6 +10,8 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.bundled import pack, take
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.repository import (
     SourceError,
     named,
@@ -22,6 +24,8 @@ SPEC: dict[str, Any] = {
     "reference": {"type": "str", "default": ""},
     "folder": {"type": "str", "default": ""},
     "cache": {"type": "path"},
+    "bundle": {"type": "str", "default": ""},
+    "pack": {"type": "str", "default": ""},
     "collect": {"type": "bool", "default": False},
 }
 
@@ -37,11 +41,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         dummy, arguments = self.validate_argument_spec(argument_spec=SPEC)
         source = arguments["source"]
         asked = (source, arguments["reference"], arguments["folder"])
-        result.update(changed=False, folder=source, name=source, commit="", notes=[], problems=[])
+        result.update(changed=False, folder=source, name=source, commit="", notes=[], problems=[], packed="")
         try:
             if named(*asked):
                 repository = parse(*asked)
                 cache = Path(arguments["cache"]).absolute() if arguments["cache"] else place()
+                if arguments["bundle"]:
+                    folder, commit = take(Path(arguments["bundle"]), repository, cache)
+                    return {**result, "folder": str(folder), "name": repository.name(commit), "commit": commit}
                 fetched = fetch(repository, cache)
                 result.update(
                     folder=str(fetched.folder),
@@ -51,6 +58,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 )
                 if fetched.notes:
                     result["warnings"] = list(fetched.notes)
+                if arguments["pack"] and not self._task.check_mode:
+                    bundle = Path(arguments["pack"])
+                    result["packed"] = pack(bundle, repository, fetched.tree, fetched.commit)
+        except (BundleError, OSError) as error:
+            raise AnsibleActionFail(
+                f"{arguments['pack']}: {error}. Remedy: free some space, and run bundle.yml again."
+            ) from error
         except SourceError as error:
             if not arguments["collect"]:
                 raise AnsibleActionFail(str(error)) from error

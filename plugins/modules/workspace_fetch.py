@@ -39,6 +39,14 @@ options:
   cache:
     description: Where repositories are kept, C(swarmspeed/sources) below C($XDG_CACHE_HOME) or C(~/.cache) when empty.
     type: path
+  bundle:
+    description: Offline bundle that the files are taken from; then nothing is fetched, and git is not needed.
+    type: str
+    default: ''
+  pack:
+    description: Offline bundle that the files of the commit are put into, as RV(packed).
+    type: str
+    default: ''
   collect:
     description: Whether a problem is returned in RV(problems), for M(swarmspeed.cluster.preflight) to report with
       others, and is not a failure.
@@ -80,6 +88,10 @@ name:
   sample: https://example.com/train.git at v1.2 (commit 0123456789ab)
 commit:
   description: The commit, empty where O(source) is a folder.
+  returned: success
+  type: str
+packed:
+  description: With O(pack), the archive, relative to the bundle; empty without it and in check mode.
   returned: success
   type: str
 notes:

@@ -95,7 +95,7 @@ def pack(folder: UntrustedFolder, files: list[str], archive: Path, most: int) ->
                         "deepspeed_launch_results, or raise deepspeed_launch_results_gib."
                     )
                 hashed = _Hashed(file)
-                tar.addfile(member, hashed)  # type: ignore[arg-type]  # it only reads
+                tar.addfile(member, hashed)
                 packed[path] = {"size": member.size, "sha256": hashed.worked.hexdigest()}
     return packed
 

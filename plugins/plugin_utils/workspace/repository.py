@@ -32,6 +32,11 @@ _SCP = re.compile(
 _BARE = re.compile(r"[A-Za-z0-9._-]{1,60}")
 
 
+def is_commit(text: str) -> bool:
+    """Whether it is a whole commit."""
+    return bool(_COMMIT.fullmatch(text))
+
+
 class SourceError(Exception):
     """The source cannot be used. ``subject`` is the variable, the text says why, ``remedy`` what to do."""
 
@@ -143,11 +148,10 @@ def _url(source: str) -> tuple[str, str]:
         )
     try:
         parts = urlsplit(source)
-        # A port that is none raises, too.
-        host, user, password, dummy = parts.hostname or "", parts.username, parts.password, parts.port
+        host, user, password, port = parts.hostname or "", parts.username, parts.password, parts.port
     except ValueError:
         raise SourceError(SOURCE, f"{_safe(source)} is no URL", "correct it") from None
-    if (not host and scheme != "file") or host.startswith("-") or parts.path.startswith(("-", "/-")):
+    if (not host and scheme != "file") or port == 0 or host.startswith("-") or parts.path.startswith(("-", "/-")):
         raise SourceError(SOURCE, f"{_safe(source)} names no host, or an option", "correct it")
     if scheme == "https" and user is not None:
         clean = urlunsplit((scheme, parts.netloc.rpartition("@")[2], parts.path, parts.query, parts.fragment))

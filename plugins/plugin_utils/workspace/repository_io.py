@@ -51,9 +51,13 @@ _FOREIGN = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"
 
 @dataclass(frozen=True)
 class Fetched:
-    """Where the files are, which commit they are, and what is to be known about them."""
+    """Where the files are, which commit they are, and what is to be known about them.
+
+    ``tree`` are all files of the commit, ``folder`` those that were asked for.
+    """
 
     folder: Path
+    tree: Path
     commit: str
     notes: Sequence[str]
 
@@ -104,8 +108,8 @@ def fetch(repository: Repository, cache: Path, git: Git = run_git) -> Fetched:
     """Return the files of the reference, fetched where the cache does not have them. Raises ``SourceError``."""
     own = cache / repository.key
     try:
-        _private(cache)
-        _private(own)
+        private_folder(cache)
+        private_folder(own)
         with _locked(own):
             work = _Cache(repository, own, git)
             commit = work.commit()
@@ -124,7 +128,7 @@ def fetch(repository: Repository, cache: Path, git: Git = run_git) -> Fetched:
             f"{repository.url} has no folder {repository.folder} at {repository.reference}",
             "correct it; it is relative to the root of the repository",
         )
-    return Fetched(folder, commit, [*work.notes, *notes(repository, known)])
+    return Fetched(folder, tree, commit, [*work.notes, *notes(repository, known)])
 
 
 class _Cache:
@@ -221,7 +225,7 @@ def _reviewed(tree: Path, staged: str) -> dict[str, list[str]]:
     return found
 
 
-def _private(folder: Path) -> None:
+def private_folder(folder: Path) -> None:
     """Make a folder that only this user can write: others could put their code in place of what is fetched."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.lstat()

@@ -109,7 +109,7 @@ def test_a_repository_is_fetched_once_and_copied_as_a_folder(hosts: StandIns, so
     own = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
     for words in (["init", "--quiet", "--initial-branch=main"], ["add", "."], [*own, "commit", "--quiet", "-m", "x"]):
         subprocess.run(["git", "-C", source, *words], check=True)
-    wanted = {"workspace_source": f"file://{source}", "workspace_source_ref": "main"}
+    wanted: dict[str, Any] = {"workspace_source": f"file://{source}", "workspace_source_ref": "main"}
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     output = hosts.play("--check", environment=cache, **wanted)
     commit = subprocess.run(["git", "-C", source, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)

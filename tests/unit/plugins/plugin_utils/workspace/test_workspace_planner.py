@@ -110,13 +110,13 @@ def test_of_a_repository_the_fetched_files_are_compared_and_sent(tmp_path: Path)
     (tmp_path / "train.py").write_text("", encoding="utf-8")
     name = "https://example.com/t.git at v1 (commit 0123456789ab)"
     of = {"workspace_source": "https://example.com/t.git", "workspace_source_ref": "v1"}
-    fetched = {**of, "swarmspeed_source": {"folder": str(tmp_path), "name": name}}
+    fetched: dict[str, Any] = {**of, "swarmspeed_source": {"folder": str(tmp_path), "name": name}}
     assert list(by_wishes({**WISHES, **fetched})["trees"][PATH]) == ["train.py"]
     made = plan(host(missing=["train.py"]), **fetched)
     assert [change_lines(change) for change in made.changes] == [[f"+ {PATH}/train.py: as in {name}"]]
     assert act(made)["code"]["source"] == str(tmp_path)
     # What could not be fetched was reported by then.
-    failed = {**of, "swarmspeed_source": {"folder": "", "name": ""}}
+    failed: dict[str, Any] = {**of, "swarmspeed_source": {"folder": "", "name": ""}}
     assert by_wishes({**WISHES, **failed}) == {"trees": {PATH: {}}}
     assert plan(host(missing=["train.py"]), **failed).changes == ()
 
