@@ -68,4 +68,18 @@ def test_each_node_keeps_the_layers_of_its_stage_and_training_goes_on_from_there
     assert sum(map(len, kept.values())) == 8
     run = playbook("launch", *extra("gdgpt_pipeline", deepspeed_launch_args=["--target", "3.0", "--resume"]))
     run.done(change=True)
-    assert re.search(r"3 ranks, 3 stages, backend gloo, \d+ bytes of text, from step 60", run.text)
+    assert re.search(r"gpt, 3 ranks, 3 stages, backend gloo, \d+ bytes of text, from step 60", run.text)
+
+
+@pytest.mark.usefixtures("gdgpt_pipeline")
+@pytest.mark.parametrize("kind", ["bloom", "llama"])
+def test_the_layers_of_bloom_and_of_llama(kind: str) -> None:
+    name = f"gdgpt_pipeline_{kind}"
+    on("lab1", f"rm -rf {JOBS}/{name}")
+    values = (*extra("gdgpt_pipeline"), "-e", f"@examples/gdgpt_pipeline/vars.{kind}.yml")
+    run = playbook("launch", *values).done(change=True)
+    assert f"Job {name} succeeded: 3 rank(s) on 3 node(s)." in run.text
+    assert re.search(rf"gdgpt: {kind}, 3 ranks, 3 stages, backend gloo", run.text)
+    assert re.search(r"held-out loss [56]\.\d+ -> [12]\.\d+, target 3.0 reached", run.text), run.output[-4000:]
+    files = inside("lab1", f"ls {CHECKPOINTS}/{name}/step00060").split()
+    assert any(file.startswith("layer_") for file in files), files

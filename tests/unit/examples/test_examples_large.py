@@ -156,6 +156,15 @@ def test_the_lab_trains_a_pipeline_without_zero_above_1() -> None:
     assert [key for key in keys if f'"{key}"' not in source] == []
 
 
+@pytest.mark.parametrize("kind", ["bloom", "llama"])
+def test_other_architectures_change_only_the_layers(kind: str) -> None:
+    variables = load(EXAMPLES / f"gdgpt_pipeline/vars.{kind}.yml")
+    assert set(variables) == {"deepspeed_launch_name", "deepspeed_launch_args"}
+    assert variables["deepspeed_launch_args"] == ["--model", kind, "--target", "3.0"]
+    source = (EXAMPLES / "gdgpt_pipeline/layers.py").read_text(encoding="utf-8")
+    assert f'"{kind}"' in source and f"class {kind.title()}Block(Block):" in source
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scripts_compile_for_python_3_9_and_end_without_finalization(name: str) -> None:
     for script in (EXAMPLES / name).glob("*.py"):
