@@ -61,7 +61,7 @@ def flags(script: Path) -> dict[str, Any]:
             assert isinstance(name, ast.Constant)
             found[str(name.value)] = "action" in keywords
         if isinstance(node, ast.Attribute) and node.attr == "add_config_arguments":
-            found["--deepspeed_config"] = False
+            found["--deepspeed_config"], found["--deepspeed"] = False, True
     return found
 
 
@@ -228,3 +228,29 @@ def test_llama_factory_gets_the_flags_of_the_write_up(file: str) -> None:
             "chatglm2_sft",
             *values[5:],
         )
+
+
+CHAT = (
+    *("data_path", "data_split", "model_name_or_path", "per_device_train_batch_size", "per_device_eval_batch_size"),
+    *("max_seq_len", "learning_rate", "weight_decay", "num_train_epochs", "gradient_accumulation_steps"),
+    *("lr_scheduler_type", "num_warmup_steps", "seed", "gradient_checkpointing", "zero_stage", "lora_dim"),
+    *("lora_module_name", "deepspeed", "output_dir"),
+)
+"""The flags of the write-up on DeepSpeed-Chat, in its order."""
+
+
+@pytest.mark.parametrize("file", ["vars.yml", "vars.real.yml"])
+def test_deepspeed_chat_gets_the_flags_of_the_write_up(file: str) -> None:
+    variables = load(EXAMPLES / "deepspeed_chat_sft" / file)
+    words = variables["deepspeed_launch_args"]
+    made = ("data_path", "model_name_or_path", "target")  # on the spot
+    given = [word.removeprefix("--") for word in words if word.startswith("--")]
+    wanted = [name for name in CHAT if "real" in file or name not in made]
+    assert [name for name in given if name != "target"] == wanted
+    # What the configuration has as well is the same there, so that the file says what happens.
+    value = dict(zip(words, words[1:]))
+    config = variables["deepspeed_launch_ds_config"]
+    assert float(value["--learning_rate"]) == config["optimizer"]["params"]["lr"]
+    assert float(value["--weight_decay"]) == config["optimizer"]["params"]["weight_decay"]
+    assert int(value["--per_device_train_batch_size"]) == config["train_micro_batch_size_per_gpu"]
+    assert variables["deepspeed_launch_ds_config_preset"] == f"zero{value['--zero_stage']}"
