@@ -37,6 +37,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import damage
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.bundled import listed
 
 SPEC: dict[str, Any] = {
     "bundle": {"type": "path", "required": True},
@@ -44,6 +45,7 @@ SPEC: dict[str, Any] = {
     "image": {"type": "dict", "default": {}},
     "archive": {"type": "path"},
     "wheelhouse": {"type": "path"},
+    "source": {"type": "str", "default": ""},
     "accelerator": {"type": "str", "choices": ["cuda", "cpu"], "required": True},
     "variables": {"type": "dict", "required": True},
 }
@@ -158,6 +160,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             )
             size, sha256 = digest(bundle / f"{image['path']}.json")
             yield Entry(f"{image['path']}.json", size, sha256, "index")
+        if arguments["source"]:
+            yield listed(bundle, arguments["source"], *digest(bundle / arguments["source"]))
         wheelhouse = Path(arguments["wheelhouse"]) if arguments["wheelhouse"] else None
         for path in sorted(wheelhouse.iterdir()) if wheelhouse else ():
             if path.is_file() and not path.name.startswith("."):

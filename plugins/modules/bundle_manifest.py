@@ -35,6 +35,11 @@ options:
   wheelhouse:
     description: Folder with wheels on the controller that are to be in the bundle.
     type: path
+  source:
+    description: Archive with the source of the workspace, as M(swarmspeed.cluster.workspace_fetch) has packed it,
+      relative to the bundle.
+    type: str
+    default: ''
   accelerator:
     description: What the nodes compute on.
     type: str

@@ -62,6 +62,13 @@ options:
     description: For stage V(inventory), the variables that decide what is in an offline bundle, with their values now.
     type: dict
     default: {}
+  found:
+    description:
+      - For stage V(inventory), problems with files that M(swarmspeed.cluster.workspace_fetch) found, to be reported
+        with the others.
+    type: list
+    elements: dict
+    default: []
   hosts_facts:
     description:
       - For stage V(facts), the facts of M(swarmspeed.cluster.node_facts) by host, null for a host that gave none.
