@@ -17,7 +17,7 @@ from typing import Any
 SHARED_PREFIXES = ("cluster", "gpu")
 """Prefixes of variables that belong to no single role: ``cluster_*`` and ``gpu_slots``."""
 
-GENERIC_PREFIXES = ("docker", "gpu", "host", "nvidia_driver", "workspace")
+GENERIC_PREFIXES = ("assets", "docker", "gpu", "host", "nvidia_driver", "workspace")
 """Prefixes that other people's roles use too (geerlingguy.docker, nvidia.nvidia_driver): names may be theirs."""
 
 SUGGEST = 0.6

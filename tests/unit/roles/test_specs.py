@@ -49,6 +49,7 @@ DESIGNED = {
     "nccl_env",
     "training_container",
     "workspace",
+    "assets",
     "deepspeed_launch",
 }
 ROOMS = (
