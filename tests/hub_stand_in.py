@@ -175,7 +175,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Folder(Mapping[str, Mapping[str, Mapping[str, bytes]]]):
-    """Repositories as they lie in a folder, read anew for each request."""
+    """Repositories as they lie in a folder, read again for each request."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

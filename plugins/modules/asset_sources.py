@@ -41,7 +41,7 @@ options:
     type: str
     default: ''
   refresh:
-    description: Whether to ask anew what a branch or a URL is now.
+    description: Whether to ask again what a branch or a URL is now.
     type: bool
     default: false
   fetch:

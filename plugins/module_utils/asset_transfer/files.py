@@ -90,8 +90,8 @@ def file_digest(path: Path, alive: Callable[[], Any]) -> str:
 
 def lacking(root: Path, name: str, files: Iterable[File], alive: Callable[[], Any]) -> list[File]:
     """Return the files that are not there as listed. What is not known from the record is read, where the size fits."""
-    record = (read_record(root, name).get("files") or {}) if name else {}
-    found = []
+    record = read_record(root, name).get("files") or {}
+    found: list[File] = []
     for path, size, sha256 in files:
         place = root / name / path
         known = record.get(path)

@@ -13,7 +13,7 @@ import re
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
 
@@ -47,7 +47,7 @@ def pieces(files: Iterable[tuple[str, int, int]], size: int = PIECE) -> Iterator
         yield piece
 
 
-def write_piece(out: BinaryIO, piece: Iterable[Slice], paths: Mapping[str, Path]) -> None:
+def write_piece(out: IO[bytes], piece: Iterable[Slice], paths: Mapping[str, Path]) -> None:
     """Write a piece. Raises ``OSError`` where a file has become shorter."""
     with tarfile.open(fileobj=out, mode="w") as archive:
         for sha256, offset, count in piece:
@@ -77,12 +77,12 @@ def append_piece(archive: Path, folder: Path, sizes: Mapping[str, int]) -> None:
 AGAIN = "Remedy: run again; the transfer resumes."
 
 
-def _append(path: Path, offset: int, count: int, whole: int, content: object) -> None:
+def _append(path: Path, offset: int, count: int, whole: int, content: IO[bytes]) -> None:
     with path.open("ab", buffering=0) as file:
         if file.tell() != offset or offset + count > whole:
             raise TransferError(f"a piece does not continue {path.name[:12]} where it ends. {AGAIN}")
         while True:
-            data = content.read(CHUNK)  # type: ignore[attr-defined]  # an IO[bytes]
+            data = content.read(CHUNK)
             if not data:
                 return
             view = memoryview(data)

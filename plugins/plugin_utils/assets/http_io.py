@@ -195,7 +195,7 @@ class Http:
             except urllib.error.HTTPError as error:
                 error.close()
                 if error.code not in _LATER or tries >= TRIES:
-                    raise HttpRefusedError(error.code, error.headers or {}) from None
+                    raise HttpRefusedError(error.code, dict(error.headers.items())) from None
             except (OSError, http.client.HTTPException) as error:
                 if tries >= TRIES:
                     raise HttpLostError(_reason(error)) from None

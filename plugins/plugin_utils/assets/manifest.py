@@ -39,7 +39,7 @@ class Manifest:
         return f"{self.title} at {self.revision[:12]}" if self.revision else self.title
 
     def for_node(self) -> dict[str, Any]:
-        """Return what a node is told."""
+        """Return what a node needs to know."""
         return {"digest": self.digest, "files": [list(file) for file in self.files]}
 
 

@@ -49,6 +49,8 @@ WHOLE_GROUP = (
 """Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
 WHOLE_GROUP_WITH = {"workspace": "workspace_python_environment", "assets": "assets_sources"}
 """Roles that do so where this variable is not empty."""
+TOGETHER = (*WHOLE_GROUP, "assets")
+"""Roles that do nothing on any host where they stop at one: what they do there concerns the others."""
 
 
 def planners(roles: Iterable[str]) -> list[Planner]:

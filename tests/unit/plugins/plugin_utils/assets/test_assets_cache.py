@@ -207,11 +207,11 @@ def test_a_folder_is_listed_and_read_again_only_where_it_was_touched(
     assert first.files == (("y.csv", 1, sha256(b"2")), ("a/x.csv", 1, sha256(b"1")))
     assert made.path(first, sha256(b"1")) == folder / "a/x.csv"
     read: list[str] = []
-    original = http_io.hashlib.file_digest
+    original = hashlib.file_digest
 
     def counted(file: Any, name: str) -> Any:
         read.append(str(file.name))
-        return original(file, name)  # type: ignore[arg-type]  # as it came
+        return original(file, name)
 
     monkeypatch.setattr("hashlib.file_digest", counted)
     assert made.resolve(source) == first and read == []

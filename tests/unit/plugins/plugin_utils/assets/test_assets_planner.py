@@ -161,7 +161,7 @@ STATES = st.fixed_dictionaries(
 def test_on_the_facts_afterwards_nothing_is_planned(states: list[dict[str, Any]]) -> None:
     made = plan(*map(host, states), assets_adopt=True)
     fold_again(made)
-    chain = next((act(made, name)["chain"] for name in NODES if act(made, name)["chain"]), [])
+    chain: list[str] = next((act(made, name)["chain"] for name in NODES if act(made, name)["chain"]), [])
     for name in NODES:
         # Whoever has something to do takes part, and no one else does.
         assert (name in chain) is bool(made.of("assets", name)) is bool(act(made, name)["chain"])
