@@ -49,7 +49,7 @@ WANTED = "wanted"
 class AssetTransfer(SpoolTransfer):
     """The transfer ``run`` on this node, to folders below ``root``."""
 
-    remedy = "check assets_path there"
+    remedy = "check assets_path and sshd there"
 
     def __init__(self, place: str, run: str, node: str, account: str, root: str) -> None:
         super().__init__(place, run, node, account)
