@@ -10,10 +10,12 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.bundled import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.cache_io import Cache
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.http_io import Http
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, size_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import AssetError, Source, sources
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
@@ -26,6 +28,8 @@ SPEC: dict[str, Any] = {
     "proxy": {"type": "str", "default": "", "no_log": True},
     "refresh": {"type": "bool", "default": False},
     "fetch": {"type": "list", "elements": "str", "default": []},
+    "bundled": {"type": "bool", "default": False},
+    "bundle": {"type": "str", "default": ""},
 }
 SHOWN = 64 << 20
 """Bytes from which on a file that is fetched is printed."""
@@ -45,11 +49,16 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         try:
             listed = sources(arguments["sources"], endpoint)
             http = Http(endpoint, token, str(arguments["proxy"]))
-            cache = Cache(here(arguments["cache"]), http, token=bool(token))
+            cache = Cache(here(arguments["cache"]), http, token=bool(token), bundled=arguments["bundled"])
             found = [(source, cache.resolve(source, refresh=arguments["refresh"])) for source in listed]
-            fetched = _fetch(cache, found, arguments["fetch"])
+            into = str(arguments["bundle"]) if not self._task.check_mode else ""
+            every = [file[2] for dummy, one in found for file in one.files] if into else []
+            fetched = _fetch(cache, found, every or arguments["fetch"])
+            collected = collect(cache, found, here(into)) if into else []
         except AssetError as error:
             raise AnsibleActionFail(f"{error}.") from None
+        except BundleError as error:
+            raise AnsibleActionFail(f"{into}: {error}.") from None
         except OSError as error:
             raise AnsibleActionFail(
                 f"assets_cache: {error}. Remedy: set it to a folder of the controller that this account can write."
@@ -60,6 +69,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 source.name: {"from": one.source, "digest": one.digest, "bytes": one.size} for source, one in found
             },
             fetched=fetched,
+            collected=collected,
         )
         return result
 

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.pieces import pieces, write_piece
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.cache_io import path_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, from_text, size_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
@@ -36,6 +38,7 @@ class ActionModule(NodeAction):
         result: dict[str, Any] = super().run(tmp, task_vars)
         arguments, variables = dict(self._task.args), task_vars or {}
         given, cache = arguments.pop("manifests", None) or {}, arguments.pop("cache", None)
+        bundled = boolean(arguments.pop("bundled", None) or False)
         step = arguments.get("step")
         if step == "start":
             arguments["listed"] = self._sent(_listed(given))
@@ -43,7 +46,13 @@ class ActionModule(NodeAction):
             return {**result, **self._ask(arguments, variables)}
         if not cache:
             raise AnsibleActionFail("asset_transfer: cache is needed with step feed.")
-        return {**result, **self._feed(arguments, _listed(given), here(str(cache)) / "blobs", variables)}
+        manifests, folder = _listed(given), here(str(cache))
+        paths = {
+            sha256: path_of(one, sha256, folder, bundled=bundled)
+            for one in manifests.values()
+            for dummy, size, sha256 in one.files
+        }
+        return {**result, **self._feed(arguments, manifests, paths, variables)}
 
     def _ask(self, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         reported = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
@@ -63,14 +72,17 @@ class ActionModule(NodeAction):
         return remote
 
     def _feed(
-        self, arguments: dict[str, Any], manifests: Mapping[str, Manifest], blobs: Path, variables: dict[str, Any]
+        self,
+        arguments: dict[str, Any],
+        manifests: Mapping[str, Manifest],
+        paths: Mapping[str, Path],
+        variables: dict[str, Any],
     ) -> dict[str, Any]:
         node = str(variables.get("inventory_hostname", "this host"))
         asked = self._ask(arguments, variables)
         if asked.get("failed"):
             return asked
         sizes = {sha256: size for one in manifests.values() for dummy, size, sha256 in one.files}
-        paths = {sha256: _path(one, sha256, blobs) for one in manifests.values() for dummy, size, sha256 in one.files}
         needed = [(sha256, sizes[sha256], came) for sha256, came in asked["needed"].items() if sha256 in sizes]
         total, sent, shown = sum(size - came for dummy, size, came in needed), 0, time.monotonic()
         for piece in pieces(needed):
@@ -103,8 +115,3 @@ def _listed(given: Mapping[str, Any]) -> dict[str, Manifest]:
             raise AnsibleActionFail(f"{path}: the list of files of {name} cannot be read. {AGAIN}")
         found[str(name)] = manifest
     return found
-
-
-def _path(manifest: Manifest, sha256: str, blobs: Path) -> Path:
-    origin = manifest.origins.get(sha256, "")
-    return Path(origin) if origin.startswith("/") else blobs / sha256

@@ -49,6 +49,14 @@ options:
     type: list
     elements: str
     default: []
+  bundled:
+    description: Whether O(cache) is part of an offline bundle. Then nothing is asked, and what it lacks is an error.
+    type: bool
+    default: false
+  bundle:
+    description: Folder of an offline bundle on the controller. When given, all files are fetched and copied there.
+    type: str
+    default: ''
 attributes:
   check_mode:
     support: partial
@@ -84,6 +92,11 @@ assets:
   returned: always
   type: dict
   sample: {qwen: {from: huggingface.co/Qwen/Qwen3-0.6B at c1899de289a0, digest: 9f86d0…, bytes: 1519194112}}
+collected:
+  description: Files in O(bundle), as M(swarmspeed.cluster.bundle_manifest) takes them.
+  returned: always
+  type: list
+  elements: dict
 fetched:
   description: Files that were fetched.
   returned: always

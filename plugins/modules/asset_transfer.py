@@ -62,6 +62,10 @@ options:
   cache:
     description: The controller's cache. For V(feed), in the action plugin only.
     type: str
+  bundled:
+    description: Whether O(cache) is part of an offline bundle. For V(feed), in the action plugin only.
+    type: bool
+    default: false
   listed:
     description: File with these lists on the node. Given by the action plugin.
     type: path
@@ -208,9 +212,10 @@ def main() -> None:
             "node": {"type": "str", "required": True},
             "account": {"type": "str", "default": "root"},
             "started_from": {"type": "str", "default": ""},
-            # The action plugin keeps these two.
+            # The action plugin keeps these three.
             "manifests": {"type": "dict", "default": {}},
             "cache": {"type": "str"},
+            "bundled": {"type": "bool", "default": False},
             "listed": {"type": "path"},
             "archive": {"type": "path"},
             "part": {"type": "dict", "default": {}},

@@ -35,6 +35,11 @@ options:
   wheelhouse:
     description: Folder with wheels on the controller that are to be in the bundle.
     type: path
+  assets:
+    description: RV(swarmspeed.cluster.asset_sources#module:collected), models and data sets in the bundle.
+    type: list
+    elements: dict
+    default: []
   accelerator:
     description: What the nodes compute on.
     type: str

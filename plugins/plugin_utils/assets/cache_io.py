@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -44,6 +44,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources 
     safe_path,
     url_name,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import AGAIN
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import file_sha256
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
@@ -53,10 +54,10 @@ LARGEST_SMALL = 64 << 20
 
 
 class Cache:
-    """``folder`` is the cache."""
+    """``folder`` is the cache. One that is ``bundled`` is part of an offline bundle: nothing is asked or written."""
 
-    def __init__(self, folder: Path, http: Http, *, token: bool) -> None:
-        self.folder, self._http, self._token = folder, http, token
+    def __init__(self, folder: Path, http: Http, *, token: bool, bundled: bool = False) -> None:
+        self.folder, self._http, self._token, self._bundled = folder, http, token, bundled
 
     def blob(self, sha256: str) -> Path:
         return self.folder / "blobs" / sha256
@@ -64,6 +65,10 @@ class Cache:
     def resolve(self, source: Source, *, refresh: bool = False) -> Manifest:
         """Return a source's list of files. One that is not on the controller is asked for once, and then known."""
         known = known_manifest(self.folder, source)
+        if self._bundled:
+            if known is None:
+                raise source.error("it is not in the bundle as it is requested", AGAIN)
+            return known
         if source.kind == FOLDER:
             found = self._of_folder(source)
         elif known and not refresh:
@@ -78,8 +83,7 @@ class Cache:
 
     def path(self, manifest: Manifest, sha256: str) -> Path:
         """Return where a file lies on the controller, or is to."""
-        origin = manifest.origins.get(sha256, "")
-        return Path(origin) if origin.startswith("/") else self.blob(sha256)
+        return path_of(manifest, sha256, self.folder, bundled=self._bundled)
 
     def lacking(self, manifest: Manifest, wanted: Iterable[str]) -> list[File]:
         """Return which of the wanted files, by SHA-256, are not there with their size."""
@@ -222,9 +226,10 @@ class Cache:
         return Manifest(source.title, "", tuple(files), origins)
 
 
-def all_paths(cache: Cache, manifests: Iterable[Manifest]) -> Mapping[str, Path]:
-    """Return where each file lies on the controller, by SHA-256."""
-    return {sha256: cache.path(one, sha256) for one in manifests for dummy, size, sha256 in one.files}
+def path_of(manifest: Manifest, sha256: str, cache: Path, *, bundled: bool) -> Path:
+    """Return where a file lies on the controller, or is to. In a bundle no list may name another place."""
+    origin = manifest.origins.get(sha256, "")
+    return Path(origin) if origin.startswith("/") and not bundled else cache / "blobs" / sha256
 
 
 def _files(root: Path) -> list[Path]:

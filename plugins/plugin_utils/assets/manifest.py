@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import safe_path
+
 FORMAT = 1
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 File = tuple[str, int, str]
 """Relative path, size and SHA-256."""
 
@@ -68,8 +72,10 @@ def from_text(text: str) -> Manifest | None:
     try:
         found = json.loads(text)
         files = tuple((str(path), int(size), str(sha256)) for path, size, sha256 in found["files"])
-        manifest = Manifest(str(found["title"]), str(found["revision"]), files, dict(found["origins"]))
-        return manifest if found["format"] == FORMAT and found["digest"] == manifest.digest else None
+        origins = {str(name): str(origin) for name, origin in dict(found["origins"]).items()}
+        manifest = Manifest(str(found["title"]), str(found["revision"]), files, origins)
+        fits = all(safe_path(path) and size >= 0 and _SHA256.fullmatch(sha256) for path, size, sha256 in files)
+        return manifest if fits and found["format"] == FORMAT and found["digest"] == manifest.digest else None
     except (ValueError, KeyError, TypeError):
         return None
 

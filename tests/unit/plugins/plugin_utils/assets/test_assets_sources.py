@@ -170,7 +170,9 @@ def test_patterns() -> None:
     assert not wanted("a/b.json", ["*.bin"]) and not wanted("A.json", ["a.json"])
 
 
-FILES = st.lists(st.tuples(st.text(min_size=1), st.integers(0, 1 << 50), st.sampled_from(["a" * 64, "b" * 64])))
+FILES = st.lists(
+    st.tuples(st.text(min_size=1).filter(safe_path), st.integers(0, 1 << 50), st.sampled_from(["a" * 64, "b" * 64]))
+)
 
 
 @settings(max_examples=examples(200))
