@@ -15,7 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import (
+    TransferError,
+    write_all,
+)
 
 PIECE = 128 << 20
 """Bytes of a piece. It lies on both disks for a moment."""
@@ -85,6 +88,4 @@ def _append(path: Path, offset: int, count: int, whole: int, content: IO[bytes])
             data = content.read(CHUNK)
             if not data:
                 return
-            view = memoryview(data)
-            while view:
-                view = view[file.write(view) :]
+            write_all(file, data)

@@ -173,6 +173,9 @@ class AssetTransfer(SpoolTransfer):
         """Take a piece from the controller, if there is one, and return what this node still needs of which file."""
         if not self.mine():
             raise TransferError("the process of this transfer is gone. Remedy: run again.")
+        state = read_json(self.place / "state")
+        if state.get("run") == self.run and state.get("state") == "failed":
+            raise TransferError(str(state.get("trouble")))
         needed = {
             file[2]: file[1] for asset in read_json(self.place / WANTED)["assets"].values() for file in asset["missing"]
         }

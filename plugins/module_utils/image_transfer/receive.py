@@ -127,7 +127,7 @@ class Receiver:
                     for kind, data in self._link.frames(name, offset):
                         self._alive()
                         if kind == b"D":
-                            _write(file, data)
+                            write_all(file, data)
                             digest.update(data)
                             offset += len(data)
                             self.received[source] = self.received.get(source, 0) + len(data)
@@ -167,7 +167,8 @@ class Receiver:
         )
 
 
-def _write(file: BinaryIO, data: bytes) -> None:
+def write_all(file: BinaryIO, data: bytes) -> None:
+    """Write all of it. Raises ``TransferError`` where the disk is full."""
     try:
         view = memoryview(data)
         while view:

@@ -61,8 +61,13 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
         raise WishError(str(error).partition(". Remedy:")[0]) from error
     if not listed:
         return {}
-    known = {source.name: known_manifest(cache_of(wishes), source) for source in listed}
-    wanted = {name: manifest.digest if manifest else "" for name, manifest in known.items()}
+    wanted = {}
+    for source in listed:
+        known = known_manifest(cache_of(wishes), source)
+        if known is None:
+            # Listed once a run, with the variables of the first host of the play.
+            raise WishError(f"assets_sources: {source.name} is not among those of the first host, and must be the same")
+        wanted[source.name] = known.digest
     return {"assets": {"root": str(wishes["assets_path"]), "wanted": wanted}}
 
 

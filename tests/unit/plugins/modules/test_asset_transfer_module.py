@@ -20,6 +20,7 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.pieces import pieces, write_piece
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.run import AssetTransfer
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import spool, spool_io
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
 from ansible_collections.swarmspeed.cluster.plugins.modules import asset_transfer
 from ansible_collections.swarmspeed.cluster.plugins.modules.asset_transfer import step
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.chain import plan
@@ -201,6 +202,23 @@ def test_a_file_that_changed_on_the_controller_meanwhile_is_put_nowhere(
     )
     assert waited["lab2"]["trouble"].startswith("no node offers the files any longer (lab1: ")
     assert not (cluster.root("lab1") / "model").exists() and not (cluster.root("lab2") / "model").exists()
+
+
+def test_nothing_more_is_taken_once_it_has_failed(cluster: Cluster) -> None:
+    cluster.spoiled = {"config.json": b"[]"}
+    transfers = cluster.transfers(("lab1",))
+    one = transfers["lab1"]
+    try:
+        made = plan(cluster.start(transfers), ("lab1",), {"lab1": "127.0.0.1"}, {})
+        step(cluster.params("allow", part=made["parts"]["lab1"]), one)
+        step(cluster.params("go", part=made["parts"]["lab1"]), one)
+        cluster.feed(one, most=1)
+        said = step(cluster.params("wait"), one)["trouble"]
+        assert said.startswith("model/config.json does not have the digest that was planned. ")
+        with pytest.raises(TransferError, match=r"^model/config\.json does not have the digest that was planned\. "):
+            cluster.feed(one)
+    finally:
+        step(cluster.params("end"), one)
 
 
 def test_a_damaged_file_of_a_node_that_gives_is_named(cluster: Cluster) -> None:

@@ -5,12 +5,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import GATHERED, by_wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import (
+    GATHERED,
+    by_wishes,
+    manifest_path,
+    sources_of,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, to_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.planner import LISTED, NOTHING, AssetsPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
@@ -38,11 +44,22 @@ def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
 
 def test_without_sources_nothing_is_gathered_and_what_is_not_understood_is_named() -> None:
     assert by_wishes({**WISHES, "assets_sources": []}) == {}
-    assert by_wishes(WISHES) == {"assets": {"root": ROOT, "wanted": {"net": ""}}}
     with pytest.raises(
         WishError, match=r"^assets_sources: net: one of huggingface, url and folder is needed, and none is given$"
     ):
         by_wishes({**WISHES, "assets_sources": [{"name": "net"}]})
+
+
+def test_a_source_that_was_not_listed_is_of_another_host(tmp_path: Path) -> None:
+    wishes = {**WISHES, "assets_cache": str(tmp_path)}
+    said = "^assets_sources: net is not among those of the first host, and must be the same$"
+    with pytest.raises(WishError, match=said):
+        by_wishes(wishes)
+    (source,) = sources_of(wishes)
+    path = manifest_path(tmp_path, source)
+    path.parent.mkdir()
+    path.write_text(to_text(NET), encoding="utf-8")
+    assert by_wishes(wishes) == {"assets": {"root": ROOT, "wanted": {"net": NET.digest}}}
 
 
 def test_where_all_is_as_wanted_nothing_is_planned() -> None:
