@@ -33,6 +33,9 @@ WISHES: dict[str, Any] = {
     "assets_verify_digests": False,
     "assets_remove": False,
     "cluster_root": "/srv/swarmspeed/lab",
+    "training_container_environment": {},
+    "nccl_env_environment": {},
+    "deepspeed_launch_environment": {},
 }
 CLUSTER: dict[str, Any] = {
     "hosts": list(NODES),

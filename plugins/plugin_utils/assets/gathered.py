@@ -28,7 +28,9 @@ _VARIABLES = (
     "assets_verify_digests",
     "assets_remove",
 )
-_OPTIONAL = ("cluster_root",)
+ENVIRONMENTS = ("training_container_environment", "nccl_env_environment", "deepspeed_launch_environment")
+"""Of other roles: what ranks get."""
+_OPTIONAL = ("cluster_root", *ENVIRONMENTS)
 
 
 def manifest_path(cache: Path, source: Source) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import (
+    ENVIRONMENTS,
     ROLE,
     cache_of,
     manifest_path,
@@ -51,6 +52,14 @@ SHARED = (
     *("fuse.sshfs", "fuse.glusterfs", "fuse.ceph", "fuse.juicefs", "fuse.s3fs"),
 )
 """File systems that several nodes may have mounted."""
+COMPILED = (
+    "TRITON_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCH_EXTENSIONS_DIR",
+    "CUDA_CACHE_PATH",
+    "HF_DATASETS_CACHE",
+)
+"""Variables that name a folder into which programs compile, or unpack."""
 _ABSENT, _CHANGED, _OTHER, _GONE = None, "changed on the node", "different", "listed before"
 
 
@@ -214,6 +223,15 @@ def _add_given(cluster: _Cluster) -> None:
 
 
 def _refusals(host: _Host, several: bool) -> Iterator[Refusal]:
+    for variable in ENVIRONMENTS if host.manifests else ():
+        for name, value in mapping(host.wishes.get(variable)).items():
+            if name in COMPILED and f"{value}/".startswith(f"{host.root}/"):
+                yield Refusal(
+                    ROLE,
+                    host.name,
+                    f"{name} in {variable} is below {host.root}, where programs cannot write",
+                    f"set {name} to a folder of each node's own, such as /tmp/cache, or leave it out",
+                )
     if not host.wrong:
         return
     kind, free = str(host.part.get("filesystem") or ""), host.part.get("free_bytes")
