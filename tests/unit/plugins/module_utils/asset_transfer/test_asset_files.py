@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer import facts_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.facts_io import asset_facts, filesystem
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
@@ -27,6 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.
     write_piece,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.modules import asset_files
 from ansible_collections.swarmspeed.cluster.plugins.modules.asset_files import absent, verified
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import digest_of
 from hypothesis import given, settings
@@ -135,6 +138,24 @@ def test_nothing_is_left_of_a_folder_that_was_this_roles(tmp_path: Path) -> None
     absent(root, False)
     assert not root.exists()
     assert absent(root, False) == {"changed": False, "removed": []}
+
+
+def test_the_module_reports_and_in_check_mode_removes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "assets"
+    put(root, FILES)
+
+    def run(**arguments: Any) -> dict[str, Any]:
+        with patch_module_args({"root": str(root), **arguments}), pytest.raises(SystemExit):
+            asset_files.main()
+        said: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return said
+
+    assert run(state="verified", names=["m"])["damaged"] == []
+    assert run(state="absent", _ansible_check_mode=True)["removed"] == ["m"] and (root / "m/a.txt").exists()
+    assert run(state="absent")["changed"] is True and not root.exists()
+    assert run(state="gone")["failed"] is True
 
 
 def test_the_file_system_is_the_innermost_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
