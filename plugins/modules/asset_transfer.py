@@ -195,7 +195,8 @@ def step(params: dict[str, Any], transfer: AssetTransfer) -> dict[str, Any]:
         result.update({key: said.get(key, value) for key, value in empty.items()})
         result["over"] = said["over"]
         result["progress"] = {**transfer.progress(), "state": str(said.get("state") or "")}
-        result["changed"] = said.get("state") == "done"
+        # A node that only gives is as it was.
+        result["changed"] = said.get("state") == "done" and bool(said.get("changed"))
     else:
         transfer.end(params["keep"])
     return result

@@ -162,7 +162,7 @@ def test_a_data_set_that_differs_between_nodes_is_named_and_repaired(made: Site)
     on("lab2", f"echo 9,9 >> {ROOT}/mine/small.csv")
     said = "lab2: role assets: " + f"{ROOT}/mine/small.csv is changed on the node"
     playbook("verify", *made.given()).refused(said)
-    made.run().done(change=True)
+    assert made.run().done(change=True).changed["lab1"] == 0
     whole(made)
     # Same size, same time: only reading it shows that.
     on(

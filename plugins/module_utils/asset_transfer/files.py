@@ -145,6 +145,12 @@ def install(root: Path, name: str, manifest: Mapping[str, Any], missing: Sequenc
     write_record(root, name, manifest)
 
 
+def differs(root: Path, name: str, asset: Mapping[str, Any]) -> bool:
+    """Whether putting an asset in place changes anything: a file, or what is recorded of one."""
+    record = read_record(root, name)
+    return bool(asset["missing"]) or record.get("digest") != asset["digest"] or bool(changed_paths(root / name, record))
+
+
 def write_record(root: Path, name: str, manifest: Mapping[str, Any]) -> None:
     """Record an asset of which all files have been verified."""
     files = {path: [size, sha256, (root / name / path).lstat().st_mtime_ns] for path, size, sha256 in manifest["files"]}

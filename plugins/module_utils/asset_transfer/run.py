@@ -21,6 +21,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.facts_io import free_bytes
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
     CHUNK,
+    differs,
     incoming,
     install,
     lacking,
@@ -57,6 +58,7 @@ class AssetTransfer(SpoolTransfer):
         self.system = SpoolIO(self.place, run)
         self._began = time.monotonic()
         self._resumed = 0
+        self._changed = False
         self._received: dict[str, int] = {}
         self._notes: list[str] = []
 
@@ -111,6 +113,7 @@ class AssetTransfer(SpoolTransfer):
                 self._await(sha256, size, names[sha256])
         self._say("installing")
         for name, asset in wanted.items():
+            self._changed |= differs(self.root, name, asset)
             try:
                 install(self.root, name, asset, asset["missing"], self.system.folder)
             except OSError as error:
@@ -198,6 +201,7 @@ class AssetTransfer(SpoolTransfer):
     def _say(self, state: str) -> None:
         self.system.say(
             state=state,
+            changed=self._changed,
             received=dict(self._received),
             resumed=self._resumed,
             notes=self._notes[-8:],

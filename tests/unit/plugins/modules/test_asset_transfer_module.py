@@ -168,6 +168,7 @@ def test_a_node_that_has_all_gives_to_one_that_is_new_and_the_controller_sends_n
     cluster.distribute(("lab1",))
     waited, sent = cluster.distribute(("lab1", "lab2"))
     assert sent == 0 and [one["trouble"] for one in waited.values()] == ["", ""]
+    assert (waited["lab1"]["changed"], waited["lab2"]["changed"]) == (False, True)
     assert sum(waited["lab2"]["received"].values()) == sum(map(len, cluster.files.values()))
     assert cluster.content("lab2") == cluster.files
 
