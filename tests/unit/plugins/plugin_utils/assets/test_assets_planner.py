@@ -153,12 +153,13 @@ def test_a_file_system_that_nodes_share_is_refused() -> None:
 
 @pytest.mark.parametrize("variable", ["training_container_environment", "nccl_env_environment"])
 def test_a_cache_that_programs_compile_into_is_not_among_the_assets(variable: str) -> None:
-    wished = {variable: {"TRITON_CACHE_DIR": f"{ROOT}/net/cache", "HF_HOME": ROOT, "OTHER": 1}}
+    wished: dict[str, Any] = {variable: {"TRITON_CACHE_DIR": f"{ROOT}/net/cache", "HF_HOME": ROOT, "OTHER": 1}}
     assert [refusal.sentence for refusal in plan(**wished).refusals] == [
         f"TRITON_CACHE_DIR in {variable} is below {ROOT}, where programs cannot write. "
         "Remedy: set TRITON_CACHE_DIR to a folder of each node's own, such as /tmp/cache, or leave it out"
     ] * 3
-    assert not plan(**{variable: {"TRITON_CACHE_DIR": f"{ROOT}2/cache"}}).refusals
+    beside: dict[str, Any] = {variable: {"TRITON_CACHE_DIR": f"{ROOT}2/cache"}}
+    assert not plan(**beside).refusals
     assert not plan(**wished, assets_sources=[]).refusals
 
 
