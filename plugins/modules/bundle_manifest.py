@@ -40,6 +40,11 @@ options:
       relative to the bundle.
     type: str
     default: ''
+  assets:
+    description: RV(swarmspeed.cluster.asset_sources#module:collected), models and data sets in the bundle.
+    type: list
+    elements: dict
+    default: []
   accelerator:
     description: What the nodes compute on.
     type: str
