@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.given_addresses import senders
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Changes,
@@ -113,13 +114,13 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
     cluster = inputs.cluster
     underlay = cluster["underlay"]
     mode = str(wishes.get("cluster_network_mode") or OVERLAY)
-    network = (cluster.get("overlay") or {}) if mode == OVERLAY else underlay
+    sources = (cluster.get("overlay") or {}).get("subnet") if mode == OVERLAY else senders(underlay)
     return Request(
         cluster=str(wishes["cluster_name"]),
         host=host,
         root=str(wishes["cluster_root"]),
         network_mode=mode,
-        subnet=str(network.get("subnet") or ""),
+        sources=str(sources or ""),
         port=int(wishes["ssh_trust_port"]),
         forwarding=bool(wishes["ssh_trust_port_forwarding"]),
         hosts=[str(name) for name in cluster["hosts"]],

@@ -247,6 +247,18 @@ def test_the_interface_is_found_by_address(mode: str, subnet: str, asked: str) -
     assert asked in act(made)["inside"]["argv"][-1] and act(made)["subnet"] == subnet
 
 
+@pytest.mark.parametrize("runtime", [{}, ON_THE_HOST])
+def test_where_hosts_share_no_subnet_a_node_is_found_by_its_own_address(runtime: dict[str, Any]) -> None:
+    apart = {"subnet": "", "interfaces": {HOST: "ens3"}, "addresses": {"gpu-1": "203.0.113.7", HOST: "198.51.100.9"}}
+    made = plan(host(), cluster(underlay=apart), **{"cluster_network_mode": "host", **runtime})
+    assert act(made)["subnet"] == "198.51.100.9/32"
+    if runtime:
+        assert "NCCL_SOCKET_IFNAME==ens3" in files(made)[f"{ETC}/nccl.conf.host"]["content"].splitlines()
+    else:
+        asked = "ip -4 -o address show dev ens3 scope global to 198.51.100.9/32"
+        assert f"set -- $({asked} | head -n 1)" in files(made)[f"{ETC}/entrypoint.sh"]["content"]
+
+
 def test_a_secret_is_only_in_what_the_role_acts_on() -> None:
     token = "hunter2"
     made = plan(done(host()), nccl_env_environment={"HF_TOKEN": token})

@@ -254,6 +254,14 @@ def test_the_configuration_on_the_hosts_network() -> None:
         assert f"\n{name} yes\n" in found["sshd_config"]
 
 
+def test_where_hosts_share_no_subnet_the_key_is_good_from_their_addresses() -> None:
+    apart = {"subnet": "", "addresses": {name: f"203.0.113.{16 * rank}" for rank, name in enumerate(NODES, 1)}}
+    made = plan(with_keys(), {**CLUSTER, "underlay": apart}, cluster_network_mode="host")
+    given = ",".join(apart["addresses"].values())
+    for host in NODES:
+        assert texts(made, host)["authorized_keys"].startswith(f'restrict,pty,from="{given}" ssh-ed25519 ')
+
+
 @pytest.mark.parametrize(
     ("changed", "reloads"),
     [
