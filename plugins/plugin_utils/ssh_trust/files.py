@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
@@ -20,7 +20,10 @@ _MOUNTED = "/etc/swarmspeed/ssh"
 
 @dataclass(frozen=True)
 class Request:
-    """What is configured for one host, and what the cluster says: ``sources`` is where its connections come from."""
+    """What is configured for one host, and what the cluster says: ``sources`` is where its connections come from.
+
+    ``server_ports`` are those of the hosts' own sshd.
+    """
 
     cluster: str
     host: str
@@ -32,6 +35,7 @@ class Request:
     hosts: Sequence[str]
     first: str
     addresses: Mapping[str, str]
+    server_ports: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ssh(self) -> str:
