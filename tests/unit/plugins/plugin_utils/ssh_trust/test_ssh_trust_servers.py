@@ -119,7 +119,7 @@ def test_ssh_reads_it_so(tmp_path: Path) -> None:
     assert {name: found[name] for name in wanted} == wanted
     other = asked("elsewhere.example.com")
     assert "hostkeyalias" not in other and "bindaddress" not in other and other["identityfile"] != KEY
-    file.write_text(text.replace("localuser root", "localuser nobody-else"), encoding="utf-8")
+    file.write_text(text.replace("localuser root", "localuser another"), encoding="utf-8")
     assert asked(THIRD)["hostname"] == THIRD  # of other users nothing is changed
 
 
