@@ -44,6 +44,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import cuda_home
 
 NOTHING: dict[str, Any] = {"subnet": "", "folders": [], "files": [], "question": {}, "render": [], "inside": {}}
 """What the role's tasks read of a host on which there is nothing to do.
@@ -150,6 +151,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
         timeout=int(wishes["nccl_env_timeout"] or 0),
         settings=wishes["nccl_env_settings"],
         environment=wishes["nccl_env_environment"],
+        cuda_home=cuda_home(wishes, cluster),
     )
 
 
