@@ -28,6 +28,7 @@ _OPTIONAL = (
     # Whether ranks have CUDA's compiler.
     "workspace_python_environment",
     "workspace_python_torch",
+    "workspace_python_torch_index",
     "workspace_python_compiler",
 )
 

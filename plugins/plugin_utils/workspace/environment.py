@@ -177,12 +177,14 @@ def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
 def compiler(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
     """Return the requirements that bring nvcc of the CUDA that PyTorch has: none on CPUs, nor where no wheel has it.
 
-    They were chosen for the PyTorch of the cluster, so none go with another one of ``workspace_python_torch``.
+    They were chosen for the PyTorch of the cluster, so none go with another one or another index that the host names.
     """
     versions = cluster.get("versions") or {}
-    chosen, own = str(versions.get("torch") or ""), str(wishes.get("workspace_python_torch") or "")
+    for name in ("torch", "torch_index"):
+        if str(wishes.get(f"workspace_python_{name}") or "") not in ("", str(versions.get(name) or "")):
+            return []
     wanted = wishes.get("workspace_python_compiler", True) and cluster.get("accelerator") == "cuda"
-    return [str(one) for one in versions.get("compiler") or []] if wanted and own in ("", chosen) else []
+    return [str(one) for one in versions.get("compiler") or []] if wanted else []
 
 
 def cuda_home(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:

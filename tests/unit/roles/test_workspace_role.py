@@ -92,7 +92,7 @@ def test_an_environment_is_marked_before_it_is_emptied_and_recorded_last() -> No
 @pytest.mark.parametrize("wheelhouse", ["", "/srv/wheels"])
 def test_every_task_of_the_environment_has_what_it_reads(wheelhouse: str, compiler: list[str]) -> None:
     cluster = {**CLUSTER, "accelerator": "cuda", "versions": {**CLUSTER["versions"], "compiler": compiler}}
-    wished = {"workspace_python_environment": PYTHON, "workspace_python_wheelhouse": wheelhouse}
+    wished: dict[str, Any] = {"workspace_python_environment": PYTHON, "workspace_python_wheelhouse": wheelhouse}
     made = act(plan(host(), cluster=cluster, **wished))
     given = variables("workspace", swarmspeed_plan=planned(True, **made), item="x")
     ran = []

@@ -163,9 +163,10 @@ def test_values_that_are_refused(values: dict[str, Any], expected: str) -> None:
 def test_an_address_beside_a_subnet_is_refused() -> None:
     found = inventory(cluster_address="203.0.113.7", b_cluster_address="198.51.100.9")
     assert lines(found) == []
-    for variables in found.hosts.values():
-        variables["cluster_underlay_subnet"] = "10.0.0.0/8"
-    assert lines(found) == [
+    beside = inventory(
+        cluster_address="203.0.113.7", b_cluster_address="198.51.100.9", cluster_underlay_subnet="10.0.0.0/8"
+    )
+    assert lines(beside) == [
         "cluster_address: is set beside cluster_underlay_subnet (10.0.0.0/8), and each says which network is used. "
         "Remedy: remove one of them."
     ]

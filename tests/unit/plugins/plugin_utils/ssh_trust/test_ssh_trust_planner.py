@@ -256,9 +256,10 @@ def test_the_configuration_on_the_hosts_network() -> None:
 
 
 def test_where_hosts_share_no_subnet_the_key_is_good_from_their_addresses() -> None:
-    apart = {"subnet": "", "addresses": {name: f"203.0.113.{16 * rank}" for rank, name in enumerate(NODES, 1)}}
+    own = {name: f"203.0.113.{16 * rank}" for rank, name in enumerate(NODES, 1)}
+    apart = {"subnet": "", "addresses": own}
     made = plan(with_keys(), {**CLUSTER, "underlay": apart}, cluster_network_mode="host")
-    given = ",".join(apart["addresses"].values())
+    given = ",".join(own.values())
     for host in NODES:
         assert texts(made, host)["authorized_keys"].startswith(f'restrict,pty,from="{given}" ssh-ed25519 ')
 

@@ -192,7 +192,7 @@ FOUND = st.sampled_from([None, readable("edited by hand\n"), {**readable(""), "e
 
 @st.composite
 def clusters(draw: Any) -> dict[str, dict[str, Any]]:
-    facts = draw(st.sampled_from([servers, with_key, complete]))()
+    facts: dict[str, dict[str, Any]] = draw(st.sampled_from([servers, with_key, complete]))()
     for host in NODES:
         for path in (AUTHORIZED, FRAGMENT, f"{SSH}/known_hosts", SSH, "/root/.ssh"):
             if draw(st.booleans()):
