@@ -114,13 +114,14 @@ def test_the_key_is_named_in_each_source_and_in_no_other_line() -> None:
 
 def test_it_makes_another_image_by_its_packages_and_not_by_a_password(tmp_path: Path) -> None:
     (tmp_path / "key.asc").write_text(KEY, encoding="utf-8")
-    by_file = {NAME: [{"source": LINE.replace("//", "//u:hunter2@"), "key": str(tmp_path / "key.asc")}]}
-    by_text = {NAME: [{"source": LINE, "key": KEY}]}
+    by_file: dict[str, Any] = {NAME: [{"source": LINE.replace("//", "//u:hunter2@"), "key": str(tmp_path / "key.asc")}]}
+    by_text: dict[str, Any] = {NAME: [{"source": LINE, "key": KEY}]}
     assert key_files(by_file[NAME]) == [str(tmp_path / "key.asc")] and key_files(by_text[NAME]) == []
     assert recipe(**by_file).reference == recipe(**by_text).reference != recipe().reference
-    other = {NAME: [{"source": LINE.replace("jammy", "noble"), "key": KEY}]}
+    other: dict[str, Any] = {NAME: [{"source": LINE.replace("jammy", "noble"), "key": KEY}]}
     assert recipe(**other).reference not in (recipe().reference, recipe(**by_text).reference)
-    assert recipe(**{NAME: []}).reference == recipe().reference
+    none: dict[str, Any] = {NAME: []}
+    assert recipe(**none).reference == recipe().reference
     found = recipe(**by_file)
     assert "hunter2" in found.network and "hunter2" not in found.dockerfile and "mQENB" in found.network
 
