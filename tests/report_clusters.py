@@ -47,6 +47,7 @@ SENTENCES = {
     "nccl_env": "NCCL and Gloo are bound to the training network on every node.",
     "training_container": "Every container runs from the image and answers on its port.",
     "workspace": "Code and data are the same on every node.",
+    "assets": "Models and data sets are the same on every node.",
     "deepspeed_launch": "The hostfile names every node; the job succeeded.",
 }
 

@@ -22,6 +22,8 @@ PYTHON = "/opt/train"
 RECORD = f"{PYTHON}/.swarmspeed"
 WISHES: dict[str, Any] = {
     "workspace_source": SOURCE,
+    "workspace_source_ref": "",
+    "workspace_source_folder": "",
     "workspace_path": PATH,
     "workspace_exclude": [".git"],
     "workspace_remove": False,
@@ -37,6 +39,7 @@ WISHES: dict[str, Any] = {
     "workspace_apt_packages": [],
     "workspace_python_remove": False,
     "cluster_root": ROOT,
+    "swarmspeed_source": None,
     "deepspeed_launch_include": "",
     "deepspeed_launch_exclude": "",
     "deepspeed_launch_ds_config_preset": "zero2",

@@ -1,10 +1,11 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Train a small CNN on pictures of CIFAR-10's shape with DeepSpeed, with a mixture of experts where asked for.
+"""Train a small CNN on CIFAR-10 with DeepSpeed, with a mixture of experts where asked for.
 
-Without --data the pictures are made on the spot: 3 by 32 by 32, ten classes that a CNN can learn, and no photographs.
-With --data they are read from CIFAR-10's binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin).
-The job ends with a failure when the accuracy on held-out pictures is below --target.
+Its flags are those of DeepSpeedExamples' training/cifar/cifar10_deepspeed.py; the configuration is a file. The pictures
+are read from CIFAR-10's binary version. With --make an archive of that form is made where there is none: ten classes
+that a CNN can learn, and no photographs. At the end the accuracy on held-out pictures is printed, also by class; the
+job fails when it is below --target.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import archive
 import deepspeed
 import torch
 import torch.distributed as dist
@@ -25,25 +27,32 @@ from deepspeed.moe.layer import MoE
 from deepspeed.moe.utils import split_params_into_different_moe_groups_for_optimizer
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-CLASSES = 10
-RECORD = 1 + 3 * 32 * 32  # CIFAR-10's binary version: one byte of label, then red, green and blue
-
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--deepspeed", action="store_true", help="no effect: it always trains with DeepSpeed")
     parser.add_argument("--deepspeed_config", required=True, help="ds_config.json")
     parser.add_argument("--stage", type=int, choices=(0, 1, 2, 3), help="ZeRO stage, instead of the one in ds_config")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--dtype", choices=("bf16", "fp16", "fp32"), help="precision, instead of the one in ds_config")
+    parser.add_argument("--epochs", "-e", type=int, default=3)
+    parser.add_argument("--log-interval", type=int, default=10, help="steps between two lines")
     parser.add_argument("--target", type=float, default=0.9, help="accuracy below which the job fails")
-    parser.add_argument("--data", default="", help="folder of CIFAR-10's binary version; empty: made pictures")
-    parser.add_argument("--pictures", type=int, default=1920, help="how many pictures to make; a fifth is held out")
+    parser.add_argument("--data", required=True, help="cifar-10-binary.tar.gz, or the folder in it")
+    parser.add_argument(
+        "--make", type=int, default=0, help="where --data is missing, make this many; a fifth is held out"
+    )
     parser.add_argument("--moe", action="store_true", help="replace one layer by a mixture of experts")
-    parser.add_argument("--experts", type=int, default=0, help="number of experts; 0: one a rank")
-    parser.add_argument("--ep-size", type=int, default=0, help="ranks that share one set of experts; 0: all")
+    parser.add_argument("--num-experts", type=int, default=0, help="number of experts; 0: one a rank")
+    parser.add_argument("--ep-world-size", type=int, default=0, help="ranks that share one set of experts; 0: all")
+    parser.add_argument(
+        "--mlp-type", choices=("standard", "residual"), default="standard", help="residual: a dense layer beside"
+    )
     parser.add_argument("--top-k", type=int, choices=(1, 2), default=1, help="experts that process each picture")
     parser.add_argument("--min-capacity", type=int, default=4, help="smallest number of pictures an expert takes")
-    parser.add_argument("--noisy-gate", choices=("Jitter", "RSample"), help="noise of the gate")
-    parser.add_argument("--residual", action="store_true", help="residual MoE: a dense layer beside the experts")
+    parser.add_argument("--noisy-gate-policy", choices=("Jitter", "RSample"), help="noise of the gate")
+    parser.add_argument(
+        "--moe-param-group", action="store_true", help="no effect: experts always have a group of their own"
+    )
     parser.add_argument("--checkpoints", default="/workspace/checkpoints/cifar10", help="empty: save none")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--local_rank", type=int, default=-1)
@@ -51,54 +60,52 @@ def arguments() -> argparse.Namespace:
 
 
 def configuration(args: argparse.Namespace) -> dict[str, Any]:
-    """Return ds_config.json with the stage that was asked for."""
+    """Return ds_config.json with the stage and the precision that were asked for."""
     config: dict[str, Any] = json.loads(Path(args.deepspeed_config).read_text(encoding="utf-8"))
     zero = config.setdefault("zero_optimization", {})
     if args.stage is not None:
         zero["stage"] = args.stage
+    if args.dtype is not None:
+        for name in ("bf16", "fp16"):
+            config[name] = {**config.get(name, {}), "enabled": args.dtype == name}
     if args.moe and zero.get("stage", 0) == 3:
         raise SystemExit("cifar10: DeepSpeed's MoE does not work with ZeRO stage 3. Remedy: --stage 2, or no --moe")
     return config
 
 
-def made_pictures(number: int, seed: int) -> TensorDataset:
-    """Return pictures that stand in for photographs: a soft coloured pattern a class, moved, lit and noisy."""
+def make(path: Path, number: int, seed: int) -> None:
+    """Make pictures that stand in for photographs: a soft coloured pattern a class, moved, lit and noisy."""
     source = torch.Generator().manual_seed(seed)
-    patterns = torch.rand(CLASSES, 3, 5, 5, generator=source)
+    patterns = torch.rand(archive.CLASSES, 3, 5, 5, generator=source)
     patterns = torch.nn.functional.interpolate(patterns, size=(32, 32), mode="bilinear", align_corners=False)
-    labels = torch.randint(CLASSES, (number,), generator=source)
+    labels = torch.randint(archive.CLASSES, (number,), generator=source)
     moves = torch.randint(-5, 6, (number, 2), generator=source).tolist()
     light = 0.6 + 0.8 * torch.rand(number, 1, 1, 1, generator=source)
     noise = 0.25 * torch.randn(number, 3, 32, 32, generator=source)
     moved = [torch.roll(patterns[label], move, (1, 2)) for label, move in zip(labels.tolist(), moves)]
-    pictures = (torch.stack(moved) * light + noise).clamp(0, 1)
-    return TensorDataset(pictures, labels)
+    pictures = ((torch.stack(moved) * light + noise).clamp(0, 1) * 255).to(torch.uint8)
+    records = torch.cat([labels.to(torch.uint8).view(-1, 1), pictures.flatten(1)], dim=1)
+    cut = number * 4 // 5
+    train, held_out = (bytes(part.flatten().tolist()) for part in (records[:cut], records[cut:]))
+    archive.write(path, train, held_out, [f"pattern{label}" for label in range(archive.CLASSES)])
 
 
-def read_pictures(files: list[Path]) -> TensorDataset:
-    """Return the pictures of CIFAR-10's binary files."""
-    parts = []
-    for file in files:
-        content = bytearray(file.read_bytes())
-        if not content or len(content) % RECORD:
-            raise SystemExit(
-                f"cifar10: {file} is not of CIFAR-10's binary version: {len(content)} bytes are no whole "
-                f"number of records of {RECORD}. Remedy: give --data the folder cifar-10-batches-bin"
-            )
-        parts.append(torch.frombuffer(content, dtype=torch.uint8).view(-1, RECORD))
-    records = torch.cat(parts)
+def pictures_of(content: bytes) -> TensorDataset:
+    records = torch.frombuffer(bytearray(content), dtype=torch.uint8).view(-1, archive.RECORD)
     return TensorDataset(records[:, 1:].reshape(-1, 3, 32, 32).float() / 255.0, records[:, 0].long())
 
 
-def datasets(args: argparse.Namespace) -> tuple[TensorDataset, TensorDataset]:
-    """Return what to train on and what is held out, the same on every rank."""
-    if args.data:
-        folder = Path(args.data)
-        return read_pictures(sorted(folder.glob("data_batch_*.bin"))), read_pictures([folder / "test_batch.bin"])
-    made = made_pictures(args.pictures, args.seed)
-    cut = args.pictures * 4 // 5
-    train, held_out = ([tensor[part] for tensor in made.tensors] for part in (slice(cut), slice(cut, None)))
-    return TensorDataset(*train), TensorDataset(*held_out)
+def datasets(args: argparse.Namespace) -> tuple[TensorDataset, TensorDataset, list[str]]:
+    """Return what to train on, what is held out and the names of the classes, the same on every rank."""
+    path = Path(args.data)
+    if args.make and not path.exists():
+        make(path, args.make, args.seed)
+    files = archive.read(path)
+    return (
+        pictures_of(b"".join(files[name] for name in archive.TRAIN)),
+        pictures_of(files[archive.TEST]),
+        archive.names(files),
+    )
 
 
 class Network(torch.nn.Module):
@@ -124,14 +131,14 @@ class Network(torch.nn.Module):
             self.hidden = MoE(
                 hidden_size=84,
                 expert=layer,
-                num_experts=args.experts or world,
-                ep_size=args.ep_size or world,
+                num_experts=args.num_experts or world,
+                ep_size=args.ep_world_size or world,
                 k=args.top_k,
                 min_capacity=args.min_capacity,
-                use_residual=args.residual,
-                noisy_gate_policy=args.noisy_gate,
+                use_residual=args.mlp_type == "residual",
+                noisy_gate_policy=args.noisy_gate_policy,
             )
-        self.output = torch.nn.Linear(84, CLASSES)
+        self.output = torch.nn.Linear(84, archive.CLASSES)
 
     def forward(self, pictures: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the scores of the classes, and the gate's loss (0 without experts)."""
@@ -150,23 +157,25 @@ def parameters(model: torch.nn.Module, moe: bool) -> list[Any]:
     return split_params_into_different_moe_groups_for_optimizer({"params": wanted, "name": "dense"}) if moe else wanted
 
 
-def accuracy(engine: deepspeed.DeepSpeedEngine, data: TensorDataset) -> float:
-    """Return the share of right answers.
+def right_answers(engine: deepspeed.DeepSpeedEngine, data: TensorDataset) -> torch.Tensor:
+    """Return by class the number of right answers, and of pictures.
 
     Every rank evaluates the same number of pictures, as experts exchange batches of one size; up to one picture a rank
     is left out for that.
     """
     world, size = dist.get_world_size(), 256
     mine = range(dist.get_rank(), len(data) // world * world, world)
-    right = torch.zeros((), dtype=torch.double, device=engine.device)
+    counts = torch.zeros(2, archive.CLASSES, dtype=torch.double, device=engine.device)
     engine.eval()
     with torch.no_grad():
         for start in range(0, len(mine), size):
             pictures, labels = (tensor[list(mine[start : start + size])].to(engine.device) for tensor in data.tensors)
-            right += (engine(pictures.to(engine.get_data_types()[0]))[0].argmax(dim=1) == labels).sum()
+            right = engine(pictures.to(engine.get_data_types()[0]))[0].argmax(dim=1) == labels
+            for row, of in enumerate((labels[right], labels)):
+                counts[row] += torch.bincount(of, minlength=archive.CLASSES)
     engine.train()
-    dist.all_reduce(right)
-    return float(right) / (len(mine) * world)
+    dist.all_reduce(counts)
+    return counts.cpu()
 
 
 def curve(engine: deepspeed.DeepSpeedEngine, name: str, value: float) -> None:
@@ -189,7 +198,7 @@ def main() -> int:
     deepspeed.init_distributed(dist_backend=get_accelerator().communication_backend_name())
     print(f"cifar10: rank {dist.get_rank()} on {binding()}", flush=True)
     torch.manual_seed(args.seed)
-    train, held_out = datasets(args)
+    train, held_out, names = datasets(args)
     model = Network(args)
     engine = deepspeed.initialize(model=model, model_parameters=parameters(model, args.moe), config=config)[0]
     micro = engine.train_micro_batch_size_per_gpu()
@@ -197,14 +206,14 @@ def main() -> int:
     loader = DataLoader(train, batch_size=micro, sampler=sampler, drop_last=True)
     first, total = dist.get_rank() == 0, args.epochs * len(loader)
     if first:
-        layer = f"{args.experts or dist.get_world_size()} experts" if args.moe else "no experts"
+        layer = f"{args.num_experts or dist.get_world_size()} experts" if args.moe else "no experts"
         print(
             f"cifar10: {dist.get_world_size()} ranks, backend {dist.get_backend()}, {layer}, ZeRO stage "
             f"{engine.zero_optimization_stage()}, {len(loader)} steps an epoch",
             flush=True,
         )
 
-    step, seen, began = 0, 0.0, time.monotonic()
+    step, seen, began, counts = 0, 0.0, time.monotonic(), torch.zeros(2, archive.CLASSES)
     for epoch in range(1, args.epochs + 1):
         sampler.set_epoch(epoch)
         for pictures, labels in loader:
@@ -214,10 +223,11 @@ def main() -> int:
             engine.step()
             step += 1
             curve(engine, "train_loss", loss.item())
-            if first and step % 10 == 0:
+            if first and step % args.log_interval == 0:
                 rate = step * micro * dist.get_world_size() / (time.monotonic() - began)
                 print(f"cifar10: step {step}/{total} loss={loss.item():.4f} {rate:.0f} samples/s", flush=True)
-        seen = accuracy(engine, held_out)
+        counts = right_answers(engine, held_out)
+        seen = float(counts[0].sum() / counts[1].sum())
         curve(engine, "accuracy", seen)
         if args.checkpoints:
             engine.save_checkpoint(args.checkpoints, tag=f"epoch{epoch:02d}")
@@ -225,6 +235,8 @@ def main() -> int:
             print(f"cifar10: epoch {epoch}/{args.epochs} loss {loss.item():.4f} accuracy {seen:.4f}", flush=True)
 
     if first:
+        for name, right, of in zip(names, *counts.tolist()):
+            print(f"cifar10: accuracy of {name} {right / max(of, 1):.2f} ({of:.0f} pictures)", flush=True)
         verdict = "reached" if seen >= args.target else "MISSED"
         print(f"cifar10: accuracy on held-out pictures {seen:.4f}, target {args.target} {verdict}", flush=True)
     dist.destroy_process_group()

@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Train a small GPT as a DeepSpeed pipeline: each rank holds some layers, and passes activations to the next.
+"""Train a small language model as a DeepSpeed pipeline: each rank holds some layers, passes activations to the next.
 
 Configured as gdGPT is, by keys of the script's own in the same ds_config.json. It learns to continue Python's own
 reference manual byte by byte (or the text in data_path), and ends with a failure when the loss on held-out text stays
@@ -24,68 +24,20 @@ import deepspeed
 import torch
 import torch.distributed as dist
 from deepspeed.accelerator import get_accelerator
-from deepspeed.pipe import LayerSpec, PipelineModule
+from deepspeed.pipe import PipelineModule
 from deepspeed.runtime.pipe import ProcessTopology
+from layers import KINDS, layers
 from torch.utils.data import Dataset
-
-VOCABULARY = 256
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", type=float, default=3.0, help="loss a byte above which the job fails (random: 5.5)")
+    parser.add_argument("--model", choices=KINDS, default="gpt", help="architecture of the layers")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in save_path, if any")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--local_rank", type=int, default=-1)
     return deepspeed.add_config_arguments(parser).parse_args()
-
-
-class Block(torch.nn.Module):
-    """One transformer layer; the pipeline hands it what the layer before returned."""
-
-    def __init__(self, width: int, heads: int, checkpoint: bool) -> None:
-        super().__init__()
-        self.heads, self.checkpoint = heads, checkpoint
-        self.norm1, self.norm2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
-        self.mix, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
-        self.mlp = torch.nn.Sequential(
-            torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, width)
-        )
-
-    def layer(self, hidden: torch.Tensor) -> torch.Tensor:
-        batch, length, width = hidden.shape
-        parts = self.mix(self.norm1(hidden)).view(batch, length, 3, self.heads, width // self.heads)
-        query, key, value = parts.permute(2, 0, 3, 1, 4)
-        seen = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        hidden = hidden + self.out(seen.transpose(1, 2).reshape(batch, length, width))
-        return hidden + self.mlp(self.norm2(hidden))
-
-    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        if self.checkpoint and self.training:
-            return torch.utils.checkpoint.checkpoint(self.layer, hidden, use_reentrant=False)
-        return self.layer(hidden)
-
-
-class Embedding(torch.nn.Module):
-    """The first layer: bytes and their places."""
-
-    def __init__(self, width: int, length: int) -> None:
-        super().__init__()
-        self.words, self.places = torch.nn.Embedding(VOCABULARY, width), torch.nn.Embedding(length, width)
-
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        return self.words(tokens) + self.places(torch.arange(tokens.shape[1], device=tokens.device))
-
-
-class Head(torch.nn.Module):
-    """The last layer: what comes next."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.norm, self.words = torch.nn.LayerNorm(width), torch.nn.Linear(width, VOCABULARY)
-
-    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
-        return self.words(self.norm(hidden))
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -142,17 +94,10 @@ def seeded(seed: int) -> None:
     torch.manual_seed(int(seed))
 
 
-def pipeline(config: dict[str, Any], ranks: int, seed: int) -> PipelineModule:
-    shape, topo = config["model_shape"], config["model_topo"]
-    width, length = int(shape["width"]), int(config["max_seq_len"])
-    layers = [LayerSpec(Embedding, width, length)]
-    layers += [
-        LayerSpec(Block, width, int(shape["heads"]), bool(config.get("use_grad_ckpt")))
-        for dummy in range(shape["layers"])
-    ]
-    layers.append(LayerSpec(Head, width))
+def pipeline(config: dict[str, Any], kind: str, ranks: int, seed: int) -> PipelineModule:
+    topo = config["model_topo"]
     return PipelineModule(
-        layers=layers,
+        layers=layers(kind, config["model_shape"], int(config["max_seq_len"]), bool(config.get("use_grad_ckpt"))),
         loss_fn=loss_of,
         topology=topology(topo["process_topology"], ranks),
         # The number of layers of each stage, as gdGPT has it; by their parameters where that is not given.
@@ -198,13 +143,15 @@ def held_out_loss(engine: deepspeed.PipelineEngine, data: Text) -> float:
 def main() -> int:
     args = arguments()
     config = json.loads(Path(args.deepspeed_config).read_text(encoding="utf-8"))
+    if config.get("save_path") and args.model != "gpt":
+        config["save_path"] += f"_{args.model}"  # another architecture has other layers
     deepspeed.init_distributed(dist_backend=get_accelerator().communication_backend_name())
     ranks, first = dist.get_world_size(), dist.get_rank() == 0
     text = text_of(config.get("data_path", ""))
     agree(text)
     cut = len(text) * 9 // 10
     train, held_out = (Text(part, int(config["max_seq_len"])) for part in (text[:cut], text[cut:]))
-    model = pipeline(config, ranks, args.seed)
+    model = pipeline(config, args.model, ranks, args.seed)
     args.deepspeed_config = None  # given as a dict below; DeepSpeed refuses both
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     engine = deepspeed.initialize(args=args, model=model, model_parameters=trained, training_data=train, config=config)[
@@ -216,8 +163,8 @@ def main() -> int:
     if first:
         stages = engine.grid.get_pipe_parallel_world_size()
         print(
-            f"gdgpt: {ranks} ranks, {stages} stages, backend {dist.get_backend()}, {len(text)} bytes of text, "
-            f"from step {engine.global_steps}",
+            f"gdgpt: {args.model}, {ranks} ranks, {stages} stages, backend {dist.get_backend()}, "
+            f"{len(text)} bytes of text, from step {engine.global_steps}",
             flush=True,
         )
     before = held_out_loss(engine, held_out)

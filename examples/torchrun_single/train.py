@@ -1,9 +1,10 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
-"""Train on the slots of one node with torchrun: DistributedDataParallel, DistributedSampler, checkpoints by rank 0.
+"""Train on the slots of one node without DeepSpeed: DistributedDataParallel, DistributedSampler, checkpoints by rank 0.
 
-Nothing of DeepSpeed is used. The data are the 1,797 real handwritten digits that ship inside scikit-learn. The job
-ends with a failure when the accuracy on held-out digits is below --target.
+Its ranks are started by torchrun, by python -m torch.distributed.launch, or by spawn.py (mp.spawn). The data are the
+1,797 real handwritten digits that ship inside scikit-learn. The job ends with a failure when the accuracy on held-out
+digits is below --target.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--batch", type=int, default=32, help="pictures that a rank takes in one step")
+    parser.add_argument("--batch", type=int, default=64, help="pictures of one step, divided among the ranks")
     parser.add_argument("--target", type=float, default=0.95, help="accuracy below which the job fails")
     parser.add_argument("--checkpoint", default="/workspace/checkpoints/torchrun_single/last.pt", help="empty: none")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, where there is one")
     parser.add_argument("--seed", type=int, default=5)
+    # torch.distributed.launch adds it; before torch 2.0 with an underscore.
+    parser.add_argument("--local-rank", "--local_rank", type=int, default=0)
     return parser.parse_args()
 
 
@@ -74,20 +77,24 @@ def accuracy(model: torch.nn.Module, data: TensorDataset, device: torch.device) 
     return float(counts[0] / counts[1])
 
 
-def main() -> int:
-    args = arguments()
+def run(args: argparse.Namespace) -> int:
+    """Be one rank, as the environment says which: RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT."""
     cuda = torch.cuda.is_available()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if cuda else torch.device("cpu")
+    local = int(os.environ.get("LOCAL_RANK", args.local_rank))
+    device = torch.device("cuda", local) if cuda else torch.device("cpu")
     if cuda:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if cuda else "gloo")
     rank, world = dist.get_rank(), dist.get_world_size()
+    if args.batch < world:
+        raise SystemExit(f"torchrun_single: --batch {args.batch} is less than a picture for each of {world} ranks")
+    batch = args.batch // world
     torch.manual_seed(args.seed)
     train, held_out = digits(args.seed)
     model = DistributedDataParallel(network().to(device), device_ids=[device.index] if cuda else None)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     sampler = DistributedSampler(train, shuffle=True, seed=args.seed)
-    loader = DataLoader(train, batch_size=args.batch, sampler=sampler, drop_last=True)
+    loader = DataLoader(train, batch_size=batch, sampler=sampler, drop_last=True)
     checkpoint = Path(args.checkpoint) if args.checkpoint else None
     done = 0
     if args.resume and checkpoint and checkpoint.exists():
@@ -96,7 +103,11 @@ def main() -> int:
         optimizer.load_state_dict(found["optimizer"])
         done = found["epoch"]
     if rank == 0:
-        print(f"torchrun_single: {world} ranks, backend {dist.get_backend()}, from epoch {done + 1}", flush=True)
+        print(
+            f"torchrun_single: {world} ranks, backend {dist.get_backend()}, {batch} pictures a rank and step, "
+            f"from epoch {done + 1}",
+            flush=True,
+        )
 
     total, step, began, loss = args.epochs * len(loader), done * len(loader), time.monotonic(), torch.zeros(())
     for epoch in range(done + 1, args.epochs + 1):
@@ -108,7 +119,7 @@ def main() -> int:
             optimizer.step()
             step += 1
         if rank == 0:
-            rate = (step - done * len(loader)) * args.batch * world / (time.monotonic() - began)
+            rate = (step - done * len(loader)) * batch * world / (time.monotonic() - began)
             print(f"torchrun_single: step {step}/{total} loss={loss.item():.4f} {rate:.0f} samples/s", flush=True)
             if checkpoint:
                 save(checkpoint, model, optimizer, epoch)
@@ -123,7 +134,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
+    code = run(arguments())
     sys.stdout.flush()
     # Not sys.exit: a worker of Gloo's may still hold a tensor, and freeing that while Python goes down aborts the
     # process after training has ended well (github.com/pytorch/pytorch/pull/179291).

@@ -37,6 +37,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import damage
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.bundled import listed
 
 SPEC: dict[str, Any] = {
     "bundle": {"type": "path", "required": True},
@@ -44,6 +45,8 @@ SPEC: dict[str, Any] = {
     "image": {"type": "dict", "default": {}},
     "archive": {"type": "path"},
     "wheelhouse": {"type": "path"},
+    "source": {"type": "str", "default": ""},
+    "assets": {"type": "list", "elements": "dict", "default": []},
     "accelerator": {"type": "str", "choices": ["cuda", "cpu"], "required": True},
     "variables": {"type": "dict", "required": True},
 }
@@ -61,7 +64,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         result: dict[str, Any] = super().run(tmp, task_vars)
         dummy, arguments = self.validate_argument_spec(argument_spec=SPEC)
         bundle = Path(arguments["bundle"])
-        arguments.update(collected=plain(arguments["collected"]), image=plain(arguments["image"]))
+        arguments.update({name: plain(arguments[name]) for name in ("collected", "image", "assets")})
         if self._task.check_mode:
             return {**result, "changed": False, "msg": f"{bundle / MANIFEST} would be written"}
         try:
@@ -158,6 +161,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             )
             size, sha256 = digest(bundle / f"{image['path']}.json")
             yield Entry(f"{image['path']}.json", size, sha256, "index")
+        if arguments["source"]:
+            yield listed(bundle, arguments["source"], *digest(bundle / arguments["source"]))
+        assets = [Entry(**one) for one in arguments["assets"]]
+        seen = measure(bundle, assets) if assets else {}
+        for entry in assets:
+            wrong = damage(entry, seen[entry.path])
+            if wrong:
+                raise BundleError(wrong)
+            yield entry
         wheelhouse = Path(arguments["wheelhouse"]) if arguments["wheelhouse"] else None
         for path in sorted(wheelhouse.iterdir()) if wheelhouse else ():
             if path.is_file() and not path.name.startswith("."):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets import gathered as assets
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered as deepspeed_launch
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
@@ -43,6 +44,7 @@ GATHERED: dict[str, Gathered] = {
     nccl_env.ROLE: nccl_env.GATHERED,
     training_container.ROLE: training_container.GATHERED,
     workspace.ROLE: workspace.GATHERED,
+    assets.ROLE: assets.GATHERED,
     deepspeed_launch.ROLE: deepspeed_launch.GATHERED,
 }
 """By role that is planned."""

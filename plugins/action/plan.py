@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import (
     PLANNED,
+    TOGETHER,
     WHOLE_GROUP,
     WHOLE_GROUP_WITH,
     planners,
@@ -239,7 +240,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             raise AnsibleActionFail(f"{host}: {' '.join(sentence.rstrip('.') + '.' for sentence in stops)}")
         # A part of the hosts would leave the cluster between two states, where the play goes on with those.
         for role in roles:
-            stopped = [other for other in plan["hosts"] if role in WHOLE_GROUP and plan["stops"][other].get(role)]
+            stopped = [other for other in plan["hosts"] if role in TOGETHER and plan["stops"][other].get(role)]
             if stopped:
                 first = plan["stops"][stopped[0]][role][0].rstrip(".")
                 raise AnsibleActionFail(f"{host}: nothing is done here, as {stopped[0]}: {first}.")

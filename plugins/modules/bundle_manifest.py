@@ -35,6 +35,16 @@ options:
   wheelhouse:
     description: Folder with wheels on the controller that are to be in the bundle.
     type: path
+  source:
+    description: Archive with the source of the workspace, as M(swarmspeed.cluster.workspace_fetch) has packed it,
+      relative to the bundle.
+    type: str
+    default: ''
+  assets:
+    description: RV(swarmspeed.cluster.asset_sources#module:collected), models and data sets in the bundle.
+    type: list
+    elements: dict
+    default: []
   accelerator:
     description: What the nodes compute on.
     type: str

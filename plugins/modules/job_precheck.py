@@ -81,6 +81,11 @@ options:
     type: list
     elements: str
     default: []
+  modules:
+    description: Modules of Python that the launch runs, as C(python -m) does from O(chdir).
+    type: list
+    elements: str
+    default: []
   chdir:
     description: Working directory of the ranks.
     type: str
@@ -246,7 +251,7 @@ def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     return {
         **{
             key: params[key]
-            for key in (*copied, "ds_config", "hostfile", "torch_extensions", "master_port", "accelerator")
+            for key in (*copied, "modules", "ds_config", "hostfile", "torch_extensions", "master_port", "accelerator")
         },
         "names": {member["name"]: member["host"] for member in others if member["host"]},
         "ssh": [member["name"] for member in others] if params["transport"] == "pdsh" else [],
@@ -317,6 +322,7 @@ def main() -> None:
             "ssh_config": text,
             "packages": {**names, "default": ["torch", "deepspeed", "transformers", "accelerate"]},
             "programs": names,
+            "modules": names,
             "chdir": text,
             "script": text,
             "data_paths": names,

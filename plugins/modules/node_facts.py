@@ -76,6 +76,18 @@ options:
   jobs:
     description: Directory of the training jobs, whose states are wanted.
     type: path
+  assets:
+    description: Models and data sets, which the role P(swarmspeed.cluster.assets#role) keeps there.
+    type: dict
+    default: {}
+    suboptions:
+      root:
+        description: Folder of their folders.
+        type: path
+      wanted:
+        description: By name the digest of the list of files that is wanted. Empty where it is not known.
+        type: dict
+        default: {}
   reach:
     description:
       - Whether the C(container) of this host reaches those in C(hosts), by the hosts' names, at C(port) over the
@@ -237,6 +249,14 @@ ansible_facts:
             was.
           type: dict
           returned: always
+        assets:
+          description:
+            - Of the models and data sets in O(assets). The file system of their folder (C(root), C(filesystem),
+              C(free_bytes), C(incoming_bytes)), the names of those that have a record (C(recorded)), and of each one
+              requested (C(found)) the digest of its list of files, the recorded files that were C(changed) since, and
+              where another digest is recorded its C(files).
+          type: dict
+          returned: always
         reach:
           description: RV(swarmspeed.cluster.overlay_reach#module:reached). Empty where it was not tested.
           type: dict
@@ -319,6 +339,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import DpkgError, read_state
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.facts_io import asset_facts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host import gather_driver
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host_io import SystemDriverIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
@@ -402,6 +423,11 @@ def main() -> None:
             "groups": {"type": "list", "elements": "str", "default": []},
             "sysctls": {"type": "list", "elements": "str", "default": []},
             "jobs": {"type": "path"},
+            "assets": {
+                "type": "dict",
+                "default": {},
+                "options": {"root": {"type": "path"}, "wanted": {"type": "dict", "default": {}}},
+            },
             "reach": {
                 "type": "dict",
                 "default": {},
@@ -461,6 +487,7 @@ def main() -> None:
             "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"], key),
             "firewall": gather_firewall(SystemFirewallIO()),
             "clock_synchronized": clock_synchronized(),
+            "assets": asset_facts(asked["assets"]),
             "reach": reach.result(),
         }
     except OSError as error:

@@ -51,6 +51,7 @@ options:
       - nccl_env
       - training_container
       - workspace
+      - assets
       - deepspeed_launch
     default:
       - host
@@ -64,6 +65,7 @@ options:
       - nccl_env
       - training_container
       - workspace
+      - assets
       - deepspeed_launch
   hosts:
     description: The hosts to plan for. One of which nothing was gathered in this run is left out.

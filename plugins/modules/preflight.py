@@ -22,8 +22,8 @@ description:
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm),
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
     C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(nccl_settings), C(host),
-    C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(training_container), C(workspace), C(consents),
-    C(version_values), C(compute_capability),
+    C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(training_container), C(workspace), C(assets),
+    C(consents), C(version_values), C(compute_capability),
     C(gpu_dropped_by_cuda), C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python),
     C(deepspeed_torch), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
@@ -62,6 +62,13 @@ options:
     description: For stage V(inventory), the variables that decide what is in an offline bundle, with their values now.
     type: dict
     default: {}
+  found:
+    description:
+      - For stage V(inventory), problems with files that M(swarmspeed.cluster.workspace_fetch) found, to be reported
+        with the others.
+    type: list
+    elements: dict
+    default: []
   hosts_facts:
     description:
       - For stage V(facts), the facts of M(swarmspeed.cluster.node_facts) by host, null for a host that gave none.

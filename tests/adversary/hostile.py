@@ -150,6 +150,19 @@ def facts(number: int = 1) -> dict[str, Any]:
         "packages": {"docker.io": "20.10.24+dfsg1-1", "rsync": None},
         "files": {KEY_FILE: file(KEY), CLUSTER_KEY: file(KEY), "/etc/hosts": file("127.0.0.1 localhost\n")},
         "trees": {"/srv/workspace": ["train.py"]},
+        "assets": {
+            "root": "/srv/assets",
+            "free_bytes": 1 << 40,
+            "filesystem": "ext4",
+            "incoming_bytes": 0,
+            "recorded": ["net"],
+            "found": {
+                "net": {
+                    **{"recorded": True, "there": True, "digest": "ab" * 32, "changed": ["a"], "missing": ["a"]},
+                    "files": {"a": "cd" * 32},
+                }
+            },
+        },
         "groups": {"docker": ["root"]},
         "sysctls": {"net.core.rmem_max": "212992"},
         "jobs": {"digits": "running"},

@@ -190,7 +190,7 @@ def test_what_only_resembles_a_refused_phrase_passes(text: str) -> None:
 
 
 def test_an_allowance_holds_for_its_files_only() -> None:
-    assert list(found("examples/lightning_ddp/train.py", "voices")) == []
+    assert list(found("examples/lightning_ddp/voice.py", "voices")) == []
     assert len(list(found("examples/torchrun_single/train.py", "voices"))) == 1
 
 

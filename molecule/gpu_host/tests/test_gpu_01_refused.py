@@ -231,7 +231,7 @@ def test_a_proxy_that_does_not_answer() -> None:
         run.refused(
             f"{NOTHING}a repository cannot be read: ",
             "127.0.0.1:9",
-            "Remedy: set host_apt_proxy where this host has no",
+            "Remedy: set host_apt_proxy where this host needs a proxy",
         )
         assert on("lab1", f"cat {proxy}").count("http://127.0.0.1:9") == 2
         assert versions("lab1") == {}

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from tests.engines import inspect
 from tests.playbook_run import (
+    CLUSTER_ROOT,
     JOBS,
     LAB,
     ROOT,
@@ -31,13 +32,18 @@ from tests.playbook_run import (
 )
 
 BUNDLE = Path(os.environ.get("OFFLINE_BUNDLE") or ROOT / ".cache" / f"{LAB}-bundle")
+DATA = ROOT / "molecule/offline/vars"
 HOSTS = tuple(lab_inventory()["_meta"]["hostvars"])
 DAMAGED = ("bundle", "cluster_bundle")
 """The check and its subject, whatever is wrong with the bundle itself."""
 
 
+def given(**values: Any) -> tuple[str, str]:
+    return variables(cluster_bundle=str(BUNDLE), assets_sources=[{"name": "offline", "folder": str(DATA)}], **values)
+
+
 def site(**values: Any) -> Run:
-    return playbook("site", *variables(cluster_bundle=str(BUNDLE), **values))
+    return playbook("site", *given(**values))
 
 
 def manifest() -> dict[str, Any]:
@@ -107,7 +113,20 @@ def test_what_was_installed_has_the_versions_of_the_bundle() -> None:
 
 
 def test_verify_finds_every_promise_kept() -> None:
-    playbook("verify", *variables(cluster_bundle=str(BUNDLE))).done(change=False, nodes=HOSTS)
+    playbook("verify", *given()).done(change=False, nodes=HOSTS)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_the_data_set_is_that_of_the_bundle(name: str) -> None:
+    entries = [entry for entry in manifest()["files"] if entry["kind"] == "asset"]
+    found = on(name, f"sha256sum < {CLUSTER_ROOT}/assets/offline/needs.yml").split()[0]
+    assert [entry["sha256"] for entry in entries] == [found]
+
+
+def test_a_data_set_that_is_not_in_the_bundle_is_refused() -> None:
+    other = [{"name": "other", "folder": str(DATA)}]
+    run = playbook("site", *variables(cluster_bundle=str(BUNDLE), assets_sources=other))
+    run.refused("assets_sources: other: it is not in the bundle as it is requested.")
 
 
 @pytest.mark.parametrize(

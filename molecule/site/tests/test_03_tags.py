@@ -12,7 +12,7 @@ from tests.playbook_run import Run, container, inside, leave_swarm, on, site, wh
 
 ROLES = (
     *("preflight", "host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network"),
-    *("training_image", "ssh_trust", "nccl_env", "training_container", "workspace", "deepspeed_launch"),
+    *("training_image", "ssh_trust", "nccl_env", "training_container", "workspace", "assets", "deepspeed_launch"),
 )
 TAGS = (*ROLES, "hostfile", "ds_config", "launch", "verify")
 

@@ -32,7 +32,7 @@ def test_the_plan_of_a_whole_cluster_is_empty(tmp_path: Path) -> None:
     assert (found["hosts"], found["changes"], found["refusals"]) == (list(NODES), [], [])
     assert found["roles"] == [
         *("host", "nvidia_driver", "docker", "nvidia_container_toolkit", "swarm", "overlay_network", "training_image"),
-        *("ssh_trust", "nccl_env", "training_container", "workspace", "deepspeed_launch"),
+        *("ssh_trust", "nccl_env", "training_container", "workspace", "assets", "deepspeed_launch"),
     ]
     assert path.stat().st_mode & 0o777 == 0o600
 

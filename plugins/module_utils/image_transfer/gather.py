@@ -83,13 +83,6 @@ def _image(engine: Engine, image: str) -> dict[str, Any]:
     }
 
 
-def spooled(folder: Path) -> dict[str, int]:
-    """Return the parts that have come, and their sizes."""
-    with contextlib.suppress(FileNotFoundError):
-        return {path.name: path.stat().st_size for path in folder.iterdir()}
-    return {}
-
-
 def room(root: str, place: Path) -> tuple[dict[str, int], bool]:
     """Return the free bytes of the engine's disk and of the spool's, and whether they are one."""
 

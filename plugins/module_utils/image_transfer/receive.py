@@ -12,6 +12,7 @@ import errno
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
@@ -40,8 +41,17 @@ class Link(Protocol):
         """End it."""
 
 
+@dataclass(frozen=True)
+class Words:
+    """How messages name what is transferred, and what they advise where a source has it damaged."""
+
+    whole: str = "the image"
+    cure: str = "remove the image there (docker rmi), and build or load it again"
+    part: Callable[[str], str] = lambda name: f"layer {name[:12]}"
+
+
 class Receiver:
-    """Parts of an image, from whoever has them. Sources are in the order in which they are tried, the holder last."""
+    """Parts, from whoever has them. Sources are in the order in which they are tried, the holder last."""
 
     def __init__(
         self,
@@ -52,7 +62,9 @@ class Receiver:
         alive: Callable[[], Any],
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        words: Words | None = None,
     ) -> None:
+        self._words = words or Words()
         self._folder, self._sources, self._connect = folder, list(sources), connect
         self._alive, self._clock, self._sleep = alive, clock, sleep
         self._place = 0
@@ -73,7 +85,7 @@ class Receiver:
         if whole.exists():
             # From an earlier transfer: what the disk made of it is not known.
             whole.replace(part)
-        what = "the image's configuration" if accept else f"layer {name[:12]}"
+        what = "the image's configuration" if accept else self._words.part(name)
         for again in (False, True):
             if again:
                 self._turn_to(len(self._sources) - 1)
@@ -87,7 +99,7 @@ class Receiver:
             self.notes.append(f"{what} from {giver} was damaged")
         raise TransferError(
             f"{what} does not have its digest, and did not when it was fetched once more from {giver}. "
-            f"Remedy: check the disk of {giver}, remove the image there (docker rmi), and build or load it again."
+            f"Remedy: check the disk of {giver}, {self._words.cure}."
         )
 
     def close(self) -> None:
@@ -115,7 +127,7 @@ class Receiver:
                     for kind, data in self._link.frames(name, offset):
                         self._alive()
                         if kind == b"D":
-                            _write(file, data)
+                            write_all(file, data)
                             digest.update(data)
                             offset += len(data)
                             self.received[source] = self.received.get(source, 0) + len(data)
@@ -150,12 +162,13 @@ class Receiver:
         said = "; ".join(f"{source}: {text}" for source, text in reasons.items())
         kept = sum(path.stat().st_size for path in self._folder.iterdir())
         return (
-            f"no node offers the image any longer ({said}). {mebibytes(kept)} of it are kept. "
+            f"no node offers {self._words.whole} any longer ({said}). {mebibytes(kept)} of it are kept. "
             "Remedy: restore the first node named and run again; the transfer resumes."
         )
 
 
-def _write(file: BinaryIO, data: bytes) -> None:
+def write_all(file: BinaryIO, data: bytes) -> None:
+    """Write all of it. Raises ``TransferError`` where the disk is full."""
     try:
         view = memoryview(data)
         while view:

@@ -14,6 +14,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import importlib.machinery
+import importlib.util
 import json
 import os
 import re
@@ -216,6 +218,31 @@ def check_space(path: str) -> dict[str, Any]:
     return {"path": path, "at": str(there), "free": free, "writable": writable, "error": ""}
 
 
+def missing_module(name: str, folder: str) -> str:
+    """Which part of a module's name Python does not find, empty where it can be run. Nothing of it is imported.
+
+    ``folder`` is where it is started, which comes first on its path.
+    """
+    first, *rest = name.split(".")
+    sys.path.insert(0, folder)
+    try:
+        found = importlib.util.find_spec(first)
+        known = first
+        for part in rest:
+            if found is None or found.submodule_search_locations is None:
+                return known if found is None else f"{known}.{part}"
+            known = f"{known}.{part}"
+            found = importlib.machinery.PathFinder.find_spec(known, list(found.submodule_search_locations))
+        if found is not None and found.submodule_search_locations is not None:
+            known = f"{known}.__main__"
+            found = importlib.machinery.PathFinder.find_spec(known, list(found.submodule_search_locations))
+    except (ImportError, KeyError, ValueError):
+        return ""  # what only an import could say
+    finally:
+        sys.path.remove(folder)
+    return "" if found is not None else known
+
+
 def check_port(port: int, proc: Path = Path("/proc")) -> dict[str, Any]:
     """Whether a port can be listened on as torch's store does: on every address, IPv6 where there is any."""
     answer: dict[str, Any] = {"port": port, "error": "", "holder": ""}
@@ -265,6 +292,7 @@ def probe(asked: dict[str, Any]) -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "versions": versions(asked["packages"]),
         "programs": {name: shutil.which(inside(name) if "/" in name else name) for name in asked["programs"]},
+        "modules": {name: missing_module(name, str(chdir)) for name in asked.get("modules", [])},
         "addresses": local_addresses(read_text(Path("/proc/net/fib_trie"))),
         "shm": shared_memory("/dev/shm"),
         "memlock": locked_memory(read_text(Path("/proc/self/status")), read_text(Path("/proc/self/uid_map"))),

@@ -251,7 +251,7 @@ def prune(folder: Path, kept: Iterable[str]) -> list[str]:
     """Remove what an earlier run has left and the manifest does not name, in the folders that are ours alone."""
     names, removed = set(kept), []
     (folder / FORMER).unlink(missing_ok=True)
-    for part in ("apt", "image", "wheels"):
+    for part in ("apt", "image", "wheels", "assets"):
         for path in sorted((folder / part).rglob("*")):
             name = path.relative_to(folder).as_posix()
             if (path.is_symlink() or not path.is_dir()) and name not in names:

@@ -32,7 +32,7 @@ AGAIN = (
 )
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's names for what ``uname`` says."""
-KINDS = ("deb", "index", "image", "wheel")
+KINDS = ("deb", "index", "image", "wheel", "source", "asset")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}")
 """The name of an image, as far as it must be no option and no line."""

@@ -27,6 +27,7 @@ PROMISES = {
     "nccl_env": "NCCL and Gloo are configured with the interface of the training network",
     "training_container": "every container runs as configured, with memory to share",
     "workspace": "every node has the same files",
+    "assets": "every node has the same models and data sets",
     "deepspeed_launch": "the hostfile is complete, and no job has failed or is lost",
 }
 """What each role's verify.yml asserts, in the order in which the playbook runs them."""

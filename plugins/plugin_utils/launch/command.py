@@ -12,6 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.program import (
+    COMMAND,
+    MODULE,
+    Program,
+    ProgramError,
+    program,
+)
+
 LAUNCHERS = ("deepspeed", "torchrun", "per_node")
 TRANSPORTS = ("direct", "pdsh")
 
@@ -57,11 +65,27 @@ def command(launch: Launch) -> list[str]:
             f"deepspeed_launch_transport: pdsh starts DeepSpeed's launcher only, and deepspeed_launch_launcher is "
             f"{launch.launcher}. Set the transport to direct."
         )
-    script = [launch.script, *launch.args]
+    try:
+        started = program(launch.script, launch.launcher_args)
+    except ProgramError as error:
+        raise LaunchError(str(error)) from None
+    script = [started.name, *launch.args]
     if launch.config_argument:
         script += [launch.config_argument, "@ds_config@" if launch.shrink else f"{launch.etc}/ds_config.json"]
     start = {"deepspeed": _deepspeed, "torchrun": _torchrun, "per_node": _per_node}[launch.launcher]
-    return [*launch.prefix, *start(launch), *script]
+    return [*launch.prefix, *start(launch), *_kind(launch.launcher, started), *script]
+
+
+def _kind(launcher: str, started: Program) -> list[str]:
+    """Return the options that say what the launcher starts, last before its name."""
+    if started.given or launcher == "per_node":
+        return []
+    if started.kind == MODULE:
+        return ["--module"]
+    if started.kind == COMMAND:
+        # DeepSpeed's would put --local_rank before the first word of a command, which can say what it is to do.
+        return ["--no_python", "--no_local_rank"] if launcher == "deepspeed" else ["--no-python"]
+    return []
 
 
 def _deepspeed(launch: Launch) -> list[str]:
@@ -87,4 +111,7 @@ def _torchrun(launch: Launch) -> list[str]:
 
 
 def _per_node(launch: Launch) -> list[str]:
+    started = program(launch.script, launch.launcher_args)
+    if started.kind == MODULE and not started.given:
+        return [*launch.launcher_args, "python3", "-u", "-m"]
     return [*launch.launcher_args, *(["python3", "-u"] if launch.script.endswith(".py") else [])]

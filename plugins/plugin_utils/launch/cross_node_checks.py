@@ -85,6 +85,17 @@ def check_programs(nodes: Sequence[Node]) -> Iterator[Problem]:
                     else "install it there, or name its folder with deepspeed_launch_path"
                 )
                 yield Problem(node.name, f"{program} is not on the PATH {where}", remedy)
+        for module, missing in (node.answer.get("modules") or {}).items():
+            if missing:
+                where = "in the container" if node.contained else "on the host"
+                part = "" if missing == module else f" (there is no {missing})"
+                bring = (
+                    "add its package to the image (training_image_python_packages)"
+                    if node.contained
+                    else "add its package (workspace_python_packages)"
+                )
+                remedy = f"{bring}, or correct deepspeed_launch_script"
+                yield Problem(node.name, f"Python {where} cannot run the module {module}{part}", remedy)
 
 
 def check_names(nodes: Sequence[Node]) -> Iterator[Problem]:

@@ -18,7 +18,7 @@ class Gathered:
 
     ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
     names. ``by_wishes`` returns what more of them follows from the variables of a host, and of ``repositories``,
-    ``trees`` and ``jobs``.
+    ``trees``, ``jobs`` and ``assets``.
     """
 
     variables: Sequence[str] = ()
@@ -47,6 +47,8 @@ def asked(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: Mapp
             merged["trees"] = {**(merged.get("trees") or {}), **by_wishes["trees"]}
         if by_wishes.get("jobs"):
             merged["jobs"] = by_wishes["jobs"]
+        if by_wishes.get("assets"):
+            merged["assets"] = by_wishes["assets"]
     return merged
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.planner import AssetsPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import DeepspeedLaunchPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
@@ -37,6 +38,7 @@ PLANNERS: tuple[Planner, ...] = (
     NcclEnvPlanner(),
     TrainingContainerPlanner(),
     WorkspacePlanner(),
+    AssetsPlanner(),
     DeepspeedLaunchPlanner(),
 )
 PLANNED = tuple(planner.role for planner in PLANNERS)
@@ -45,8 +47,10 @@ WHOLE_GROUP = (
     *("training_container", "deepspeed_launch"),
 )
 """Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
-WHOLE_GROUP_WITH = {"workspace": "workspace_python_environment"}
+WHOLE_GROUP_WITH = {"workspace": "workspace_python_environment", "assets": "assets_sources"}
 """Roles that do so where this variable is not empty."""
+TOGETHER = (*WHOLE_GROUP, "assets")
+"""Roles that do nothing on any host where they stop at one: what they do there concerns the others."""
 
 
 def planners(roles: Iterable[str]) -> list[Planner]:

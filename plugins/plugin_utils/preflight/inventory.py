@@ -80,7 +80,7 @@ class Inventory:
     all that the user set, also where a template cannot be evaluated yet, and ``broken`` why a template fails.
     ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
     None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and
-    ``text`` returns what is in one.
+    ``text`` returns what is in one. ``found`` are problems with files that an earlier task found.
     ``bundle`` works out what forbids the offline bundle, which takes a while where it is large, and ``image``
     what is wrong with the settings of the training image. ``controller`` is what all this runs on.
     """
@@ -93,6 +93,7 @@ class Inventory:
     invalid: Callable[[str, Any], str | None] = lambda _name, _value: None
     broken: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
+    found: Sequence[Mapping[str, Any]] = ()
     kind: Callable[[str], str | None] = lambda _path: None
     text: Callable[[str], str] = lambda _path: ""
     bundle: Callable[[], Iterable[Problem]] = tuple
@@ -299,7 +300,9 @@ def check_variable_values(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_files(inventory: Inventory) -> Iterator[Problem]:
-    """Files and directories on the controller that variables name exist."""
+    """Files and directories on the controller that variables name exist, and repositories could be fetched."""
+    for one in inventory.found:
+        yield Problem(str(one.get("subject")), str(one.get("text")), str(one.get("remedy")))
     source = inventory.files.get(SOURCE)
     for name in inventory.files:
         path = inventory.files[name]

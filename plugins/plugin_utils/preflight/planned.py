@@ -18,6 +18,7 @@ REFUSED = {
     "nvidia_driver": "nvidia_driver",
     "training_container": "training_container",
     "workspace": "workspace",
+    "assets": "assets",
 }
 """By check, the role whose refusals it lists. What other roles refuse has checks of its own, by the same functions."""
 _OWN_CHECKS = ("swarm_leave_foreign", "overlay_network_recreate")

@@ -17,7 +17,7 @@ from typing import Any
 SHARED_PREFIXES = ("cluster", "gpu", "tensorboard")
 """Prefixes of variables that bear no role's name: ``cluster_*``, ``gpu_slots``, and those of tensorboard.yml."""
 
-GENERIC_PREFIXES = ("docker", "gpu", "host", "nvidia_driver", "tensorboard", "workspace")
+GENERIC_PREFIXES = ("assets", "docker", "gpu", "host", "nvidia_driver", "tensorboard", "workspace")
 """Prefixes that other people's roles use too (geerlingguy.docker, nvidia.nvidia_driver): names may be theirs."""
 
 SUGGEST = 0.6

@@ -63,6 +63,7 @@ ROLES = (
     "nccl_env",
     "training_container",
     "workspace",
+    "assets",
     "deepspeed_launch",
 )
 """In the order data flows through them; what verify.json has beside these comes after."""

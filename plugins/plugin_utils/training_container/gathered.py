@@ -40,6 +40,8 @@ _OPTIONAL = (
     "overlay_network_name",
     "ssh_trust_port",
     "workspace_path",
+    "assets_sources",
+    "assets_path",
     "docker_source",
     "docker_daemon_config",
     "nvidia_container_toolkit_mode",
@@ -59,10 +61,16 @@ def workspace_of(wishes: Mapping[str, Any]) -> str:
     return str(wishes.get("workspace_path") or f"{wishes['cluster_root']}/workspace")
 
 
+def assets_of(wishes: Mapping[str, Any]) -> str:
+    """Return the folder of models and data sets; empty where there are none."""
+    return str(wishes.get("assets_path") or f"{wishes['cluster_root']}/assets") if wishes.get("assets_sources") else ""
+
+
 def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
     """Return the folders that must be there before a container mounts them, with their modes."""
     root = str(wishes["cluster_root"])
-    return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755"}
+    assets = {assets_of(wishes): "0755"} if assets_of(wishes) else {}
+    return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755", **assets}
 
 
 def device_paths(wishes: Mapping[str, Any]) -> list[str]:

@@ -19,7 +19,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import workspace_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import (
+    assets_of,
+    workspace_of,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import devices, options
 
 OVERLAY = "overlay"
@@ -69,6 +72,8 @@ def wanted_settings(
     address = mapping(mapping(cluster.get(OVERLAY)).get("addresses")).get(host) if overlay else None
     root = str(wishes["cluster_root"])
     volumes = [f"{root}/etc:/etc/swarmspeed:ro", f"{root}/jobs:/jobs", f"{workspace_of(wishes)}:/workspace"]
+    assets = assets_of(wishes)
+    volumes += [f"{assets}:{assets}:ro"] if assets else []
     return {
         IMAGE: image,
         # One that is not here yet may be the very same: it is compared again once it has come.

@@ -90,6 +90,22 @@ FILE = mapping(
     {"content": lines(), "marked": flag},
 )
 
+_ASSET = mapping(
+    {"recorded": flag, "there": flag, "digest": or_empty(hex_digest), "changed": listing(lines(4096))},
+    {"missing": listing(lines(4096)), "files": by_name(lines(4096), hex_digest)},
+)
+
+
+def _assets(value: Any) -> Any:
+    """Models and data sets; empty where none were asked about."""
+    return value if isinstance(value, Mapping) and not value else _ASSETS(value)
+
+
+_ASSETS = mapping(
+    {"root": _PATH, "free_bytes": count, "filesystem": or_empty(word), "found": by_name(NAME, _ASSET)},
+    {"incoming_bytes": count, "recorded": names},
+)
+
 FACTS = mapping(
     {
         "system": _SYSTEM,
@@ -108,6 +124,7 @@ FACTS = mapping(
         "sysctls": by_name(NAME, optional(lines(4096))),
         "jobs": _jobs,
         "jobs_succeeded": _succeeded,
+        "assets": _assets,
         "reach": by_name(NAME, mapping({"stage": word}, {"error": sentence})),
         "held": names,
         "clock_synchronized": optional(flag),

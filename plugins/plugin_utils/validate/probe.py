@@ -50,6 +50,7 @@ _ANSWER = mapping(
         "python": short_text,
         "versions": by_name(short_text, optional(_TEXT)),
         "programs": by_name(_TEXT, optional(_TEXT)),
+        "modules": by_name(_TEXT, optional(_TEXT)),
         "addresses": listing(address, 10_000),
         "names": by_name(short_text, mapping({}, {"addresses": listing(address, 1000), "error": optional(_TEXT)})),
         "ssh": by_name(short_text, optional(_TEXT)),

@@ -18,6 +18,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes imp
 ROLE = "workspace"
 _VARIABLES = (
     "workspace_source",
+    "workspace_source_ref",
+    "workspace_source_folder",
     "workspace_path",
     "workspace_exclude",
     "workspace_remove",
@@ -35,6 +37,8 @@ _VARIABLES = (
 )
 _OPTIONAL = (
     "cluster_root",
+    # Where the source is on the controller, fetched where it is a repository.
+    "swarmspeed_source",
     # Which nodes take part in the job, and what it needs compiled.
     "deepspeed_launch_include",
     "deepspeed_launch_exclude",
@@ -58,9 +62,18 @@ def apt_packages(python: str, further: list[str]) -> list[str]:
     return list(dict.fromkeys([python, f"{python}-venv", f"{python}-dev", "g++", "make", "numactl", *further]))
 
 
+def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the folder of the source on the controller, and what messages call it."""
+    own = str(wishes["workspace_source"] or "")
+    fetched = wishes.get("swarmspeed_source")
+    if not isinstance(fetched, Mapping):
+        return own, own
+    return str(fetched.get("folder") or ""), str(fetched.get("name") or own)
+
+
 def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is gathered for a host's own variables. What is of another type is reported where it is planned."""
-    source, environment = str(wishes["workspace_source"] or ""), str(wishes["workspace_python_environment"] or "")
+    source, environment = source_of(wishes)[0], str(wishes["workspace_python_environment"] or "")
     # Also without a source: containers can write there, and so no link below it is followed for any role's files.
     found: dict[str, Any] = {"trees": {str(wishes["workspace_path"]): {}}}
     if source:

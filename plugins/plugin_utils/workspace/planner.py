@@ -35,6 +35,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathe
     ROLE,
     apt_packages,
     record_path,
+    source_of,
 )
 
 NOTHING: dict[str, Any] = {
@@ -102,22 +103,22 @@ class WorkspacePlanner:
 
 
 def _plan_code(host: _Host) -> None:
-    source, path = str(host.wishes["workspace_source"] or ""), str(host.wishes["workspace_path"])
+    (source, name), path = source_of(host.wishes), str(host.wishes["workspace_path"])
     missing = texts(host.part("trees_missing").get(path))
     differing = [name for name in texts(host.part("trees").get(path)) if name not in set(missing)]
     if not source or not (missing or differing):
         return
     listed: set[str] = set()
     for names, before in ((missing, None), (differing, "different")):
-        for name in names[:LISTED]:
-            what = f"{path}/{on_one_line(name)}"
+        for file in names[:LISTED]:
+            what = f"{path}/{on_one_line(file)}"
             if what not in listed:  # without what a terminal would obey, two names can look alike
-                host.changes.add(what, before, f"as in {source}")
+                host.changes.add(what, before, f"as in {name}")
             listed.add(what)
         more = len(names) - len(names[:LISTED])
         if more:
             what = "different files" if before else "files"
-            host.changes.add(f"{more} more {what} below {path}", before, f"as in {source}")
+            host.changes.add(f"{more} more {what} below {path}", before, f"as in {name}")
     host.act["code"] = {
         "root": str(host.wishes["cluster_root"]),
         "source": source,

@@ -21,8 +21,11 @@ SYSTEMS = ROOT / "tests/unit/plugins/module_utils/fixtures/systems"
 WRITE_UPS = SYSTEMS.parent / "write_ups"
 NAMES = ("llama_factory_sft", "gdgpt_pipeline", "deepspeed_chat_sft")
 FILES = [(name, file) for name in NAMES for file in ("vars.yml", "vars.real.yml")]
-THEIR_OWN_SCRIPT = ("gdgpt_pipeline", "vars.real.yml")
-"""Runs gdGPT's script, which is not here."""
+THEIR_OWN_SCRIPT = {
+    ("gdgpt_pipeline", "vars.real.yml"): "--config",
+    ("llama_factory_sft", "vars.real.yml"): "--deepspeed",
+}
+"""Run gdGPT's script and LLaMA-Factory's module, which are not here; with the argument for the configuration."""
 
 every_file = pytest.mark.parametrize(("name", "file"), FILES)
 
@@ -58,7 +61,7 @@ def flags(script: Path) -> dict[str, Any]:
             assert isinstance(name, ast.Constant)
             found[str(name.value)] = "action" in keywords
         if isinstance(node, ast.Attribute) and node.attr == "add_config_arguments":
-            found["--deepspeed_config"] = False
+            found["--deepspeed_config"], found["--deepspeed"] = False, True
     return found
 
 
@@ -76,7 +79,7 @@ def test_variables_exist(name: str, file: str) -> None:
 def test_a_folder_is_a_job(name: str, file: str) -> None:
     variables = load(EXAMPLES / name / file)
     assert variables["deepspeed_launch_name"] == name
-    if (name, file) != THEIR_OWN_SCRIPT:
+    if (name, file) not in THEIR_OWN_SCRIPT:
         assert variables["workspace_source"].endswith(f"/../examples/{name}" if "real" in file else f"/examples/{name}")
         assert (EXAMPLES / name / variables["deepspeed_launch_script"]).is_file()
 
@@ -84,8 +87,8 @@ def test_a_folder_is_a_job(name: str, file: str) -> None:
 @every_file
 def test_arguments_are_those_of_the_script(name: str, file: str) -> None:
     variables = load(EXAMPLES / name / file)
-    if (name, file) == THEIR_OWN_SCRIPT:
-        assert variables["deepspeed_launch_config_argument"] == "--config"
+    if (name, file) in THEIR_OWN_SCRIPT:
+        assert variables["deepspeed_launch_config_argument"] == THEIR_OWN_SCRIPT[name, file]
         return
     known, given = flags(EXAMPLES / name / variables["deepspeed_launch_script"]), variables["deepspeed_launch_args"]
     assert [word for word in given if not isinstance(word, str)] == [], "arguments are text"
@@ -153,6 +156,15 @@ def test_the_lab_trains_a_pipeline_without_zero_above_1() -> None:
     assert [key for key in keys if f'"{key}"' not in source] == []
 
 
+@pytest.mark.parametrize("kind", ["bloom", "llama"])
+def test_other_architectures_change_only_the_layers(kind: str) -> None:
+    variables = load(EXAMPLES / f"gdgpt_pipeline/vars.{kind}.yml")
+    assert set(variables) == {"deepspeed_launch_name", "deepspeed_launch_args"}
+    assert variables["deepspeed_launch_args"] == ["--model", kind, "--target", "3.0"]
+    source = (EXAMPLES / "gdgpt_pipeline/layers.py").read_text(encoding="utf-8")
+    assert f'"{kind}"' in source and f"class {kind.title()}Block(Block):" in source
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scripts_compile_for_python_3_9_and_end_without_finalization(name: str) -> None:
     for script in (EXAMPLES / name).glob("*.py"):
@@ -162,6 +174,83 @@ def test_scripts_compile_for_python_3_9_and_end_without_finalization(name: str) 
     assert "    os._exit(code)\n" in (EXAMPLES / name / "train.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("file", ["vars.flags.yml", "vars.merge.yml"])
+def test_the_further_jobs_of_llama_factory_read_what_the_first_has_made(file: str) -> None:
+    first, more = (load(EXAMPLES / "llama_factory_sft" / name) for name in ("vars.yml", file))
+    made = first["deepspeed_launch_args"][first["deepspeed_launch_args"].index("--tiny") + 1]
+    assert more["deepspeed_launch_name"] not in {first["deepspeed_launch_name"], ""}
+    text = " ".join(more["deepspeed_launch_args"])
+    assert f"{made}/model" in text
+    if file == "vars.merge.yml":
+        settings = load(EXAMPLES / "llama_factory_sft/sft.yaml")
+        assert more["deepspeed_launch_args"][1] == settings["output_dir"]
+        assert (EXAMPLES / "llama_factory_sft" / more["deepspeed_launch_script"]).is_file()
+        assert more["deepspeed_launch_results"] == more["deepspeed_launch_args"][2:]
+
+
 def test_the_old_release_of_deepspeed_is_the_one_that_is_fetched() -> None:
     version = load(EXAMPLES / "llama_factory_sft/vars.yml")["training_image_deepspeed_version"]
     assert f"deepspeed=={version}\n" in (ROOT / "molecule/default/example_wheels").read_text(encoding="utf-8")
+
+
+WRITTEN = (
+    *("stage", "model_name_or_path", "do_train", "dataset", "template", "finetuning_type", "lora_target", "output_dir"),
+    *("overwrite_cache", "overwrite_output_dir", "per_device_train_batch_size", "gradient_accumulation_steps"),
+    *("lr_scheduler_type", "logging_steps", "save_steps", "learning_rate", "num_train_epochs", "plot_loss", "fp16"),
+)
+"""The flags of the write-up on LLaMA-Factory, in its order."""
+
+
+@pytest.mark.parametrize("file", ["vars.flags.yml", "vars.real.yml"])
+def test_llama_factory_gets_the_flags_of_the_write_up(file: str) -> None:
+    variables = load(EXAMPLES / "llama_factory_sft" / file)
+    assert variables["deepspeed_launch_script"] == "-m llamafactory.launcher"
+    given = dict(word.removeprefix("--").partition("=")[::2] for word in variables["deepspeed_launch_args"])
+    wanted = [name for name in WRITTEN if name != "fp16" or "real" in file]  # CPUs train in fp32
+    assert list(given)[: len(wanted)] == wanted
+    if "real" in file:
+        values = (
+            "sft",
+            "alpaca_gpt4_zh",
+            "chatglm2",
+            "lora",
+            "query_key_value",
+            "4",
+            "4",
+            "cosine",
+            "10",
+            "10000",
+            "5e-5",
+            "0.25",
+        )
+        assert tuple(value for value in (given[name] for name in WRITTEN) if value and "/" not in value) == (
+            *values[:5],
+            "chatglm2_sft",
+            *values[5:],
+        )
+
+
+CHAT = (
+    *("data_path", "data_split", "model_name_or_path", "per_device_train_batch_size", "per_device_eval_batch_size"),
+    *("max_seq_len", "learning_rate", "weight_decay", "num_train_epochs", "gradient_accumulation_steps"),
+    *("lr_scheduler_type", "num_warmup_steps", "seed", "gradient_checkpointing", "zero_stage", "lora_dim"),
+    *("lora_module_name", "deepspeed", "output_dir"),
+)
+"""The flags of the write-up on DeepSpeed-Chat, in its order."""
+
+
+@pytest.mark.parametrize("file", ["vars.yml", "vars.real.yml"])
+def test_deepspeed_chat_gets_the_flags_of_the_write_up(file: str) -> None:
+    variables = load(EXAMPLES / "deepspeed_chat_sft" / file)
+    words = variables["deepspeed_launch_args"]
+    made = ("data_path", "model_name_or_path", "target")  # on the spot
+    given = [word.removeprefix("--") for word in words if word.startswith("--")]
+    wanted = [name for name in CHAT if "real" in file or name not in made]
+    assert [name for name in given if name != "target"] == wanted
+    # What the configuration has as well is the same there, so that the file says what happens.
+    value = dict(zip(words, words[1:]))
+    config = variables["deepspeed_launch_ds_config"]
+    assert float(value["--learning_rate"]) == config["optimizer"]["params"]["lr"]
+    assert float(value["--weight_decay"]) == config["optimizer"]["params"]["weight_decay"]
+    assert int(value["--per_device_train_batch_size"]) == config["train_micro_batch_size_per_gpu"]
+    assert variables["deepspeed_launch_ds_config_preset"] == f"zero{value['--zero_stage']}"

@@ -39,8 +39,8 @@ def known() -> set[str]:
     return names | OF_A_HOST
 
 
-def script(example: str) -> ast.Module:
-    path = ROOT / "examples" / example / "train.py"
+def script(example: str, name: str = "") -> ast.Module:
+    path = ROOT / "examples" / example / (name or variables(example, "vars.yml")["deepspeed_launch_script"])
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
@@ -55,6 +55,23 @@ def options(example: str) -> dict[str, dict[str, Any]]:
                 for word in node.keywords
                 if word.arg
             }
+    return found
+
+
+def target(example: str, file: str) -> float:
+    """Return the accuracy below which a job fails; LightningCLI reads it from its configuration."""
+    words = variables(example, file)["deepspeed_launch_args"]
+    if example == "lightning_ddp":
+        return float(configuration(file)["model"]["target"])
+    return float(flags(example, words)["--target"] or 0)
+
+
+def configuration(file: str) -> dict[str, Any]:
+    """Return the configuration that lightning_ddp's command is given."""
+    words = variables("lightning_ddp", file)["deepspeed_launch_args"]
+    assert words[:2] == ["fit", "-c"] and len(words) == 3
+    found = yaml.safe_load((ROOT / "examples/lightning_ddp" / words[2]).read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
     return found
 
 
@@ -83,7 +100,7 @@ def test_the_script_is_there_and_compiles(example: str, file: str) -> None:
     compile(path.read_text(encoding="utf-8"), str(path), "exec")
 
 
-@every_example
+@pytest.mark.parametrize("example", ["cifar10", "torchrun_single"])
 @every_file
 def test_the_script_takes_the_arguments_it_is_given(example: str, file: str) -> None:
     found = variables(example, file)
@@ -108,16 +125,15 @@ def test_the_launcher_is_the_one_the_script_is_written_for(example: str, file: s
 @every_example
 @every_file
 def test_every_job_fails_below_an_accuracy(example: str, file: str) -> None:
-    target = flags(example, variables(example, file)["deepspeed_launch_args"])["--target"]
-    assert target is not None
-    assert 0.5 < float(target) < 1
+    assert 0.5 < target(example, file) < 1
 
 
 @every_example
 def test_no_two_examples_share_a_job_or_a_folder_of_checkpoints(example: str) -> None:
     names = {other: variables(other, "vars.yml")["deepspeed_launch_name"] for other in EXAMPLES}
     assert names[example] == example
-    source = (ROOT / "examples" / example / "train.py").read_text(encoding="utf-8")
+    name = "fit.yaml" if example == "lightning_ddp" else "train.py"
+    source = (ROOT / "examples" / example / name).read_text(encoding="utf-8")
     assert f"/workspace/checkpoints/{example}" in source
 
 
@@ -169,6 +185,26 @@ def test_torchrun_has_as_many_slots_on_its_node_as_it_includes() -> None:
     assert slots.split(",") == [str(slot) for slot in range(found["gpu_slots"])]
 
 
+@pytest.mark.parametrize("start", ["launch", "spawn"])
+def test_the_other_starts_change_only_how_ranks_are_started(start: str) -> None:
+    found, usual = variables("torchrun_single", f"vars.{start}.yml"), variables("torchrun_single", "vars.yml")
+    assert set(found) - known() == set()
+    assert found["deepspeed_launch_launcher"] == "per_node"
+    assert found["deepspeed_launch_name"] == f"torchrun_single_{start}"
+    words = list(found["deepspeed_launch_args"])
+    if start == "launch":
+        assert found["deepspeed_launch_script"] == "-m torch.distributed.launch"
+        assert words[:2] == [f"--nproc_per_node={usual['gpu_slots']}", usual["deepspeed_launch_script"]]
+        words = words[2:]
+    else:
+        path = ROOT / "examples/torchrun_single" / found["deepspeed_launch_script"]
+        source = compile(path.read_text(encoding="utf-8"), str(path), "exec", ast.PyCF_ONLY_AST)
+        assert "multiprocessing.spawn(" in ast.unparse(source) and "from train import arguments, run" in ast.unparse(
+            source
+        )
+    assert words == usual["deepspeed_launch_args"]
+
+
 def test_the_write_ups_network_is_in_lightnings_real_values() -> None:
     found = variables("lightning_ddp", "vars.real.yml")
     assert found["cluster_network_mode"] == "host"
@@ -176,3 +212,34 @@ def test_the_write_ups_network_is_in_lightnings_real_values() -> None:
     assert found["nccl_env_settings"]["NCCL_SOCKET_IFNAME"] == found["nccl_env_environment"]["GLOO_SOCKET_IFNAME"]
     assert {"NCCL_PXN_DISABLE", "NCCL_IB_TIMEOUT", "NCCL_IB_RETRY_CNT"} <= set(found["nccl_env_settings"])
     assert all(isinstance(value, str) for value in found["nccl_env_settings"].values())
+
+
+@every_file
+def test_lightnings_command_and_strategy_are_those_of_the_write_up(file: str) -> None:
+    found, config = variables("lightning_ddp", file), configuration(file)["trainer"]
+    assert found["deepspeed_launch_script"] == "cli.py"
+    assert found["deepspeed_launch_environment"]["LOCAL_RANK"] == "0"
+    strategy = config["strategy"]
+    assert strategy["class_path"] == "lightning.pytorch.strategies.DDPStrategy"
+    # Text, and no number of seconds in base 60, as YAML 1.1 reads some of such form.
+    assert strategy["init_args"]["timeout"] == "00:10:00"
+    assert strategy["init_args"]["find_unused_parameters"] is True
+    nodes = len(found["deepspeed_launch_include"].split("@")) if "real" in file else 3
+    assert config["num_nodes"] == nodes
+    if "real" in file:
+        assert config["devices"] == [0] and found["deepspeed_launch_master_port"] == 25678
+
+
+@every_file
+def test_lightnings_configuration_has_keys_that_the_classes_take(file: str) -> None:
+    taken = {
+        node.name: {argument.arg for argument in function.args.args[1:]}
+        for node in script("lightning_ddp", "voice.py").body
+        if isinstance(node, ast.ClassDef)
+        for function in node.body
+        if isinstance(function, ast.FunctionDef) and function.name == "__init__"
+    }
+    config = configuration(file)
+    assert set(config) == {"trainer", "model", "data"}
+    assert set(config["model"]) <= taken["Listener"]
+    assert set(config["data"]) <= taken["Vowels"]

@@ -77,7 +77,7 @@ def test_what_is_planned_has_its_task() -> None:
     assert runs(both, "files", ansible_check_mode=True) == [REPORT]
 
 
-DECIDE = "swarmspeed.cluster.training_job"
+DECIDE, DECIDE_NAME = "swarmspeed.cluster.training_job", "Decide whether to start the job"
 
 
 @pytest.mark.parametrize(
@@ -100,16 +100,47 @@ def test_the_role_ends_where_no_job_is_to_be_started_or_followed(decided: Any, f
 
 def test_a_job_is_checked_started_followed_and_its_logs_collected() -> None:
     *dummy, job = load(f"{ROLE}/tasks/main.yml")
-    decide = dummy[-2]
+    decide = next(task for task in dummy if task["name"] == DECIDE_NAME)
     assert decide["module_defaults"] == job["module_defaults"]
     names = [decide["name"], *(task["name"] for part in ("block", "always") for task in job[part])]
     assert names == [
-        "Decide whether to start the job",
+        DECIDE_NAME,
         "Check every node before the start",
         "Start the job on its nodes",
         "Follow the job to its end",
+        "Bring the results of the job",
         "Collect the logs of the job",
     ]
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted", "not_now", "brought"),
+    [
+        ("succeeded", ["out"], "", True),
+        ("succeeded", ["out"], "there", False),
+        ("succeeded", ["out"], "check", False),
+        ("succeeded", [], "", False),
+        ("failed", ["out"], "", False),
+        ("running", ["out"], "", False),
+    ],
+)
+def test_results_that_did_not_arrive_are_brought_by_the_next_run(
+    tmp_path: Path, state: str, wanted: list[str], not_now: str, brought: bool
+) -> None:
+    decided = {"todo": "none", "job": {"state": state}}
+    if not_now == "there":
+        (tmp_path / "train" / "results").mkdir(parents=True)
+    more = {
+        **JOB,
+        "_deepspeed_launch_rank0": HOST,
+        "hostvars": {HOST: {"_deepspeed_launch_planned": decided}},
+        "deepspeed_launch_follow": False,
+        "deepspeed_launch_name": "train",
+        "deepspeed_launch_results": wanted,
+        "deepspeed_launch_logs_dir": str(tmp_path),
+        "ansible_check_mode": not_now == "check",
+    }
+    assert runs(planned(False), **more) == [ASSERT, DECIDE, *(["block"] if brought else []), END]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ DESIGN = [  # in the order data flows through them
     "nccl_env",
     "training_container",
     "workspace",
+    "assets",
     "deepspeed_launch",
 ]
 UNDONE = [role for role in reversed(DESIGN) if (ROLES / role / "tasks/teardown.yml").exists()]

@@ -49,6 +49,7 @@ DESIGNED = {
     "nccl_env",
     "training_container",
     "workspace",
+    "assets",
     "deepspeed_launch",
 }
 ROOMS = (
@@ -65,7 +66,13 @@ OF_A_HOST = ("gpu_slots",)
 OF_THE_COLLECTION = "swarmspeed_"
 """Prefix of what roles hand on to one another, such as what is known of the whole cluster; users set none of it."""
 
-OF_A_BUNDLE = ("training_image_source", "training_image_name", "training_image_archive", "workspace_python_wheelhouse")
+OF_A_BUNDLE = (
+    "training_image_source",
+    "training_image_name",
+    "training_image_archive",
+    "workspace_python_wheelhouse",
+    "assets_cache",
+)
 """What preflight sets where an offline bundle has the answer, so that no other role has to know of bundles."""
 
 EXPRESSIONS = ("when", "that", "failed_when", "changed_when", "until", "break_when")

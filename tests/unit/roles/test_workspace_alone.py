@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,28 @@ def test_an_environment_is_planned_without_the_variables_of_the_image(hosts: Sta
 def test_a_source_that_is_not_there_is_named(hosts: StandIns, source: str) -> None:
     output = " ".join(hosts.play(workspace_source=f"{source}/gone").split())
     assert f"workspace_source: {source}/gone is not a directory on the controller. Remedy: correct this" in output
+
+
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
+def test_a_repository_is_fetched_once_and_copied_as_a_folder(hosts: StandIns, source: str, tmp_path: Path) -> None:
+    own = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "--quiet", "--initial-branch=main"], ["add", "."], [*own, "commit", "--quiet", "-m", "x"]):
+        subprocess.run(["git", "-C", source, *words], check=True)
+    wanted: dict[str, Any] = {"workspace_source": f"file://{source}", "workspace_source_ref": "main"}
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    output = hosts.play("--check", environment=cache, **wanted)
+    commit = subprocess.run(["git", "-C", source, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    assert f"+ {PATH}/train.py: as in file://{source} at main (commit {commit.stdout[:12]})\n" in output
+    assert output.count("TASK [swarmspeed.cluster.preflight : Fetch the source of the workspace") == 1
+    hosts.modules("gpu2")
+    hosts.add("gpu2", facts(2, code=False), facts(2, code=True))
+    output = hosts.play(environment=cache, **wanted)
+    assert changed(output).keys() == {"gpu1", "gpu2"}, output
+    assert "mounted_files" in hosts.modules("gpu2")
+    wanted["workspace_source_ref"] = "gone"
+    output = " ".join(hosts.play(environment=cache, **wanted).split())
+    assert f"workspace_source_ref: file://{source} has no tag or branch gone. Remedy: correct it" in output
+    assert hosts.modules("gpu2") == []
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role

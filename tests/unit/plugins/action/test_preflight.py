@@ -258,6 +258,9 @@ def test_relative_paths_start_at_the_playbook(tmp_path: Path) -> None:
     # What is only removed needs none of them, and variables as ever.
     undoing = run({"stage": "inventory", "files": files, "undo": True}, variables({"lab1": Lazy()}), tmp_path)
     assert problems(undoing) == [] and "variable_values" in undoing["checked"]
+    found = [{"subject": "workspace_source_ref", "text": "gone", "remedy": "correct it"}]
+    result = run({"stage": "inventory", "found": found}, variables({"lab1": Lazy()}), tmp_path)
+    assert problems(result) == [("files", "workspace_source_ref")]
 
 
 def test_kind(tmp_path: Path) -> None:

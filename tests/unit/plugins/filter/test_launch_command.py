@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.filter.launch import launch_command
+from ansible_collections.swarmspeed.cluster.plugins.filter.launch import launch_command, launch_program
 
 BASE: dict[str, Any] = {
     "launcher": "deepspeed",
@@ -55,10 +55,63 @@ def test_what_changes_when_a_job_shrinks_is_filled_in_later() -> None:
 
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [("train.py", "python3 -u train.py --x"), ("llamafactory-cli", "llamafactory-cli --x")],
+    [
+        ("train.py", "python3 -u train.py --x"),
+        ("llamafactory-cli", "llamafactory-cli --x"),
+        ("./train.sh", "./train.sh --x"),
+        ("-m llamafactory.launcher", "python3 -u -m llamafactory.launcher --x"),
+    ],
 )
 def test_the_users_own_command_on_each_node(script: str, expected: str) -> None:
     assert made(script, launcher="per_node", args=["--x"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("launcher", "script", "given", "expected"),
+    [
+        ("deepspeed", "-m llamafactory.launcher", [], "--module llamafactory.launcher --x"),
+        ("torchrun", "-m llamafactory.launcher", [], "--module llamafactory.launcher --x"),
+        ("deepspeed", "llamafactory-cli", [], "--no_python --no_local_rank llamafactory-cli --x"),
+        ("torchrun", "llamafactory-cli", [], "--no-python llamafactory-cli --x"),
+        ("deepspeed", "./train", [], "./train --x"),
+        ("torchrun", "tools/train", ["--tee", "3"], "--tee 3 tools/train --x"),
+        # What the user's own arguments of the launcher say is not repeated.
+        ("torchrun", "package.train", ["-m"], "-m package.train --x"),
+        ("deepspeed", "-m package.train", ["--module"], "--module package.train --x"),
+        ("deepspeed", "run", ["--no_python"], "--no_python run --x"),
+    ],
+)
+def test_a_module_or_a_command_of_the_image(launcher: str, script: str, given: list[str], expected: str) -> None:
+    before = made("x.py", launcher=launcher)
+    assert made(script, launcher=launcher, launcher_args=given, args=["--x"]) == f"{before[: -len('x.py')]}{expected}"
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "name"),
+    [
+        ("train.py", "file", "train.py"),
+        ("./train", "file", "./train"),
+        ("/opt/train", "file", "/opt/train"),
+        ("-m a.b_c", "module", "a.b_c"),
+        ("-m  a", "module", "a"),
+        ("train", "command", "train"),
+        ("-mtrain", "command", "-mtrain"),
+    ],
+)
+def test_what_is_started(script: str, kind: str, name: str) -> None:
+    assert launch_program(script) == {"kind": kind, "name": name}
+
+
+@pytest.mark.parametrize("name", ["a b", "a.", "1a", "a-b", "a/b.py", "a;b"])
+def test_a_module_has_a_name(name: str) -> None:
+    text = (
+        f"deepspeed_launch_script: {name!r} is no name of a Python module. Write it as in -m package.module, and its "
+        "arguments into deepspeed_launch_args."
+    )
+    for call in (lambda: launch_program(f"-m {name}"), lambda: made(f"-m {name}")):
+        with pytest.raises(AnsibleFilterError) as caught:
+            call()
+        assert str(caught.value).endswith(text)
 
 
 @pytest.mark.parametrize(

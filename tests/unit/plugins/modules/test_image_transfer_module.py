@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import run as image_run
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import spool as image_spool
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.run import Transfer, running
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.run import Transfer
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool import running
 from ansible_collections.swarmspeed.cluster.plugins.modules import image_transfer
 from ansible_collections.swarmspeed.cluster.plugins.modules.image_transfer import step
 
@@ -62,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     entry = tmp_path.stat()
     known = type("Entry", (), {"pw_dir": str(tmp_path), "pw_uid": entry.st_uid, "pw_gid": entry.st_gid})
     monkeypatch.setattr("pwd.getpwnam", lambda name: known)
-    monkeypatch.setattr(image_run, "HOST_KEY", str(tmp_path / "host.pub"))
+    monkeypatch.setattr(image_spool, "HOST_KEY", str(tmp_path / "host.pub"))
     (tmp_path / "host.pub").write_text("ssh-ed25519 HOST root@h\n")
     (tmp_path / ".ssh").mkdir()
     (tmp_path / ".ssh" / "authorized_keys").write_text(MINE)
@@ -96,7 +97,7 @@ PART = {
 
 @needs_keygen
 def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{image_run.__package__}.receive.PATIENCE", 0.0)
+    monkeypatch.setattr(f"{image_spool.__package__}.receive.PATIENCE", 0.0)
     keys = home / ".ssh" / "authorized_keys"
     one = transfer(home)
     look = step(params("start"), one)["look"]

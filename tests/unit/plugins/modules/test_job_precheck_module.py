@@ -60,6 +60,7 @@ def params(**change: Any) -> dict[str, Any]:
         "ssh_config": "",
         "packages": ["torch"],
         "programs": ["deepspeed"],
+        "modules": ["package.train"],
         "chdir": "/workspace",
         "script": "train.py",
         "data_paths": [],

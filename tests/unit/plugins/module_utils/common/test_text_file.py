@@ -143,7 +143,7 @@ def test_a_full_disk(tmp_path: Path, spare: Path, monkeypatch: pytest.MonkeyPatc
     path, module = tmp_path / "file", FakeModule(spare)
     path.write_text("old\n")
     room = SimpleNamespace(f_bavail=1, f_frsize=8)
-    monkeypatch.setattr(text_file.os, "statvfs", lambda dummy: room)
+    monkeypatch.setattr("os.statvfs", lambda dummy: room)
     apply(module, read(str(path)), "8 bytes\n")
     with pytest.raises(TextFileError) as caught:
         apply(module, read(str(path)), "9 bytes.\n")

@@ -152,10 +152,10 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
         pytest.skip("no /dev/full")
     (tmp_path / f"{NAME}.part").symlink_to("/dev/full")
     with pytest.raises((TransferError, OSError)) as caught:
-        from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import _write  # noqa: PLC0415
+        from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import write_all  # noqa: PLC0415
 
         with open("/dev/full", "wb", buffering=0) as file:  # noqa: PTH123
-            _write(file, b"x")
+            write_all(file, b"x")
     assert str(caught.value) == (
         "the disk of /dev/full is full. Remedy: make room there, and run again; the transfer resumes."
     )

@@ -35,6 +35,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe impor
     last_lines,
     local_addresses,
     locked_memory,
+    missing_module,
     resolve,
     shared_memory,
     try_ssh,
@@ -76,6 +77,7 @@ def asked(**change: Any) -> dict[str, Any]:
         "ssh_config": "",
         "packages": ["pytest", "no-such-package-here"],
         "programs": ["sh", "no-such-program-here"],
+        "modules": ["train", "json.tool", "no_such_package.here"],
         "chdir": "",
         "script": "",
         "data_paths": [],
@@ -123,6 +125,7 @@ def test_the_whole_look(tmp_path: Path) -> None:
     assert answer["python"] == ".".join(map(str, sys.version_info[:3]))
     assert answer["versions"] == {"pytest": pytest.__version__, "no-such-package-here": None}
     assert answer["programs"] == {"sh": shutil.which("sh"), "no-such-program-here": None}
+    assert answer["modules"] == {"train": "", "json.tool": "", "no_such_package.here": "no_such_package"}
     assert "127.0.0.1" in answer["addresses"]
     assert answer["shm"]["size"] > 0 and answer["shm"]["error"] == ""
     assert answer["chdir"] == "" and answer["script"]["error"] == ""
@@ -134,6 +137,30 @@ def test_the_whole_look(tmp_path: Path) -> None:
     assert answer["names"] == {"here": {"host": "localhost", "addresses": ["127.0.0.1"], "error": ""}}
     assert (answer["ssh"], answer["smi"], answer["port"]) == ({}, None, None)
     assert answer["operators"] == {"compile": [], "missing": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [
+        ("package.train", ""),
+        ("package", "package.__main__"),
+        ("package.inner", ""),  # it has a __main__
+        ("package.gone", "package.gone"),
+        ("package.train.more", "package.train.more"),
+        ("loose.train", ""),  # a folder without __init__.py
+        ("gone.train", "gone"),
+        ("train", "train"),
+    ],
+)
+def test_whether_a_module_can_be_run_is_found_without_importing_it(tmp_path: Path, name: str, missing: str) -> None:
+    for file in ("package/__init__.py", "package/train.py", "package/inner/__init__.py", "package/inner/__main__.py"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("raise SystemExit('imported')", encoding="utf-8")
+    (tmp_path / "loose").mkdir()
+    (tmp_path / "loose" / "train.py").touch()
+    before = list(sys.path)
+    assert missing_module(name, str(tmp_path)) == missing
+    assert sys.path == before
 
 
 def test_what_lies_in_the_working_directory_is_not_taken_for_a_module(tmp_path: Path, monkeypatch: Any) -> None:

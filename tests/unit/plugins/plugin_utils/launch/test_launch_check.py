@@ -51,6 +51,7 @@ def probe(number: int, count: int, **change: Any) -> dict[str, Any]:
             "python": "3.11.2",
             "versions": {"torch": "2.13.0", "deepspeed": "0.19.8", "transformers": None, "accelerate": None},
             "programs": {"deepspeed": "/usr/bin/deepspeed"},
+            "modules": {"llamafactory.launcher": ""},
             "addresses": [f"10.0.1.{number}", "172.18.0.3", "127.0.0.1"],
             "names": {
                 name: {"host": host, "addresses": [f"10.0.1.{name[3:]}"], "error": ""} for name, host in hosts.items()
@@ -155,6 +156,18 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
             {"gpu1": {"asked": {"runtime": "host"}, **answer(programs={"deepspeed": None})}},
             "gpu1: deepspeed is not on the PATH on the host. Remedy: install it there, or name its folder with "
             "deepspeed_launch_path.",
+        ),
+        (
+            {"gpu1": answer(modules={"llamafactory.launcher": "llamafactory"})},
+            "gpu1: Python in the container cannot run the module llamafactory.launcher (there is no llamafactory). "
+            "Remedy: "
+            "add its package to the image (training_image_python_packages), or correct deepspeed_launch_script.",
+        ),
+        (
+            {"gpu1": {"asked": {"runtime": "host"}, **answer(modules={"train": "train"})}},
+            "gpu1: Python on the host cannot run the module train. Remedy: add its package "
+            "(workspace_python_packages), or "
+            "correct deepspeed_launch_script.",
         ),
         (
             {"gpu1": answer(shm={"size": 64 * MIB})},

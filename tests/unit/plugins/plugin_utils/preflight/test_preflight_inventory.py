@@ -296,6 +296,15 @@ def test_files(files: dict[str, Any], expected: list[str]) -> None:
     assert lines(Inventory(groups=groups(["a"], []), files=files, kind=KINDS.get)) == expected
 
 
+def test_what_could_not_be_fetched_is_reported_in_the_place_of_its_files() -> None:
+    found = [{"subject": "workspace_source_ref", "text": "it has no tag v9", "remedy": "correct it"}]
+    files = {"workspace_source": "", "deepspeed_launch_script": "", "training_image_archive": "/gone.tar"}
+    assert lines(Inventory(groups=groups(["a"], []), files=files, kind=KINDS.get, found=found)) == [
+        "workspace_source_ref: it has no tag v9. Remedy: correct it.",
+        "training_image_archive: there is no file /gone.tar on the controller. Remedy: create it or correct the path.",
+    ]
+
+
 def test_report() -> None:
     inventory = Inventory(groups=groups(["a", "b"], ["b"]))
     report = collect(INVENTORY_CHECKS, inventory, ["managers", "disk"])

@@ -143,6 +143,18 @@ def test_the_settings_are_what_they_were(found: Any, of_cluster: Any, wished: An
     assert labels.get("swarmspeed.address") == expected.get("address")
 
 
+def test_models_and_data_sets_are_at_the_same_path_and_read_only() -> None:
+    sources = [{"name": "x", "folder": "/x"}]
+    for path, place in (("", f"{ROOT}/assets"), ("/data/assets", "/data/assets")):
+        wished: dict[str, Any] = {"assets_sources": sources, "assets_path": path}
+        made = plan(facts(), **wished)
+        assert act(made)["settings"]["volumes"][3:] == [f"{place}:{place}:ro"]
+        assert GATHERED.by_wishes is not None
+        assert {"path": place} in GATHERED.by_wishes({**WISHES, **wished})["files"]
+    # Without them nothing is mounted, so that containers that are there stay.
+    assert len(act(plan(facts(), assets_path="/data/assets"))["settings"]["volumes"]) == 3
+
+
 def test_further_volumes_come_last_and_the_workspace_where_it_is() -> None:
     made = plan(facts(), workspace_path="/data/work", training_container_volumes=["/nfs:/nfs"])
     assert act(made)["settings"]["volumes"][2:] == ["/data/work:/workspace", "/nfs:/nfs"]

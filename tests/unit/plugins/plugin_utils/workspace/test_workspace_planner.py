@@ -107,6 +107,21 @@ def test_each_file_is_named_with_what_becomes_of_it() -> None:
     }
 
 
+def test_of_a_repository_the_fetched_files_are_compared_and_sent(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("", encoding="utf-8")
+    name = "https://example.com/t.git at v1 (commit 0123456789ab)"
+    of = {"workspace_source": "https://example.com/t.git", "workspace_source_ref": "v1"}
+    fetched: dict[str, Any] = {**of, "swarmspeed_source": {"folder": str(tmp_path), "name": name}}
+    assert list(by_wishes({**WISHES, **fetched})["trees"][PATH]) == ["train.py"]
+    made = plan(host(missing=["train.py"]), **fetched)
+    assert [change_lines(change) for change in made.changes] == [[f"+ {PATH}/train.py: as in {name}"]]
+    assert act(made)["code"]["source"] == str(tmp_path)
+    # What could not be fetched was reported by then.
+    failed: dict[str, Any] = {**of, "swarmspeed_source": {"folder": "", "name": ""}}
+    assert by_wishes({**WISHES, **failed}) == {"trees": {PATH: {}}}
+    assert plan(host(missing=["train.py"]), **failed).changes == ()
+
+
 def test_of_many_files_some_are_named_and_the_others_counted() -> None:
     made = plan(host(missing=[f"f{number:04}" for number in range(1000)], differing=["g"] * (LISTED + 1)))
     assert [change.what for change in made.changes][-2:] == [f"{PATH}/g", f"1 more different files below {PATH}"]

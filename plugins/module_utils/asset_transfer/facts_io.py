@@ -1,0 +1,91 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What a node has of models and data sets, for node_facts: by their records, sizes and times; no file is read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
+    changed_paths,
+    incoming,
+    read_record,
+    recorded_names,
+)
+
+MOUNTS = "/proc/self/mounts"
+
+
+def asset_facts(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return room, file system, and of each asset that is asked for what is recorded and what differs from that.
+
+    ``asked`` has the folder (``root``), and by name the digests that are wanted (``wanted``). The files of an asset are
+    listed only where another digest is recorded: one that is as wanted has the files that the asker knows.
+    """
+    if not asked.get("root"):
+        return {}
+    root = Path(str(asked["root"]))
+    found = {name: _asset(root, name, digest) for name, digest in (asked.get("wanted") or {}).items()}
+    return {
+        "root": str(root),
+        "free_bytes": free_bytes(root),
+        "filesystem": filesystem(root),
+        "incoming_bytes": incoming_bytes(root),
+        "recorded": recorded_names(root),
+        "found": found,
+    }
+
+
+def _asset(root: Path, name: str, wanted: str) -> dict[str, Any]:
+    record = read_record(root, name)
+    folder = root / name
+    there = False
+    with contextlib.suppress(OSError):
+        there = folder.is_dir() and any(folder.iterdir())
+    changed = changed_paths(folder, record)
+    listed = bool(record) and record["digest"] != wanted
+    return {
+        "recorded": bool(record),
+        "there": there,
+        "digest": record.get("digest", ""),
+        "changed": changed,
+        "missing": [path for path in changed if not os.path.lexists(folder / path)],
+        "files": {path: sha256 for path, (dummy, sha256, time) in record["files"].items()} if listed else {},
+    }
+
+
+def incoming_bytes(root: Path) -> int:
+    """Return how much an earlier transfer that failed has left, for the next to go on from."""
+    with contextlib.suppress(OSError):
+        return sum(path.lstat().st_size for path in incoming(root).iterdir() if not path.is_symlink())
+    return 0
+
+
+def free_bytes(root: Path) -> int:
+    found = os.statvfs(nearest(root))
+    return found.f_bavail * found.f_frsize
+
+
+def nearest(path: Path) -> Path:
+    """Return the path, or the nearest one above it that is there."""
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def filesystem(root: Path) -> str:
+    """Return the type of the file system that holds a folder, as the kernel names it; empty where it is not known."""
+    place, best, kind = str(nearest(root).resolve()), "", ""
+    with contextlib.suppress(OSError):
+        for line in Path(MOUNTS).read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            words = line.split(" ")
+            point = words[1].replace("\\040", " ") if len(words) > 2 else ""
+            inside = place == point or place.startswith(point.rstrip("/") + "/")
+            if point and inside and len(point) >= len(best):
+                best, kind = point, words[2]
+    return kind

@@ -1,0 +1,325 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One node's part of a transfer from its beginning to its end: a process in the background that holds a lock.
+
+It outlives the module, so that no number of Ansible's forks decides how many nodes take part at a time. The spool is
+its place: the lock, this transfer's key, what may be read by others, the parts that have come, and its state. It ends
+on request, and by itself when no one has read from it for a while after its work is done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import inspect
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.private_folder import make_private
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import serve as image_serve
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
+    key_line,
+    known_hosts,
+    rewrite,
+    server_command,
+    with_keys,
+    without_keys,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import (
+    SpoolIO,
+    read_json,
+    write_json,
+)
+
+ASKED = 300.0
+"""Seconds in which the transfer must get its instructions."""
+SLOWEST = 1 << 20
+"""Bytes per second: what takes longer than at this rate, and half an hour, is given up."""
+LINGER = 90.0
+"""Seconds without a reader after which a node that has done its part ends the transfer by itself."""
+HOST_KEY = "/etc/ssh/ssh_host_ed25519_key.pub"
+
+
+class SpoolTransfer:
+    """The transfer ``run`` on this node, of whatever. What it is of, a class below this one knows."""
+
+    system: SpoolIO
+
+    def __init__(self, place: str, run: str, node: str, account: str) -> None:
+        self.place, self.run, self.node, self.account = Path(place), run, node, account
+
+    def access(self) -> dict[str, Any]:
+        """Return by what other nodes reach this one, and by what they know it."""
+        return {
+            "account": self.account,
+            "host_key": Path(HOST_KEY).read_text(encoding="utf-8"),
+            "public_key": (self.place / "key.pub").read_text(encoding="utf-8"),
+        }
+
+    # -- what a class below this one provides ---------------------------------------------------------------------
+
+    remedy = ""
+    """What to do where the start failed for another reason than those that have a sentence of their own."""
+
+    def prepare(self) -> None:
+        """Make the folder of what is received, without what is worth nothing of an earlier transfer."""
+        self.system.folder.mkdir(mode=0o700, exist_ok=True)
+
+    def work(self, part: dict[str, Any]) -> None:
+        """Do this node's part, and report its state. Raises ``TransferError``."""
+        raise NotImplementedError
+
+    def remove_partial(self) -> None:
+        """Remove what a transfer that ended has left outside of the spool."""
+
+    # -- begin --------------------------------------------------------------------------------------------------
+
+    def begin(self, started_from: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Take the lock, look, start the process. What keeps this node from taking part is an answer."""
+        make_private(self.place)
+        self.place.chmod(0o700)
+        lock = os.open(self.place / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return {"running": read_json(self.place / "lock") or {"pid": "?"}}
+        try:
+            self.clear(keep=True)
+            self.prepare()
+            source = inspect.getsource(image_serve)
+            (self.place / "serve.py").write_text(source, encoding="utf-8")
+            self._make_key()
+            found = {**look(), **self.access()}
+            self._fork(lock, started_from)
+            return found
+        except TransferError as error:
+            return {"trouble": str(error)}
+        except (OSError, subprocess.SubprocessError) as error:
+            return {"trouble": f"{error}. Remedy: {self.remedy}"}
+        finally:
+            os.close(lock)
+
+    def _make_key(self) -> None:
+        program = find_program("ssh-keygen") or "ssh-keygen"
+        comment = f"swarmspeed-transfer {self.node}"
+        made = run_program([program, "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(self.place / "key")], 30)
+        if made.rc:
+            raise OSError(f"ssh-keygen: {made.text}")
+
+    def _fork(self, lock: int, started_from: str) -> None:
+        """Leave a process behind that has the lock; return when it has reported its state."""
+        reading, writing = os.pipe()
+        first = os.fork()
+        if first:
+            os.close(writing)
+            os.waitpid(first, 0)
+            os.read(reading, 1)
+            os.close(reading)
+            return
+        try:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            os.chdir("/")
+            null = os.open(os.devnull, os.O_RDWR)
+            for number in (0, 1, 2):
+                os.dup2(null, number)
+            since = time.strftime("%H:%M:%S UTC", time.gmtime())
+            said = {"pid": os.getpid(), "host": self.node, "since": since}
+            # In place: another file would be another lock.
+            write_lock(lock, {**said, "started_from": started_from, "run": self.run})
+            os.write(writing, b".")
+            os.close(writing)
+            self._stay()
+        finally:
+            os._exit(0)
+
+    # -- the process --------------------------------------------------------------------------------------------
+
+    def _stay(self) -> None:
+        """Do what is requested, then let others read until none does."""
+
+        def ended(_number: int, _frame: Any) -> None:
+            raise SystemExit
+
+        signal.signal(signal.SIGTERM, ended)
+        keep = True
+        with contextlib.suppress(SystemExit):
+            part = self._asked()
+            if part:
+                keep = not self._work(part)
+                self._linger()
+        self.clear(keep=keep and self._came())
+
+    def _came(self) -> bool:
+        """Whether there is anything to go on from."""
+        return any(spooled(self.system.folder).values())
+
+    def _asked(self) -> dict[str, Any]:
+        until = time.monotonic() + ASKED
+        while time.monotonic() < until:
+            part = read_json(self.place / "part")
+            if part:
+                return part
+            self.system.alive()
+            time.sleep(0.05)
+        return {}
+
+    def _work(self, part: dict[str, Any]) -> bool:
+        """Return whether this node has done what it was to do."""
+        signal.signal(signal.SIGALRM, _too_late)
+        signal.alarm(1800 + part["bytes"] // SLOWEST)
+        try:
+            self.work(part)
+            return True
+        except TransferError as error:
+            self.system.say(state="failed", trouble=str(error))
+        except OSError as error:
+            self.system.say(state="failed", trouble=f"{error}. Remedy: check the disk of {self.place}, and run again.")
+        finally:
+            signal.alarm(0)
+        with contextlib.suppress(FileNotFoundError):
+            (self.place / "pulse").unlink()  # those after this node turn to another
+        return False
+
+    def _linger(self) -> None:
+        read = time.monotonic()
+        while time.monotonic() - read < LINGER:
+            time.sleep(2.0)
+            if readers(self.place):
+                read = time.monotonic()
+
+    # -- go, wait, end ------------------------------------------------------------------------------------------
+
+    def mine(self) -> dict[str, Any]:
+        """Return what the lock says, where this transfer has it."""
+        said = read_json(self.place / "lock")
+        return said if said.get("run") == self.run and running(int(said["pid"])) else {}
+
+    def allow(self, part: dict[str, Any], python: str) -> None:
+        """Let the readers in."""
+        if not self.mine():
+            raise TransferError("the process of this transfer is gone. Remedy: run again.")
+        (self.place / "hosts").write_text(known_hosts(part["sources"]), encoding="utf-8")
+        command = server_command(str(self.place), python, self.account)
+        until = time.time() + 1800 + part["bytes"] // SLOWEST + 3600
+        lines = [key_line(key, command, name, self.run, until) for name, key in part["readers"].items()]
+        self._authorize(lambda text: with_keys(without_keys(text, str(self.place)), lines))
+
+    def go(self, part: dict[str, Any]) -> None:
+        """Send the process its instructions."""
+        if not self.mine():
+            raise TransferError("the process of this transfer is gone. Remedy: run again.")
+        write_json(self.place / "part", part)
+
+    def wait(self, seconds: float) -> dict[str, Any]:
+        """Return what the process says, when it has done its part or after some seconds."""
+        until = time.monotonic() + seconds
+        while True:
+            there = bool(self.mine())
+            state = read_json(self.place / "state")
+            if state.get("run") == self.run and state.get("state") in ("done", "failed"):
+                return {**state, "over": True}
+            if not there:
+                said = "the process of the transfer was killed. Remedy: run again; the transfer resumes."
+                return {"state": "failed", "trouble": said, "over": True}
+            if time.monotonic() > until:
+                return {**state, "over": False}
+            time.sleep(0.05)
+
+    def progress(self) -> dict[str, Any]:
+        """Return the bytes that this node is to get, and those that it has of them."""
+        return {
+            "bytes": int(read_json(self.place / "part").get("bytes") or 0),
+            "spooled": sum(spooled(self.system.folder).values()),
+        }
+
+    def end(self, keep: bool) -> None:
+        """End the process and remove everything but, where ``keep`` is set, the parts that came."""
+        said = read_json(self.place / "lock")
+        if said and said.get("run") != self.run and running(int(said.get("pid", 0))):
+            return  # another transfer's
+        if self.mine():
+            pid = int(said["pid"])
+            for number, patience in ((signal.SIGTERM, 20.0), (signal.SIGKILL, 5.0)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+                until = time.monotonic() + patience
+                while running(pid) and time.monotonic() < until:
+                    time.sleep(0.02)
+        self.clear(keep and self._came())
+
+    def clear(self, keep: bool) -> None:
+        """Remove keys, and what this transfer has left; the lock last."""
+        self._authorize(lambda text: without_keys(text, str(self.place)))
+        for pid in readers(self.place):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.remove_partial()
+        if not self.place.is_dir():
+            return
+        for path in self.place.iterdir():
+            if path.name not in ("blobs", "lock"):
+                path.unlink()
+        if not keep:
+            shutil.rmtree(self.place)
+
+    def _authorize(self, change: Callable[[str], str]) -> None:
+        try:
+            found = pwd.getpwnam(self.account)
+        except KeyError as error:
+            raise TransferError(f"there is no account {self.account}. Remedy: correct ansible_user.") from error
+        path = Path(found.pw_dir, ".ssh", "authorized_keys")
+        rewrite(path, change, (found.pw_uid, found.pw_gid))
+
+
+def spooled(folder: Path) -> dict[str, int]:
+    """Return the parts that have come, and their sizes."""
+    with contextlib.suppress(FileNotFoundError):
+        return {path.name: path.stat().st_size for path in folder.iterdir()}
+    return {}
+
+
+def _too_late(_number: int, _frame: Any) -> None:
+    raise TransferError("it took too long. Remedy: check the links between the nodes (bench_network.yml); run again.")
+
+
+def write_lock(lock: int, said: dict[str, Any]) -> None:
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, json.dumps(said).encode(), 0)
+
+
+def running(pid: int) -> bool:
+    """Whether there is a process of this number that is not just waiting to be buried."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def readers(place: Path) -> list[int]:
+    """Return the processes that read out this spool for others."""
+    program = f"{place}/serve.py".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if program in (entry / "cmdline").read_bytes().split(b"\0"):
+                    found.append(int(entry.name))
+    return found
+
+
+def python_of_the_host() -> str:
+    return sys.executable or find_program("python3") or "python3"

@@ -1,0 +1,118 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Models and data sets as they lie on a node: read for their digests, or removed."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: asset_files
+short_description: Verify models and data sets on a node by their digests, or remove them
+version_added: 0.1.0
+description:
+  - Works by the records that M(swarmspeed.cluster.asset_transfer) keeps below O(root). Files without a record are
+    neither read nor removed.
+options:
+  root:
+    description: Folder of the folders of models and data sets.
+    type: path
+    required: true
+  names:
+    description: Those to verify. For V(absent) all that have a record.
+    type: list
+    elements: str
+    default: []
+  state:
+    description: With V(verified) each recorded file is read, and compared with its SHA-256. With V(absent) the recorded
+      files are removed, and folders that are empty then.
+    type: str
+    choices: [verified, absent]
+    required: true
+attributes:
+  check_mode:
+    support: full
+    description: Reads, and removes nothing.
+  diff_mode:
+    support: none
+    description: Models are no text.
+  idempotent:
+    support: full
+    description: What is gone is not removed again.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Read a model to its end
+  swarmspeed.cluster.asset_files:
+    root: /srv/models
+    names: [qwen]
+    state: verified
+  register: read
+  failed_when: read.damaged | length > 0
+"""
+
+RETURN = r"""
+damaged:
+  description: Files that do not have their SHA-256, below O(root).
+  returned: with O(state=verified)
+  type: list
+  elements: str
+removed:
+  description: Models and data sets that were removed, or would be.
+  returned: with O(state=absent)
+  type: list
+  elements: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
+    recorded_names,
+    remove,
+    verify,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.run import remove_empty
+
+
+def verified(root: Path, names: list[str]) -> dict[str, Any]:
+    """Return what does not have its digest."""
+    return {"changed": False, "damaged": [f"{name}/{path}" for name in names for path in verify(root, name)]}
+
+
+def absent(root: Path, check: bool) -> dict[str, Any]:
+    """Remove what is recorded."""
+    names = recorded_names(root)
+    for name in names if not check else ():
+        remove(root, name)
+    if not check:
+        remove_empty(root)
+    return {"changed": bool(names), "removed": names}
+
+
+def main() -> None:
+    """Read, or remove."""
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "required": True},
+            "names": {"type": "list", "elements": "str", "default": []},
+            "state": {"type": "str", "choices": ["verified", "absent"], "required": True},
+        },
+        supports_check_mode=True,
+    )
+    root = Path(module.params["root"])
+    try:
+        if module.params["state"] == "verified":
+            result = verified(root, module.params["names"])
+        else:
+            result = absent(root, module.check_mode)
+    except OSError as error:
+        module.fail_json(msg=f"asset_files: {error}. Use become.")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

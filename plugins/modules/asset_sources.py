@@ -1,0 +1,105 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of the action plugin asset_sources."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: asset_sources
+short_description: List the files of models and data sets, and fetch them to the controller
+version_added: 0.1.0
+description:
+  - Determines which files belong to each model and data set, with sizes and SHA-256. A branch of a repository of a
+    Hugging Face hub becomes the commit that it is at, and stays that until O(refresh).
+  - What is known of a source stays in O(cache), so a second run does not ask the hub again. A folder of the controller
+    is listed each time; only files that were touched since are read.
+  - Fetches the files of O(fetch) into O(cache), resuming what an interrupted run has left. A file counts when it has
+    its SHA-256.
+  - Implemented as an action plugin that runs on the controller only.
+options:
+  sources:
+    description: Models and data sets, as C(assets_sources) of role P(swarmspeed.cluster.assets#role).
+    type: list
+    elements: dict
+    required: true
+  cache:
+    description: Folder of the controller. It is made, for this account alone.
+    type: str
+    required: true
+  endpoint:
+    description: Address of the hub.
+    type: str
+    default: https://huggingface.co
+  token:
+    description: Token for the hub. No other server gets it.
+    type: str
+    default: ''
+  proxy:
+    description: HTTP proxy of the controller. When empty that of the environment, if any.
+    type: str
+    default: ''
+  refresh:
+    description: Whether to ask again what a branch or a URL is now.
+    type: bool
+    default: false
+  fetch:
+    description: SHA-256 of files to fetch, where they are not on the controller yet.
+    type: list
+    elements: str
+    default: []
+  bundled:
+    description: Whether O(cache) is part of an offline bundle. Then nothing is asked, and what it lacks is an error.
+    type: bool
+    default: false
+  bundle:
+    description: Folder of an offline bundle on the controller. When given, all files are fetched and copied there.
+    type: str
+    default: ''
+attributes:
+  check_mode:
+    support: partial
+    description: The cache is written in check mode, too.
+    details:
+      - Without the lists of files nothing could be predicted. Small files of which the hub has no SHA-256 are fetched
+        with them. Large ones are fetched only where O(fetch) names them.
+  diff_mode:
+    support: none
+    description: Models are no text.
+  idempotent:
+    support: full
+    description: What is there is not fetched again.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: List the files of a model
+  swarmspeed.cluster.asset_sources:
+    sources:
+      - name: qwen
+        huggingface:
+          repository: Qwen/Qwen3-0.6B
+          revision: main
+    cache: ~/.cache/swarmspeed/assets
+  run_once: true
+"""
+
+RETURN = r"""
+assets:
+  description: By name where it is from, the digest of its list of files, and its bytes.
+  returned: always
+  type: dict
+  sample: {qwen: {from: huggingface.co/Qwen/Qwen3-0.6B at c1899de289a0, digest: 9f86d0…, bytes: 1519194112}}
+collected:
+  description: Files in O(bundle), as M(swarmspeed.cluster.bundle_manifest) takes them.
+  returned: always
+  type: list
+  elements: dict
+fetched:
+  description: Files that were fetched.
+  returned: always
+  type: list
+  elements: str
+"""

@@ -1,0 +1,243 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""One node's part of distributing models and data sets: started, instructed, fed, waited for, ended."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: asset_transfer
+short_description: Distribute models and data sets from the controller to many nodes, in about the time of one transfer
+version_added: 0.1.0
+description:
+  - The first node gets from the controller the files that it lacks. Each other node reads from the one before it over
+    the sshd of the host, while that one is still receiving. Only files that a node lacks travel. The filter
+    P(swarmspeed.cluster.asset_chain#filter) plans it.
+  - The work is done by a process in the background, as with M(swarmspeed.cluster.image_transfer), with the same kind of
+    keys.
+  - Every file is named by its SHA-256, and counts only when it has it. When a node that gives is lost, the one before
+    it gives. What has come stays for the next run where a transfer fails.
+  - New files are put in place when all of them have come. A model that is new appears in one step, and a file that is
+    replaced is replaced in one step.
+  - Implemented as an action plugin with a module of the same name, which runs on the node.
+options:
+  step:
+    description:
+      - V(start) takes the lock, starts the process and checks what is there. V(allow) lets those that come after read,
+        and when all nodes have done so V(go) instructs the process. V(feed) sends the first node what it lacks. V(wait)
+        waits until this node has all files in place. V(end) ends the process and removes what the transfer has left.
+    type: str
+    choices: [start, allow, go, feed, wait, end]
+    required: true
+  run:
+    description: A word that distinguishes this transfer from others.
+    type: str
+    required: true
+  place:
+    description: Folder for keys and state of the transfer, for this alone. It is made, for root only, and removed.
+    type: path
+    required: true
+  root:
+    description: Folder of the folders of models and data sets.
+    type: path
+    required: true
+  node:
+    description: Name of this node.
+    type: str
+    required: true
+  account:
+    description: Account by which other nodes reach this one. Unless it is root, it may use sudo without a password.
+    type: str
+    default: root
+  started_from:
+    description: Who has started it, for the message to who tries at the same time.
+    type: str
+    default: ''
+  manifests:
+    description: The controller's lists of files by name, as M(swarmspeed.cluster.asset_sources) keeps them. For
+      V(start) and V(feed), in the action plugin only.
+    type: dict
+    default: {}
+  cache:
+    description: The controller's cache. For V(feed), in the action plugin only.
+    type: str
+  bundled:
+    description: Whether O(cache) is part of an offline bundle. For V(feed), in the action plugin only.
+    type: bool
+    default: false
+  listed:
+    description: File with these lists on the node. Given by the action plugin.
+    type: path
+  archive:
+    description: Piece of files on the node. Given by the action plugin.
+    type: path
+  part:
+    description: What P(swarmspeed.cluster.asset_chain#filter) says of this node. For V(allow) and V(go).
+    type: dict
+    default: {}
+  seconds:
+    description: How long V(wait) waits. When that is not enough RV(over) is false.
+    type: int
+    default: 50
+  keep:
+    description: Whether V(end) keeps what has come, for a next run to go on from.
+    type: bool
+    default: false
+notes:
+  - Run it with privileges (become).
+attributes:
+  check_mode:
+    support: none
+    description:
+      - Half a transfer says nothing. Compare C(assets) of M(swarmspeed.cluster.node_facts) to know whether there would
+        be one.
+  diff_mode:
+    support: none
+    description: Models are no text.
+  idempotent:
+    support: partial
+    description: The module transfers only on request.
+    details:
+      - Files that are there do not travel again. Only V(wait) reports a change.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Start
+  swarmspeed.cluster.asset_transfer:
+    step: start
+    run: "{{ run }}"
+    place: /srv/transfer
+    root: /srv/models
+    node: "{{ inventory_hostname }}"
+    manifests: {qwen: ~/.cache/swarmspeed/assets/manifests/0123456789abcdef0123456789abcdef.json}
+  register: started
+
+- name: Send the first node what it lacks, after steps allow and go
+  swarmspeed.cluster.asset_transfer:
+    step: feed
+    run: "{{ run }}"
+    place: /srv/transfer
+    root: /srv/models
+    node: "{{ inventory_hostname }}"
+    manifests: {qwen: ~/.cache/swarmspeed/assets/manifests/0123456789abcdef0123456789abcdef.json}
+    cache: ~/.cache/swarmspeed/assets
+  when: inventory_hostname == ansible_play_hosts[0]
+"""
+
+RETURN = r"""
+look:
+  description: How much this node lacks, what there is room for, and by what others reach it; or what keeps it from
+    taking part.
+  returned: with step start
+  type: dict
+needed:
+  description: SHA-256 of the files that this node lacks, and how many bytes of each are there.
+  returned: with step feed
+  type: dict
+over:
+  description: Whether this node's part is done, well or not.
+  returned: with step wait
+  type: bool
+progress:
+  description: How far it is. C(bytes) that this node is to get, C(spooled), those it has, and C(state).
+  returned: with step wait
+  type: dict
+trouble:
+  description: What went wrong. Empty where nothing did.
+  returned: with step wait
+  type: str
+received:
+  description: Bytes that came from other nodes, by node.
+  returned: with step wait
+  type: dict
+resumed:
+  description: Bytes that an earlier transfer had left.
+  returned: with step wait
+  type: int
+seconds:
+  description: How long it took.
+  returned: with step wait
+  type: float
+notes:
+  description: What went wrong on the way and was repaired.
+  returned: with step wait
+  type: list
+  elements: str
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.run import AssetTransfer, read_listed
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool import python_of_the_host
+
+STEPS = ["start", "allow", "go", "feed", "wait", "end"]
+
+
+def step(params: dict[str, Any], transfer: AssetTransfer) -> dict[str, Any]:
+    """Do what is requested."""
+    result: dict[str, Any] = {"changed": False}
+    if params["step"] == "start":
+        result["look"] = transfer.start(read_listed(params["listed"]), params["started_from"])
+    elif params["step"] == "allow":
+        transfer.allow(params["part"], python_of_the_host())
+    elif params["step"] == "go":
+        transfer.go(params["part"])
+    elif params["step"] == "feed":
+        result["needed"] = transfer.feed(params["archive"] or "")
+    elif params["step"] == "wait":
+        said = transfer.wait(params["seconds"])
+        empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
+        result.update({key: said.get(key, value) for key, value in empty.items()})
+        result["over"] = said["over"]
+        result["progress"] = {**transfer.progress(), "state": str(said.get("state") or "")}
+        # A node that only gives is as it was.
+        result["changed"] = said.get("state") == "done" and bool(said.get("changed"))
+    else:
+        transfer.end(params["keep"])
+    return result
+
+
+def main() -> None:
+    """Do one step."""
+    module = AnsibleModule(
+        argument_spec={
+            "step": {"type": "str", "choices": STEPS, "required": True},
+            "run": {"type": "str", "required": True},
+            "place": {"type": "path", "required": True},
+            "root": {"type": "path", "required": True},
+            "node": {"type": "str", "required": True},
+            "account": {"type": "str", "default": "root"},
+            "started_from": {"type": "str", "default": ""},
+            # The action plugin keeps these three.
+            "manifests": {"type": "dict", "default": {}},
+            "cache": {"type": "str"},
+            "bundled": {"type": "bool", "default": False},
+            "listed": {"type": "path"},
+            "archive": {"type": "path"},
+            "part": {"type": "dict", "default": {}},
+            "seconds": {"type": "int", "default": 50},
+            "keep": {"type": "bool", "default": False},
+        },
+        required_if=[("step", "start", ["listed"]), ("step", "allow", ["part"]), ("step", "go", ["part"])],
+        supports_check_mode=False,
+    )
+    params = module.params
+    if not params["run"].isalnum():
+        module.fail_json(msg=f"asset_transfer: run: {params['run']!r}. Use letters and digits only.")
+    transfer = AssetTransfer(params["place"], params["run"], params["node"], params["account"], params["root"])
+    try:
+        result = step(params, transfer)
+    except TransferError as error:
+        module.fail_json(msg=f"{params['node']}: {error}")
+    except OSError as error:
+        module.fail_json(msg=f"{params['node']}: asset_transfer: {error}. Use become.")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

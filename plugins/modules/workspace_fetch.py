@@ -1,0 +1,107 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Documentation of the action plugin workspace_fetch."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: workspace_fetch
+short_description: Fetch the source of the workspace from a git repository
+version_added: 0.1.0
+description:
+  - Fetches one reference of a git repository into a cache on the controller, and returns the folder with its files.
+    Without O(reference), O(source) is a folder of the controller already and is returned as it is.
+  - A tag or a branch is resolved to a commit each time. Where the repository cannot be reached then, and the reference
+    was fetched before, that commit is used, with a warning. A commit that was fetched before needs neither network nor
+    git.
+  - Submodules and large files (Git LFS) are not fetched, and links that lead out of the repository are left out, each
+    with a warning.
+  - Git runs with the user's own configuration (proxies, keys, credential helpers), but never asks anything. Credentials
+    in the URL reach git by its environment, and are in no message.
+  - Implemented as an action plugin; nothing is sent to any node.
+options:
+  source:
+    description: >-
+      URL of the repository (V(https://), V(ssh://), V(file://), V(git@host:path), with a commit also V(http://) and
+      V(git://)), or its absolute path on the controller; a folder where O(reference) is empty.
+    type: str
+    required: true
+  reference:
+    description: Tag, branch, or commit of 40 characters.
+    type: str
+    default: ''
+  folder:
+    description: Folder in the repository, relative to its root.
+    type: str
+    default: ''
+  cache:
+    description: Where repositories are kept, C(swarmspeed/sources) below C($XDG_CACHE_HOME) or C(~/.cache) when empty.
+    type: path
+  bundle:
+    description: Offline bundle that the files are taken from; then nothing is fetched, and git is not needed.
+    type: str
+    default: ''
+  pack:
+    description: Offline bundle that the files of the commit are put into, as RV(packed).
+    type: str
+    default: ''
+  collect:
+    description: Whether a problem is returned in RV(problems), for M(swarmspeed.cluster.preflight) to report with
+      others, and is not a failure.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    support: full
+    description: Fetches in check mode too. The cache is no part of any host, and without it nothing could be predicted.
+  diff_mode:
+    support: N/A
+    description: No host is changed.
+  idempotent:
+    support: full
+    description: Reports no change, as it changes nothing but its cache.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Fetch DeepSpeed-Chat's programs
+  swarmspeed.cluster.workspace_fetch:
+    source: https://github.com/deepspeedai/DeepSpeedExamples.git
+    reference: 0123456789abcdef0123456789abcdef01234567
+    folder: applications/DeepSpeed-Chat
+  register: fetched
+  run_once: true
+"""
+
+RETURN = r"""
+folder:
+  description: The folder with the files; empty where there are RV(problems).
+  returned: success
+  type: str
+name:
+  description: What the source is called in messages, with the commit.
+  returned: success
+  type: str
+  sample: https://example.com/train.git at v1.2 (commit 0123456789ab)
+commit:
+  description: The commit, empty where O(source) is a folder.
+  returned: success
+  type: str
+packed:
+  description: With O(pack), the archive, relative to the bundle; empty without it and in check mode.
+  returned: success
+  type: str
+notes:
+  description: What of the repository was not fetched, in sentences.
+  returned: success
+  type: list
+  elements: str
+problems:
+  description: With O(collect), why it cannot be used, as C(subject) (a variable), C(text) and C(remedy).
+  returned: success
+  type: list
+  elements: dict
+"""

@@ -1,0 +1,76 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What the role assets needs gathered: every worker that gathers reads this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, from_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import AssetError, Source, sources
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+
+ROLE = "assets"
+_VARIABLES = (
+    "assets_sources",
+    "assets_path",
+    "assets_cache",
+    "assets_huggingface_endpoint",
+    "assets_huggingface_token",
+    "assets_proxy",
+    "assets_refresh",
+    "assets_adopt",
+    "assets_verify_digests",
+    "assets_remove",
+)
+ENVIRONMENTS = ("training_container_environment", "nccl_env_environment", "deepspeed_launch_environment")
+"""Of other roles: what ranks get."""
+_OPTIONAL = ("cluster_root", *ENVIRONMENTS)
+
+
+def manifest_path(cache: Path, source: Source) -> Path:
+    """Return where the controller keeps the list of files of a source."""
+    return cache / "manifests" / f"{source.key}.json"
+
+
+def cache_of(wishes: Mapping[str, Any]) -> Path:
+    return here(str(wishes["assets_cache"]))
+
+
+def sources_of(wishes: Mapping[str, Any]) -> list[Source]:
+    """Return a host's models and data sets. Raises ``AssetError``."""
+    return sources(wishes["assets_sources"] or [], str(wishes["assets_huggingface_endpoint"]))
+
+
+def known_manifest(cache: Path, source: Source) -> Manifest | None:
+    """Return the list of files that the action asset_sources has found, in this run or before."""
+    try:
+        return from_text(manifest_path(cache, source).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is gathered for a host's own variables."""
+    try:
+        listed = sources_of(wishes)
+    except AssetError as error:
+        raise WishError(str(error).partition(". Remedy:")[0]) from error
+    if not listed:
+        return {}
+    wanted = {}
+    for source in listed:
+        known = known_manifest(cache_of(wishes), source)
+        if known is None:
+            # Listed once a run, with the variables of the first host of the play.
+            raise WishError(f"assets_sources: {source.name} is not among those of the first host, and must be the same")
+        wanted[source.name] = known.digest
+    return {"assets": {"root": str(wishes["assets_path"]), "wanted": wanted}}
+
+
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=by_wishes)
