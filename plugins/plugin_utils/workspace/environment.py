@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
@@ -183,8 +184,10 @@ def compiler(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]
     for name in ("torch", "torch_index"):
         if str(wishes.get(f"workspace_python_{name}") or "") not in ("", str(versions.get(name) or "")):
             return []
-    wanted = wishes.get("workspace_python_compiler", True) and cluster.get("accelerator") == "cuda"
-    return [str(one) for one in versions.get("compiler") or []] if wanted else []
+    # To a role that is applied alone, the variable of another one is as the user wrote it.
+    if cluster.get("accelerator") != "cuda" or not boolean(wishes.get("workspace_python_compiler", True), strict=False):
+        return []
+    return [str(one) for one in versions.get("compiler") or []]
 
 
 def cuda_home(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:

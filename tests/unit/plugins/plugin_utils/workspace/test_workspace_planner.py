@@ -343,6 +343,7 @@ def test_on_gpus_the_compiler_comes_from_wheels_and_the_operators_of_the_job_are
     [
         ({**CUDA, "accelerator": "cpu"}, {}),
         (CUDA, {"workspace_python_compiler": False}),
+        (CUDA, {"workspace_python_compiler": "false"}),  # as the command line gives it
         (CUDA, {"workspace_python_torch": "torch==2.9.1"}),  # it was chosen for another PyTorch
         (CUDA, {"workspace_python_torch_index": "https://mirror.example/cu126"}),
         ({**CUDA, "versions": {**CUDA["versions"], "compiler": []}}, {}),  # CUDA 12
