@@ -27,6 +27,8 @@ DIGEST_KEY = "k" * 40
 WISHES: dict[str, Any] = {
     "ssh_trust_port": 2222,
     "ssh_trust_port_forwarding": False,
+    "ssh_trust_hosts": False,
+    "ssh_trust_hosts_port": 22,
     "cluster_name": "lab",
     "cluster_root": ROOT,
     "cluster_network_mode": "overlay",

@@ -35,6 +35,7 @@ WISHES: dict[str, Any] = {
     "workspace_python_deepspeed_ops": [],
     "workspace_python_packages": [],
     "workspace_python_wheelhouse": "",
+    "workspace_python_compiler": True,
     "workspace_apt_packages": [],
     "workspace_python_remove": False,
     "cluster_root": ROOT,

@@ -90,6 +90,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 slots={name: hostvars[name].get("gpu_slots") for name in hosts},
                 underlay_subnet=arguments["underlay_subnet"],
                 ssh_addresses={name: str(hostvars[name].get("ansible_host", name)) for name in hosts},
+                own_addresses={name: str(hostvars[name].get("cluster_address") or "") for name in hosts},
                 overlay=overlay,
             )
         except (ClusterError, UnderlayError, OverlayError) as error:

@@ -105,6 +105,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             accelerator=arguments["accelerator"],
             slots={name: plain(those.get("gpu_slots")) for name, those in variables.items()},
             addresses={name: str(those.get("ansible_host") or name) for name, those in variables.items()},
+            own_addresses={name: str(those.get("cluster_address") or "") for name, those in variables.items()},
             underlay_subnet=arguments["underlay_subnet"],
             max_clock_offset=arguments["max_clock_offset"],
         )

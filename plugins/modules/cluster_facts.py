@@ -34,7 +34,10 @@ options:
     choices: [auto, cuda, cpu]
     default: auto
   underlay_subnet:
-    description: The subnet that carries the cluster's traffic. Chosen among those all hosts share when empty.
+    description:
+      - The subnet that carries the cluster's traffic. Chosen among those all hosts share when empty.
+      - The variable C(cluster_address) of each host, which is read beside it, makes the underlay those
+        addresses instead.
     type: str
   overlay:
     description:

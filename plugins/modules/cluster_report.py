@@ -66,7 +66,7 @@ options:
     choices: [auto, cuda, cpu]
     default: auto
   underlay_subnet:
-    description: As C(cluster_underlay_subnet).
+    description: As C(cluster_underlay_subnet). The variable C(cluster_address) of each host is read beside it.
     type: str
     default: ''
   max_clock_offset:

@@ -265,7 +265,11 @@ def start(params: dict[str, Any], system: PeerIO, python: str) -> dict[str, Any]
     contained = "ansible-playbook site.yml --tags overlay_network,training_container"
     for name, answer in ready.items():
         if answer.get("error"):
-            remedy = contained if name == INNER and params["container"] else "correct cluster_underlay_subnet"
+            remedy = (
+                contained
+                if name == INNER and params["container"]
+                else "correct cluster_underlay_subnet or cluster_address"
+            )
             return {"ready": {}, "trouble": {"text": answer["error"], "remedy": remedy}}
     return {"ready": ready}
 

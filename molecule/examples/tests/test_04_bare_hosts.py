@@ -7,7 +7,18 @@ import re
 import pytest
 
 from tests.engines import containers, swarm_state
-from tests.playbook_run import CLUSTER_ROOT, NODES, Run, as_the_readme_says, container, job, on, playbook, variables
+from tests.playbook_run import (
+    CLUSTER_ROOT,
+    NODES,
+    Run,
+    as_the_readme_says,
+    container,
+    job,
+    on,
+    playbook,
+    site,
+    variables,
+)
 
 VALUES = ("-e", "@examples/bare_hosts/vars.yml")
 TAKE_PART = ("lab1", "lab3")
@@ -46,6 +57,23 @@ def test_there_is_no_container_and_no_swarm(name: str, first: Run) -> None:
 def test_the_checkpoint_is_on_those_that_took_part(name: str, first: Run) -> None:
     found = on(name, f"ls {CLUSTER_ROOT}/workspace/checkpoints/digits/epoch06 2>/dev/null; true").split()
     assert bool(found) == (name in TAKE_PART)
+
+
+def test_root_logs_in_between_the_servers_on_request_alone(first: Run) -> None:
+    keys = "cat /root/.ssh/authorized_keys 2>/dev/null; true"
+    before = {name: on(name, keys).splitlines() for name in NODES}
+    asked = ("--tags", "ssh_trust", *variables(ssh_trust_hosts=True))
+    site(*VALUES, *asked).done(change=True)
+    site(*VALUES, *asked).done(change=False)
+    playbook("verify", *VALUES, *asked).done(change=False)
+    for name in NODES:
+        lines = on(name, keys).splitlines()
+        assert [line for line in before[name] if line not in lines] == []
+        assert len(lines) == len(before[name]) + 3
+    # Both ways, as deepspeed --hostfile needs it.
+    assert on("lab1", "ssh lab2 ssh -o BatchMode=yes lab1 hostname").split() == on("lab1", "hostname").split()
+    site(*VALUES, "--tags", "ssh_trust").done(change=True)
+    assert {name: on(name, keys).splitlines() for name in NODES} == before
 
 
 def test_nothing_of_it_is_left(first: Run) -> None:

@@ -60,7 +60,7 @@ def test_a_second_network_that_ansible_does_not_use_is_not_taken_unless_asked_fo
         assert said in preflight().done(change=False).text
         asked = preflight(cluster_underlay_subnet="10.250.0.0/24").done(change=False)
         assert "Underlay 10.250.0.0/24" in asked.text
-        assert "asked for by cluster_underlay_subnet" in asked.text
+        assert "requested by cluster_underlay_subnet" in asked.text
 
 
 def test_one_node_on_another_subnet_is_named_with_what_it_has() -> None:
@@ -69,6 +69,20 @@ def test_one_node_on_another_subnet_is_named_with_what_it_has() -> None:
         preflight(cluster_underlay_subnet="10.250.0.0/24").refused(
             "cluster_underlay_subnet is 10.250.0.0/24, but no interface that is up has an address in it on: lab3 (has",
             "trouble0 10.250.1.3/24",
+        )
+
+
+def test_hosts_that_share_no_subnet_are_reached_at_the_addresses_given_by_hand() -> None:
+    own = {name: f"10.250.{number}.{number}" for number, name in enumerate(NODES, 1)}
+    with interfaces({name: card(0, f"{address}/24") for name, address in own.items()}):
+        given = f"{{{{ {own}[inventory_hostname] }}}}"
+        done = preflight(cluster_address=given).done(change=False)
+        assert f"Underlay {', '.join(own.values())} (MTU " in done.text
+        preflight(cluster_address="{{ '10.250.1.1' if inventory_hostname == 'lab1' else '' }}").refused_by(
+            ("cluster_address", "cluster_address")
+        )
+        preflight(cluster_address=given.replace("10.250.3.3", "10.250.3.4")).refused(
+            "is to be reached at 10.250.3.4, which no interface there that is up has.", "trouble0 10.250.3.3/24"
         )
 
 

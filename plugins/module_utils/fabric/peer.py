@@ -52,15 +52,24 @@ def say(kind: str, **values: Any) -> None:
 
 
 def interface_in(subnet: str, routes: str) -> str:
-    """The interface with a route to this very subnet, from /proc/net/route; ``ip`` is not in every image."""
+    """The interface with a route to this very subnet, from /proc/net/route; ``ip`` is not in every image.
+
+    Of a /32, which is the node's own address, that with the narrowest subnet around it.
+    """
     network = ipaddress.ip_network(subnet, strict=False)
+    around = {}
     for line in routes.splitlines()[1:]:
         words = line.split()
         # Addresses stand there as the machine has them in memory.
-        found, mask = (str(ipaddress.IPv4Address(struct.pack("=I", int(words[place], 16)))) for place in (1, 7))
-        if found == str(network.network_address) and mask == str(network.netmask):
+        found, gateway, mask = (
+            str(ipaddress.IPv4Address(struct.pack("=I", int(words[place], 16)))) for place in (1, 2, 7)
+        )
+        one = ipaddress.ip_network(f"{found}/{mask}", strict=False)
+        if one == network:
             return words[0]
-    return ""
+        if network.prefixlen == 32 and gateway == "0.0.0.0" and one.prefixlen and network.network_address in one:
+            around[one.prefixlen] = words[0]
+    return around[max(around)] if around else ""
 
 
 def mtu_of(interface: str) -> int:

@@ -36,7 +36,10 @@ class UnderlayError(Exception):
 
 @dataclass(frozen=True)
 class Underlay:
-    """The network under the overlay; mappings are by host. ``speed_mbps`` is the slowest host's, None if unknown."""
+    """The network under the overlay; mappings are by host. ``speed_mbps`` is the slowest host's, None if unknown.
+
+    ``subnet`` is empty where the hosts share none, and the address of each was given by hand.
+    """
 
     subnet: str
     interfaces: dict[str, str]
@@ -80,7 +83,7 @@ def common_underlay(hosts: Hosts, wanted: str | None = None, ssh: Mapping[str, s
     """
     if not hosts:
         raise UnderlayError("There is no host to find a common subnet for.")
-    _check(hosts)
+    check_form(hosts)
     reached_by = ssh or {}
     if wanted is not None:
         try:
@@ -103,7 +106,7 @@ def common_underlay(hosts: Hosts, wanted: str | None = None, ssh: Mapping[str, s
     return _underlay(best, ways, _reason([(subnet, ranks[subnet]) for subnet in ordered], len(hosts)))
 
 
-def _check(hosts: Hosts) -> None:
+def check_form(hosts: Hosts) -> None:
     """Refuse what cannot stand in ssh_config, /etc/hosts or an environment, where the result is written."""
     try:
         for host, fabric in hosts.items():
@@ -205,7 +208,7 @@ def _wanted_underlay(hosts: Hosts, subnet: Network, ssh: Mapping[str, str]) -> U
     if missing:
         raise UnderlayError(
             f"cluster_underlay_subnet is {subnet}, but no interface that is up has an address in it on: "
-            f"{'; '.join(_has(host, hosts[host]) for host in missing)}. "
+            f"{'; '.join(has(host, hosts[host]) for host in missing)}. "
             "Correct the variable, or give those hosts such an address."
         )
     twins = _twins(ways)
@@ -282,12 +285,15 @@ def _and(words: list[str]) -> str:
 
 
 def _twins(ways: Mapping[str, _Claim]) -> str:
+    return twins({host: way.address for host, way in ways.items()})
+
+
+def twins(addresses: Mapping[str, str]) -> str:
     """Return which hosts have one and the same address, in words, or nothing."""
-    counted = Counter(way.address for way in ways.values())
-    address, times = counted.most_common(1)[0]
+    address, times = Counter(addresses.values()).most_common(1)[0]
     if times == 1:
         return ""
-    same = [host for host, way in ways.items() if way.address == address]
+    same = [host for host, own in addresses.items() if own == address]
     return f"{_and(same)} {'both' if times == 2 else 'all'} have {address}"
 
 
@@ -309,7 +315,7 @@ def _nothing_shared(hosts: Hosts, claims: Claims, everywhere: Iterable[Network],
     text = "The hosts share no subnet"
     if len(inside) > 1:
         text += f": {', '.join(inside)} are on {most}, but not"
-    listed = "; ".join(_has(host, hosts[host]) for host in apart)
+    listed = "; ".join(has(host, hosts[host]) for host in apart)
     return f"{text}: {listed}. {''.join(part + '. ' for part in repeated)}{_way_out(hosts, claims, ssh)}"
 
 
@@ -329,14 +335,18 @@ def _way_out(hosts: Hosts, claims: Claims, ssh: Mapping[str, str]) -> str:
     except UnderlayError:
         fits = False
     if not fits:
-        return "Put all hosts on one subnet, or set cluster_underlay_subnet to a network in which each has an address."
+        return (
+            "Put all hosts on one subnet, set cluster_underlay_subnet to a network in which each has an address, or, "
+            "where a router joins their networks, cluster_address for each host."
+        )
     return (
         "Put all hosts on one subnet. Or, where a router joins their networks, use an overlay, which crosses it: "
         f"cluster_network_mode: overlay, and cluster_underlay_subnet: {around}, which holds an address of each."
     )
 
 
-def _has(host: str, fabric: Mapping[str, Any]) -> str:
+def has(host: str, fabric: Mapping[str, Any]) -> str:
+    """Return a host with the addresses that it has, in words."""
     addresses = [
         f"{interface['name']} {entry['address']}/{entry['prefix']}"
         for interface in fabric.get("interfaces", [])

@@ -9,7 +9,12 @@ import hashlib
 import json
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import common_underlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.given_addresses import VARIABLE, given_underlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import (
+    Underlay,
+    UnderlayError,
+    common_underlay,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import common_rdma
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
     OverlayAsked,
@@ -104,11 +109,12 @@ def cluster_view(  # one call gathers all that concerns more than one node
     slots: dict[str, Any] | None = None,
     underlay_subnet: str | None = None,
     ssh_addresses: dict[str, str] | None = None,
+    own_addresses: dict[str, str] | None = None,
     overlay: OverlayAsked | None = None,
 ) -> dict[str, Any]:
     """Return what every role needs to know of the other nodes. Raises ClusterError, UnderlayError or OverlayError.
 
-    ``overlay`` is None where the containers use the hosts' network.
+    ``own_addresses`` are those given by hand. ``overlay`` is None where the containers use the hosts' network.
     """
     if not hosts:
         raise ClusterError("The cluster has no hosts. Remedy: list some in the groups managers and workers.")
@@ -116,7 +122,9 @@ def cluster_view(  # one call gathers all that concerns more than one node
     chosen = choose_accelerator(
         accelerator, {name: gpus[name] > 0 or bool(facts[name]["gpu"]["problems"]) for name in hosts}
     )
-    underlay = common_underlay({name: facts[name]["fabric"] for name in hosts}, underlay_subnet or None, ssh_addresses)
+    underlay = _underlay(
+        {name: facts[name]["fabric"] for name in hosts}, underlay_subnet, ssh_addresses, own_addresses or {}
+    )
     ranks = slots_of(chosen, gpus, slots or {})
     return {
         "hosts": hosts,
@@ -139,6 +147,19 @@ def cluster_view(  # one call gathers all that concerns more than one node
         if overlay
         else None,
     }
+
+
+def _underlay(
+    fabrics: dict[str, Any], subnet: str | None, ssh_addresses: dict[str, str] | None, own: dict[str, str]
+) -> Underlay:
+    if not any(own.get(host) for host in fabrics):
+        return common_underlay(fabrics, subnet or None, ssh_addresses)
+    if subnet:
+        raise UnderlayError(
+            f"cluster_underlay_subnet and {VARIABLE} are both set, and each says which network is used. Remedy: remove "
+            "one of them."
+        )
+    return given_underlay(fabrics, own)
 
 
 def fingerprint(value: Any) -> str:

@@ -105,7 +105,9 @@ def check_names(nodes: Sequence[Node]) -> Iterator[Problem]:
     for node in nodes:
         if not node.own and node.asked["subnet"]:
             remedy = (
-                f"{SITE} overlay_network,training_container" if node.contained else "correct cluster_underlay_subnet"
+                f"{SITE} overlay_network,training_container"
+                if node.contained
+                else "correct cluster_underlay_subnet or cluster_address"
             )
             yield Problem(node.name, f"it has no address in the training network {node.asked['subnet']}", remedy)
         for target, found in node.answer["names"].items():

@@ -30,6 +30,7 @@ class Request:
 
     ``runtime_host``: ranks are processes of the host itself. ``interface`` is the host's in the underlay; ``subnet``
     that of the training network. ``image`` is the name of the training image, empty where it is not known.
+    ``cuda_home`` is where the host's Python environment has nvcc, if it has.
     """
 
     cluster: str
@@ -49,6 +50,7 @@ class Request:
     timeout: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
+    cuda_home: str = ""
 
     @property
     def container(self) -> str:
@@ -95,9 +97,10 @@ def files(asked: Request, lines: Sequence[str], entry_point: str) -> list[Manage
     """Return the files but for the record of the release."""
     environment = {"DS_ACCELERATOR": asked.accelerator, "GLOO_SOCKET_IFNAME": MARK, **asked.environment}
     if asked.runtime_host:
+        home = {"CUDA_HOME": asked.cuda_home} if asked.cuda_home else {}
         # The host's own /etc/nccl.conf stays as it is.
         path = f"{asked.etc}/nccl.conf.host"
-        texts = _text(_OF_THE_HOST, lines), _environment({"NCCL_CONF_FILE": path, **environment})
+        texts = _text(_OF_THE_HOST, lines), _environment({"NCCL_CONF_FILE": path, **home, **environment})
         filled = [text.replace(MARK, asked.interface) for text in texts]
         return [ManagedFile(path, filled[0]), _secret(asked, filled[1])]
     return [

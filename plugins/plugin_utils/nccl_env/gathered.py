@@ -25,6 +25,11 @@ _OPTIONAL = (
     "deepspeed_launch_runtime",
     "overlay_network_name",
     "ssh_trust_port",
+    # Whether ranks have CUDA's compiler.
+    "workspace_python_environment",
+    "workspace_python_torch",
+    "workspace_python_torch_index",
+    "workspace_python_compiler",
 )
 
 

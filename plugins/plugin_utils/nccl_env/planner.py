@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.given_addresses import own_subnet
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import (
     ENTRY_POINT,
     OVERLAY,
@@ -43,6 +44,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import cuda_home
 
 NOTHING: dict[str, Any] = {"subnet": "", "folders": [], "files": [], "question": {}, "render": [], "inside": {}}
 """What the role's tasks read of a host on which there is nothing to do.
@@ -130,7 +132,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
     cluster = inputs.cluster
     underlay = cluster["underlay"]
     mode = str(wishes.get("cluster_network_mode") or OVERLAY)
-    network = (cluster.get("overlay") or {}) if mode == OVERLAY else underlay
+    subnet = (cluster.get("overlay") or {}).get("subnet") if mode == OVERLAY else own_subnet(underlay, host)
     return Request(
         cluster=str(wishes["cluster_name"]),
         host=host,
@@ -139,7 +141,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
         network_mode=mode,
         network=str(wishes.get("overlay_network_name", wishes["cluster_name"])) if mode == OVERLAY else mode,
         ssh_port=int(wishes.get("ssh_trust_port") or 2222),
-        subnet=str(network.get("subnet") or ""),
+        subnet=str(subnet or ""),
         interface=str((underlay.get("interfaces") or {}).get(host) or ""),
         rdma=cluster.get("rdma") or NO_RDMA,
         accelerator=str(cluster.get("accelerator") or "cpu"),
@@ -149,6 +151,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
         timeout=int(wishes["nccl_env_timeout"] or 0),
         settings=wishes["nccl_env_settings"],
         environment=wishes["nccl_env_environment"],
+        cuda_home=cuda_home(wishes, cluster),
     )
 
 

@@ -52,6 +52,8 @@ def add_file(changes: Changes, item: ManagedFile, known: Mapping[str, Any], key:
 def entry_of(item: ManagedFile) -> dict[str, Any]:
     """Return a file as ``managed_files`` takes it; a directory has no content."""
     entry = {name: getattr(item, name) for name in ("path", "mode", "owner", "group", "secret", "state")}
+    if item.block is not None:
+        entry["block"] = item.block
     return entry if item.content is None else {**entry, "content": item.content}
 
 

@@ -24,6 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl 
     check_settings,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.network_values import (
+    check_cluster_address,
     check_overlay_values,
     check_swarm_values,
 )
@@ -402,6 +403,7 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "groups": check_groups,
     "managers": check_managers,
     "names": check_names,
+    "cluster_address": check_cluster_address,
     "swarm_values": check_swarm_values,
     "overlay_values": check_overlay_values,
     "network_mode": check_network_mode,

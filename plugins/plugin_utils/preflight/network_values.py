@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The variables of swarm and overlay: what would be wrong on any host, and so is reported before one is contacted."""
+"""The variables of the network: what would be wrong on any host, and so is reported before one is contacted."""
 
 from __future__ import annotations
 
@@ -98,6 +98,27 @@ def check_swarm_values(inventory: Values) -> Iterator[Problem]:
         found = {host: str(value) for host, value in inventory.values(name).items()}
         # Both may name an interface, which hosts may have in common.
         yield from _own_addresses(name, {host: text for host, text in found.items() if text[:1].isdigit()})
+
+
+def check_cluster_address(inventory: Values) -> Iterator[Problem]:
+    """``cluster_address`` is set for every host or for none, and not beside a subnet."""
+    wishes = {host: str(value) for host, value in inventory.values("cluster_address").items()}
+    given = [host for host, text in wishes.items() if text]
+    missing = [host for host, text in wishes.items() if not text]
+    if given and missing:
+        yield Problem(
+            "cluster_address",
+            f"is set for {listing(given)}, and not for {listing(missing)}",
+            "set it for every host of the cluster, or for none",
+        )
+    subnets = _distinct(inventory, "cluster_underlay_subnet")
+    if given and subnets:
+        yield Problem(
+            "cluster_address",
+            f"is set beside cluster_underlay_subnet ({subnets[0]}), and each says which network is used",
+            "remove one of them",
+        )
+    yield from _own_addresses("cluster_address", wishes)
 
 
 def _distinct(inventory: Values, name: str) -> list[str]:

@@ -46,6 +46,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text imp
     sequence,
 )
 
+NO_SUBNET = "addresses given by hand"
 SPACIOUS = 12
 """Nodes up to which each has a card with every rank; above, cells are small and say a range."""
 
@@ -143,7 +144,7 @@ def _figures(inputs: Inputs, view: Mapping[str, Any], ranks: Mapping[str, Sequen
         {"value": str(total), "what": "ranks" if total != 1 else "rank", "more": ""},
     ]
     if underlay:
-        over = f"over {underlay.get('subnet')}, MTU {underlay.get('mtu')}"
+        over = f"over {underlay.get('subnet') or NO_SUBNET}, MTU {underlay.get('mtu')}"
         found.append({"value": inputs.network_mode, "what": "network", "more": over})
     return found
 
@@ -162,7 +163,11 @@ def _rails(inputs: Inputs, view: Mapping[str, Any], cells: Sequence[Mapping[str,
         {int(link["speed_mbps"]) for link in links if link.get("name") in chosen and link.get("speed_mbps")}
     )
     if underlay:
-        parts = [str(underlay.get("subnet")), names(set(map(str, chosen)), 4), f"MTU {underlay.get('mtu')}"]
+        parts = [
+            str(underlay.get("subnet") or NO_SUBNET),
+            names(set(map(str, chosen)), 4),
+            f"MTU {underlay.get('mtu')}",
+        ]
         if speeds:
             parts.append(" to ".join(dict.fromkeys((speed_text(speeds[0]), speed_text(speeds[-1])))))
         rails.append({"key": "under", "name": "underlay", "text": " · ".join(filter(None, parts))})

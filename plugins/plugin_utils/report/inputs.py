@@ -119,6 +119,7 @@ class Inputs:
     accelerator: str = "auto"
     slots: Mapping[str, Any] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
+    own_addresses: Mapping[str, str] = field(default_factory=dict)
     underlay_subnet: str = ""
     max_clock_offset: float = 30.0
 

@@ -54,6 +54,7 @@ def view_of(inputs: Inputs) -> tuple[dict[str, Any], str]:
                 slots=dict(inputs.slots),
                 underlay_subnet=inputs.underlay_subnet or None,
                 ssh_addresses=dict(inputs.addresses),
+                own_addresses=dict(inputs.own_addresses),
             ),
             "",
         )

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
@@ -20,18 +20,22 @@ _MOUNTED = "/etc/swarmspeed/ssh"
 
 @dataclass(frozen=True)
 class Request:
-    """What is configured for one host, and what the cluster says: ``subnet`` is that of the training network."""
+    """What is configured for one host, and what the cluster says: ``sources`` is where its connections come from.
+
+    ``server_ports`` are those of the hosts' own sshd.
+    """
 
     cluster: str
     host: str
     root: str
     network_mode: str
-    subnet: str
+    sources: str
     port: int
     forwarding: bool
     hosts: Sequence[str]
     first: str
     addresses: Mapping[str, str]
+    server_ports: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def ssh(self) -> str:
@@ -53,7 +57,7 @@ def folders(asked: Request) -> list[ManagedFile]:
 def authorized_keys(asked: Request, cluster_key: str) -> ManagedFile:
     """Return the file that lets the cluster's key in, from the training network alone."""
     forwarding = ",port-forwarding" if asked.forwarding else ""
-    line = f'restrict,pty{forwarding},from="{asked.subnet}" {cluster_key.strip()}\n'
+    line = f'restrict,pty{forwarding},from="{asked.sources}" {cluster_key.strip()}\n'
     return ManagedFile(f"{asked.ssh}/authorized_keys", line, "0600")
 
 

@@ -11,8 +11,36 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "ssh_trust"
-_VARIABLES = ("ssh_trust_port", "ssh_trust_port_forwarding")
+HOME = "/root/.ssh"
+AUTHORIZED = f"{HOME}/authorized_keys"
+HOST_KEY = "/etc/ssh/ssh_host_ed25519_key.pub"
+CONFIGURATIONS = "/etc/ssh/ssh_config.d"
+"""Of the hosts' own ssh, where ``ssh_trust_hosts`` concerns it."""
+_VARIABLES = ("ssh_trust_port", "ssh_trust_port_forwarding", "ssh_trust_hosts", "ssh_trust_hosts_port")
 _OPTIONAL = ("cluster_name", "cluster_root", "cluster_network_mode", "deepspeed_launch_runtime")
+
+
+def block_name(cluster: str) -> str:
+    """Return the name of our block in root's ``authorized_keys``."""
+    return f"swarmspeed {cluster}"
+
+
+def configuration_path(cluster: str) -> str:
+    return f"{CONFIGURATIONS}/swarmspeed-{cluster}.conf"
+
+
+def _of_servers(wishes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is gathered of servers without Docker; also what a run before has left there."""
+    if wishes.get("deepspeed_launch_runtime") != "host":
+        return []
+    cluster = str(wishes["cluster_name"])
+    return [
+        {"path": HOME},
+        {"path": CONFIGURATIONS},
+        {"path": AUTHORIZED, "block": block_name(cluster), "content": True},
+        {"path": HOST_KEY, "content": True},
+        {"path": configuration_path(cluster), "content": True},
+    ]
 
 
 def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
@@ -28,6 +56,7 @@ def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             {"path": f"{ssh}/id_ed25519", "secret": True},
             {"path": f"{ssh}/ssh_host_ed25519_key", "secret": True},
             *({"path": f"{ssh}/{name}", "content": True} for name in (*public, "ssh_config", "sshd_config")),
+            *_of_servers(wishes),
         ]
     }
 

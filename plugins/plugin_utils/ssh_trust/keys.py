@@ -14,7 +14,8 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import accept, ssh_public_key
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, Sealed, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file, name_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import Request
 
@@ -91,3 +92,16 @@ def public_after(found: Pair, there: Mapping[str, Any]) -> dict[str, Any]:
     if found.public is not None:
         return dict(there)
     return {"exists": True, "content": KNOWN_AFTER, "sha256": KNOWN_AFTER, "mode": "0644", "owner": 0, "group": 0}
+
+
+def is_of_another_key(there: Mapping[str, Any], of_first: Pair) -> bool:
+    """Whether a public key lies beside the copied private one that is not its own: ssh would offer that one."""
+    parts = str(there.get("content") or "").split()[:2]
+    return there.get("exists") is True and parts != str(of_first.public or "").split()[:2]
+
+
+def add_unknown(changes: Changes, item: ManagedFile, known: Mapping[str, Any]) -> None:
+    """Add the change of a file whose text holds a key that is still to be made."""
+    found = found_file(known, item.path)
+    before = str(found.get("content") or f"SHA-256 {found.get('sha256')}") if found.get("exists") is True else None
+    changes.add(name_of(item), before, Unknown("the public part of a key that is generated"))

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.given_addresses import senders
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Changes,
     Inputs,
+    Refusal,
     RolePlan,
-    Unknown,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
     container_of,
@@ -46,17 +47,17 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys 
     Pair,
     add_copy,
     add_pair,
+    add_unknown,
+    is_of_another_key,
     pair,
     private_after,
     public_after,
 )
-
-NOTHING: dict[str, Any] = {"folders": [], "provide": {}, "files": [], "reload": []}
-"""What the role's tasks read of a host on which there is nothing to do.
-
-``provide``, where keys are to be generated or copied: ``generate_host``, ``host_path`` and ``host_comment`` of the
-container's, ``generate_cluster``, ``copy_cluster``, ``copied_from``, ``path`` and ``comment`` of the cluster's.
-"""
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.servers import (
+    NOTHING,
+    files_of,
+    plan_servers,
+)
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,16 @@ class SshTrustPlanner:
         hosts = [str(host) for host in inputs.cluster.get("hosts") or []]
         if not inputs.cluster.get("underlay") or any(host not in facts for host in hosts):
             return RolePlan(acts=dict.fromkeys(facts, NOTHING))  # preflight says why
-        if any(wishes[host].get("deepspeed_launch_runtime") == "host" for host in hosts):
-            return RolePlan(acts=dict.fromkeys(facts, NOTHING))  # each node starts its own ranks
-        asked = {host: request(host, wishes[host], inputs) for host in hosts}
-        known = {host: _files(facts[host]) for host in asked}
+        ports = {host: int(wishes[host]["ssh_trust_hosts_port"]) for host in hosts}
+        asked = {host: request(host, wishes[host], inputs, ports) for host in hosts}
+        on_hosts = [host for host in hosts if wishes[host].get("deepspeed_launch_runtime") == "host"]
+        requested = [host for host in hosts if wishes[host]["ssh_trust_hosts"]]
+        misplaced = _misplaced(hosts, on_hosts, requested)
+        if misplaced:
+            return RolePlan(refusals=[misplaced], acts=dict.fromkeys(facts, NOTHING))
+        if on_hosts:  # each node starts its own ranks: keys are made on request only
+            return plan_servers(asked, facts, inputs, bool(requested))
+        known = {host: files_of(facts[host]) for host in asked}
         first = asked[str(inputs.cluster["first"])]
         cluster = Cluster(
             {host: pair(host, known[host], one.host_key) for host, one in asked.items()},
@@ -108,23 +115,36 @@ class SshTrustPlanner:
         return RolePlan(changes, acts=acts, facts=after)
 
 
-def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
+def _misplaced(hosts: list[str], on_hosts: list[str], requested: list[str]) -> Refusal | None:
+    """Return why ``ssh_trust_hosts`` cannot be as it is requested."""
+    if requested and not on_hosts:
+        text = "ssh_trust_hosts is set, but ranks run in containers, which have keys of their own"
+        return Refusal(ROLE, requested[0], text, "remove it, or deepspeed_launch_runtime: host")
+    if requested and len(requested) < len(hosts):
+        other = next(host for host in hosts if host not in requested)
+        text = f"ssh_trust_hosts is set here, and not for {other}"
+        return Refusal(ROLE, requested[0], text, "set it once, for the group cluster")
+    return None
+
+
+def request(host: str, wishes: Mapping[str, Any], inputs: Inputs, server_ports: Mapping[str, int]) -> Request:
     """Return what is configured for a host, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
     mode = str(wishes.get("cluster_network_mode") or OVERLAY)
-    network = (cluster.get("overlay") or {}) if mode == OVERLAY else underlay
+    sources = (cluster.get("overlay") or {}).get("subnet") if mode == OVERLAY else senders(underlay)
     return Request(
         cluster=str(wishes["cluster_name"]),
         host=host,
         root=str(wishes["cluster_root"]),
         network_mode=mode,
-        subnet=str(network.get("subnet") or ""),
+        sources=str(sources or ""),
         port=int(wishes["ssh_trust_port"]),
         forwarding=bool(wishes["ssh_trust_port_forwarding"]),
         hosts=[str(name) for name in cluster["hosts"]],
         first=str(cluster["first"]),
         addresses=underlay.get("addresses") or {},
+        server_ports=server_ports,
     )
 
 
@@ -132,7 +152,7 @@ def _plan_host(
     asked: Request, facts: Mapping[str, Any], cluster: Cluster, inputs: Inputs
 ) -> tuple[list[Change], dict[str, Any], dict[str, Any]]:
     """Return the changes of a host, what its tasks read, and the facts of its files afterwards."""
-    known, key = _files(facts), inputs.digest_key
+    known, key = files_of(facts), inputs.digest_key
     changes = Changes(ROLE, asked.host)
     places = [item for item in folders(asked) if differs(item, known, key)]
     for item in places:
@@ -149,14 +169,14 @@ def _plan_host(
         (known_hosts(asked, cluster.host_keys), cluster.host_keys_known),
         *((item, True) for item in configuration(asked, inputs.files.get(SSHD_CONFIG, ""))),
     ]
-    if not is_first and _is_of_another_key(found_file(known, f"{asked.cluster_key}.pub"), cluster.of_first):
+    if not is_first and is_of_another_key(found_file(known, f"{asked.cluster_key}.pub"), cluster.of_first):
         trusted.append(
             (public_part(asked, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None)
         )
     texts: list[ManagedFile] = []
     for item, complete in trusted:
         if not complete:
-            _add_unknown(changes, item, known)
+            add_unknown(changes, item, known)
         elif differs(item, known, key):
             add_file(changes, item, known, key)
             texts.append(item)
@@ -174,6 +194,7 @@ def _plan_host(
         }
     reads = runs_as_ours(container_of(facts, asked.cluster, asked.host), asked.cluster)
     act = {
+        **NOTHING,
         "folders": [entry_of(item) for item in places],
         "provide": provide,
         "files": [entry_of(item) for item in (*places, *texts)],
@@ -186,21 +207,3 @@ def _plan_host(
     for path, found in own.items():
         left[f"{path}.pub"] = public_after(found, found_file(known, f"{path}.pub"))
     return changes.found, act, left
-
-
-def _is_of_another_key(there: Mapping[str, Any], of_first: Pair) -> bool:
-    """Whether a public key lies beside the copied private one that is not its own: ssh would offer that one."""
-    parts = str(there.get("content") or "").split()[:2]
-    return there.get("exists") is True and parts != str(of_first.public or "").split()[:2]
-
-
-def _add_unknown(changes: Changes, item: ManagedFile, known: Mapping[str, Any]) -> None:
-    """Add the change of a file whose text holds a key that is still to be made."""
-    found = found_file(known, item.path)
-    before = str(found.get("content") or f"SHA-256 {found.get('sha256')}") if found.get("exists") is True else None
-    changes.add(item.path, before, Unknown("the public part of a key that is generated"))
-
-
-def _files(facts: Mapping[str, Any]) -> Mapping[str, Any]:
-    value = facts.get("files")
-    return value if isinstance(value, Mapping) else {}

@@ -37,6 +37,7 @@ _VARIABLES = (
     "training_image_wheelhouse",
     "training_image_pip_index",
     "training_image_apt_sources",
+    "training_image_apt_repositories",
     "training_image_proxy",
     "training_image_remove",
     "training_image_prune",

@@ -130,9 +130,8 @@ def is_deb822(text: str) -> bool:
     return _DEB822.search(text) is not None
 
 
-def apt_sources_troubles(given: Any) -> Iterator[Trouble]:
+def apt_sources_troubles(given: Any, name: str = "training_image_apt_sources") -> Iterator[Trouble]:
     """Yield what is wrong, without the text: it may hold a password."""
-    name = "training_image_apt_sources"
     if isinstance(given, Mapping) or not isinstance(given, (str, Sequence, type(None))):
         yield Trouble(name, "is neither a text nor a list", "give lines such as 'deb http://HOST/debian bookworm main'")
         return

@@ -30,6 +30,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
     needed_operators,
     operator_names,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.repositories import (
+    Repository,
+    key_files,
+    repositories,
+)
 
 _FILES = "role:training_image"
 TEMPLATE = f"{_FILES}/templates/Dockerfile.j2"
@@ -43,6 +48,7 @@ def files(wishes: Mapping[str, Any]) -> Iterator[str]:
     authority = str(wishes.get("host_ca_certificate") or "")
     if authority:
         yield authority
+    yield from (f"{TEXT}{path}" for path in key_files(wishes["training_image_apt_repositories"]))
     if dockerfile:
         context = _context(wishes)
         yield from (f"{TEXT}{dockerfile}", f"{REAL}{dockerfile}", f"{REAL}{context}")
@@ -126,6 +132,10 @@ class Recipe:
         path = str(self.wishes.get("host_ca_certificate") or "")
         return self.files[path] if path else ""
 
+    @property
+    def repositories(self) -> list[Repository]:
+        return repositories(self.wishes["training_image_apt_repositories"], self.files)
+
     def script(self, name: str) -> str:
         return self.files[name].rstrip()
 
@@ -177,11 +187,13 @@ class Recipe:
         return str(known or f"{self.wishes['training_image_repository']}:{fingerprint(self._goes_in())}")
 
     def _goes_in(self) -> Sequence[Any]:
+        # Unlike a mirror, a further repository has other packages.
+        further = [{"repositories": [one.identity for one in self.repositories]}] if self.repositories else []
         if self.own:
             manifest = json.loads(self.files[f"{TREE}{_context(self.wishes)}"])
-            return [self.name, self.dockerfile, self.wishes["training_image_build_args"], manifest]
+            return [self.name, self.dockerfile, self.wishes["training_image_build_args"], manifest, *further]
         script = self.script(CUDA_SCRIPT) if self.cuda else ""
-        found: list[Any] = [self.dockerfile, self.wheels, str(self.versions.get("torch_index") or ""), script]
+        found: list[Any] = [self.dockerfile, self.wheels, str(self.versions.get("torch_index") or ""), script, *further]
         if self.wishes["training_image_requirements"]:
             found.append(self.requirements)
         if self.source.kind != "index":
@@ -199,6 +211,7 @@ class Recipe:
                 "torch_index": str(self.versions.get("torch_index") or ""),
                 "pip_index": self.wishes["training_image_pip_index"],
                 "apt_sources": self.wishes["training_image_apt_sources"],
+                "repositories": self.repositories,
                 "certificate": self.authority,
             }
         )

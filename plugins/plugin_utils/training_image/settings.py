@@ -18,6 +18,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
     read_source,
     requirements_troubles,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.repositories import (
+    VARIABLE,
+    repository_troubles,
+)
 
 OWN = "training_image_dockerfile"
 OURS_ALONE = (
@@ -74,6 +78,7 @@ def image_troubles(settings: Settings) -> Iterator[Trouble]:
         yield from _requirements(settings)
     yield from argument_troubles(value("training_image_build_args"))
     yield from apt_sources_troubles(value("training_image_apt_sources"))
+    yield from repository_troubles(value(VARIABLE), settings.kind, settings.text)
     yield from index_troubles(value("training_image_pip_index"))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
@@ -26,12 +27,18 @@ _TOOLS = (
     *("pydantic", "tqdm"),
 )
 """What DeepSpeed is built with."""
+CUDA_SCRIPT = "role:training_image/files/cuda_home.py"
+"""Puts a CUDA_HOME together from wheels, in an image and here."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
 class Environment:
-    """What is configured for the environment of a host; ``wheels`` are names of files in the ``wheelhouse``."""
+    """What is configured for the environment of a host; ``wheels`` are names of files in the ``wheelhouse``.
+
+    ``compiler`` are requirements that bring nvcc, ``script`` is what makes a CUDA_HOME of them, and ``capabilities``
+    what it compiles for.
+    """
 
     path: str
     root: str
@@ -44,6 +51,13 @@ class Environment:
     accelerator: str
     wheelhouse: str = ""
     wheels: Sequence[str] = ()
+    compiler: Sequence[str] = ()
+    script: str = ""
+    capabilities: Sequence[str] = ()
+
+    @property
+    def cuda_home(self) -> str:
+        return f"{self.path}/cuda" if self.compiler else ""
 
     @property
     def fingerprint(self) -> str:
@@ -57,6 +71,7 @@ class Environment:
                 "packages": self.packages,
                 "accelerator": self.accelerator,
                 "from": self.wheels or self.index,
+                **({"compiler": self.compiler, "script": self.script} if self.compiler else {}),
             }
         )
 
@@ -93,19 +108,36 @@ class Environment:
             "root": self.root,
             "torch": self.pip(*index, *self.torch.split()),
             "tools": self.pip(*_TOOLS),
+            "compiler": self._compiler(),
             # Its operators are made for the processor and the Python of the node they are built on.
             "deepspeed": self.pip("--no-deps", "--no-build-isolation", release),
             "variables": self._variables(cpus),
             "rest": self.pip(release, *self.torch.split(), *self.packages),
         }
 
+    def _compiler(self) -> dict[str, Any]:
+        """Return how CUDA's compiler comes into the environment; empty where none does."""
+        if not self.compiler:
+            return {}
+        script = f"{self.path}/cuda_home.py"
+        wheels = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": self.wheels_here} if self.wheelhouse else {}
+        return {
+            "script": script,
+            "content": f"{self.script}\n",
+            # Isolated: the folder of the script, which is the environment's, is no place to import from.
+            "argv": [self.interpreter, "-I", script, self.cuda_home, *self.compiler],
+            "variables": {"PATH": f"{self.path}/bin:{_PATH}", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **wheels},
+        }
+
     def _variables(self, cpus: Any) -> dict[str, str]:
         """Return the environment variables with which DeepSpeed is built."""
+        capabilities = ";".join(self.capabilities)
         return {
             **{f"DS_BUILD_{name.upper()}": "1" for name in self.operators},
             "MAX_JOBS": str(cpus),
             "PATH": f"{self.path}/bin:{_PATH}",
             "DS_ACCELERATOR": self.accelerator,
+            **({"CUDA_HOME": self.cuda_home, "TORCH_CUDA_ARCH_LIST": capabilities} if self.compiler else {}),
             # Without a GPU in sight its setup does not ask for nvcc, which is needed only where one is compiled.
             **({} if self.operators else {"CUDA_VISIBLE_DEVICES": ""}),
         }
@@ -117,8 +149,9 @@ def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
     accelerator = str(inputs.cluster["accelerator"])
     wheelhouse = str(wishes["workspace_python_wheelhouse"] or "")
     names = list(wishes["workspace_python_deepspeed_ops"] or [])
-    if not names and accelerator == "cpu":
-        # On GPUs nothing is compiled beforehand unless it is named: that needs a CUDA toolkit of PyTorch's release.
+    nvcc = compiler(wishes, inputs.cluster)
+    if not names and (accelerator == "cpu" or nvcc):
+        # Without nvcc of PyTorch's release nothing is compiled on GPUs beforehand unless it is named.
         names = operator_names(wishes.get("training_image_deepspeed_ops")) or needed_operators(
             accelerator,
             str(wishes.get("deepspeed_launch_ds_config_preset", "zero2") or ""),
@@ -136,7 +169,31 @@ def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
         accelerator=accelerator,
         wheelhouse=wheelhouse,
         wheels=inputs.files.get(f"{NAMES}{wheelhouse}", "").splitlines() if wheelhouse else [],
+        compiler=nvcc,
+        script=inputs.files.get(CUDA_SCRIPT, "").rstrip() if nvcc else "",
+        capabilities=list(versions.get("capabilities") or []) if nvcc else [],
     )
+
+
+def compiler(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
+    """Return the requirements that bring nvcc of the CUDA that PyTorch has: none on CPUs, nor where no wheel has it.
+
+    They were chosen for the PyTorch of the cluster, so none go with another one or another index that the host names.
+    """
+    versions = cluster.get("versions") or {}
+    for name in ("torch", "torch_index"):
+        if str(wishes.get(f"workspace_python_{name}") or "") not in ("", str(versions.get(name) or "")):
+            return []
+    # To a role that is applied alone, the variable of another one is as the user wrote it.
+    if cluster.get("accelerator") != "cuda" or not boolean(wishes.get("workspace_python_compiler", True), strict=False):
+        return []
+    return [str(one) for one in versions.get("compiler") or []]
+
+
+def cuda_home(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+    """Return where CUDA's compiler is in the environment, for ranks; empty where it is not."""
+    path = str(wishes.get("workspace_python_environment") or "")
+    return f"{path}/cuda" if path and compiler(wishes, cluster) else ""
 
 
 def nodes(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:

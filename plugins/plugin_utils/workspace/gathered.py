@@ -31,6 +31,7 @@ _VARIABLES = (
     "workspace_python_deepspeed_ops",
     "workspace_python_packages",
     "workspace_python_wheelhouse",
+    "workspace_python_compiler",
     "workspace_apt_packages",
     "workspace_python_remove",
 )

@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import (
+    CUDA_SCRIPT,
     INCOMPLETE,
     Environment,
     environment,
@@ -84,6 +85,8 @@ class WorkspacePlanner:
         """Return which files of the controller the plan of a host reads."""
         if wishes["workspace_python_environment"] and wishes["workspace_python_wheelhouse"]:
             yield f"{NAMES}{wishes['workspace_python_wheelhouse']}"
+        if wishes["workspace_python_environment"] and wishes["workspace_python_compiler"]:
+            yield CUDA_SCRIPT
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         hosts = [_Host(name, found, wishes[name], Changes(ROLE, name)) for name, found in facts.items()]

@@ -119,3 +119,38 @@ def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_pl
 def test_verify_lists_what_is_not_done(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", **HOST_MODE).split())
     assert f"gpu2: role ssh_trust: {ROOT} is missing" in output and f"{KEY} is missing" in output
+
+
+ON_HOSTS: dict[str, Any] = {**HOST_MODE, "deepspeed_launch_runtime": "host", "ssh_trust_hosts": True}
+AUTHORIZED = "/root/.ssh/authorized_keys"
+
+
+def on_hosts(number: int, *, key: bool) -> dict[str, Any]:
+    """A server with an sshd of its own; with ``key`` it has the cluster's."""
+    facts = without(number)
+    wishes = {"cluster_root": ROOT, "cluster_name": "swarmspeed", "deepspeed_launch_runtime": "host"}
+    facts["files"].update({entry["path"]: dict(ABSENT) for entry in asked({}, [GATHERED], wishes)["files"]})
+    facts["files"]["/etc/ssh/ssh_host_ed25519_key.pub"] = readable(public(f"sshd {number}"))
+    if key:
+        facts["files"][KEY] = private("the cluster's")
+        facts["files"].update({f"{KEY}.pub": readable(public("cluster"))} if number == 1 else {})
+    return facts
+
+
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
+def test_between_hosts_without_docker_a_block_is_kept_in_a_file_of_others(tmp_path: Path) -> None:
+    made = StandIns(tmp_path, "ssh_trust")
+    facts = {name: on_hosts(number, key=True) for number, name in enumerate(NAMES, 1)}
+    wishes = {**WISHES, **ON_HOSTS, "cluster_name": "swarmspeed", "cluster_root": ROOT}
+    view = cluster_view(list(NAMES), facts)
+    after = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, wishes), Inputs(view, {SSHD_CONFIG: TEXT})).facts
+    for number, name in enumerate(NAMES, 1):
+        made.add(name, on_hosts(number, key=False), facts[name], copy.deepcopy(dict(after[name])), replies=REPLIES)
+    output = made.play("-vvv", **ON_HOSTS)
+    assert all(times > 0 for times in changed(output).values()), output
+    first, second = made.modules("gpu1"), made.modules("gpu2")
+    assert first.count("openssh_keypair") == 1 and second.count("openssh_keypair") == 0
+    assert first.count("blockinfile") == second.count("blockinfile") == 1
+    assert SECRET not in output
+    output = made.play(**ON_HOSTS)
+    assert changed(output) == {"gpu1": 0, "gpu2": 0}, output

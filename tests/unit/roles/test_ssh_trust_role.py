@@ -5,11 +5,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import NOTHING
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import (
+    AUTHORIZED,
+    block_name,
+    configuration_path,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.servers import NOTHING
 
 from tests.planned_roles import plan_of, shown, tasks_that_run
 from tests.role_values import ROLES, load, templar, variables
@@ -92,7 +100,7 @@ def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[s
 
 
 def test_verify_fails_at_what_is_left_to_change() -> None:
-    *dummy, last = load("ssh_trust/tasks/verify.yml")
+    (last,) = (task for task in load("ssh_trust/tasks/verify.yml") if task["name"].startswith("Assert that nothing"))
     for drift, right in (("", True), ("id_ed25519 is missing", False)):
         given = variables("ssh_trust", swarmspeed_plan=planned(bool(drift), drift))
         assert templar(given).evaluate_conditional(last["ansible.builtin.assert"]["that"]) is right
@@ -100,10 +108,45 @@ def test_verify_fails_at_what_is_left_to_change() -> None:
 
 def test_teardown_shreds_every_private_key_that_is_made() -> None:
     made = act(plan(virgin()), FIRST)["provide"]
-    task = load("ssh_trust/tasks/teardown.yml")[0]
+    (task,) = (task for task in load("ssh_trust/tasks/teardown.yml") if task["name"].startswith("Shred"))
     given = variables("ssh_trust", cluster_root="/srv/swarmspeed/lab")
     shredded = [templar(given).template(path) for path in task["loop"]]
     assert {made["path"], made["host_path"], "/srv/swarmspeed/lab/etc/job_key"} == set(shredded)
+
+
+def test_teardown_leaves_the_keys_of_others_and_names_the_block_as_the_plan_does() -> None:
+    named = {task["name"]: task for task in load("ssh_trust/tasks/teardown.yml")}
+    block = named["Remove the cluster's key from those that root accepts"]["ansible.builtin.blockinfile"]
+    given = variables("ssh_trust", cluster_name="lab")
+    assert block["path"] == AUTHORIZED and block["state"] == "absent"
+    assert templar(given).template(block["marker"]) == f"# {{mark}} {block_name('lab')}"
+    file = named["Remove root's SSH configuration for the hosts"]["ansible.builtin.file"]
+    assert templar(given).template(file["path"]) == configuration_path("lab") and file["state"] == "absent"
+
+
+@pytest.mark.parametrize(("fails", "said"), [((), ""), (("gpu2",), "gpu2 (Permission denied (publickey).)\n")])
+def test_verify_logs_in_to_every_host_and_names_those_that_refuse(
+    tmp_path: Path, fails: tuple[str, ...], said: str
+) -> None:
+    ssh = tmp_path / "ssh"
+    refused = " ".join(fails) or "none"
+    ssh.write_text(
+        f"""#!/bin/sh
+printf "%s\\n" "$*" >> {tmp_path}/calls
+case " {refused} " in *" $4 "*) printf 'a banner\nPermission denied\033 (publickey).\r\n' >&2; exit 255 ;; esac
+""",
+        encoding="utf-8",
+    )
+    ssh.chmod(0o755)
+    given = variables("ssh_trust", swarmspeed_plan=planned(False, reach=["gpu1", "gpu2"]))
+    (task,) = (task for task in load("ssh_trust/tasks/verify.yml") if task["name"].startswith("Log in"))
+    argv = templar(given).template(task["ansible.builtin.command"]["argv"])
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    found = subprocess.run(argv, check=False, capture_output=True, text=True, env=environment, timeout=60)
+    assert (found.stdout, found.stderr) == (said, "")
+    assert (tmp_path / "calls").read_text(encoding="utf-8").splitlines() == [
+        f"-n -o BatchMode=yes {name} true" for name in ("gpu1", "gpu2")
+    ]
 
 
 def test_no_task_has_tags_of_its_own() -> None:

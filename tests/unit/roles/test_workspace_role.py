@@ -13,7 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.plann
 
 from tests.planned_roles import plan_of, shown, tasks_that_run
 from tests.role_values import ROLES, acts, load, templar, variables
-from tests.workspace_nodes import PYTHON, act, host, plan
+from tests.workspace_nodes import CLUSTER, PYTHON, act, host, plan
 
 MODULES = {
     "ansible.builtin.meta": "end",
@@ -88,9 +88,12 @@ def test_an_environment_is_marked_before_it_is_emptied_and_recorded_last() -> No
     assert (copied["dest"], copied["content"]) == (f"{PYTHON}/.swarmspeed", f"{MADE['wanted']}\n")
 
 
+@pytest.mark.parametrize("compiler", [[], ["cuda-toolkit[nvcc]==13.0.2"]])
 @pytest.mark.parametrize("wheelhouse", ["", "/srv/wheels"])
-def test_every_task_of_the_environment_has_what_it_reads(wheelhouse: str) -> None:
-    made = act(plan(host(), workspace_python_environment=PYTHON, workspace_python_wheelhouse=wheelhouse))
+def test_every_task_of_the_environment_has_what_it_reads(wheelhouse: str, compiler: list[str]) -> None:
+    cluster = {**CLUSTER, "accelerator": "cuda", "versions": {**CLUSTER["versions"], "compiler": compiler}}
+    wished: dict[str, Any] = {"workspace_python_environment": PYTHON, "workspace_python_wheelhouse": wheelhouse}
+    made = act(plan(host(), cluster=cluster, **wished))
     given = variables("workspace", swarmspeed_plan=planned(True, **made), item="x")
     ran = []
     for task in load("workspace/tasks/environment.yml"):
@@ -101,6 +104,14 @@ def test_every_task_of_the_environment_has_what_it_reads(wheelhouse: str) -> Non
                 ran.append(entry["name"])
     with_wheels = {"Create a folder for wheels", "Copy the wheels", "Remove the wheels"}
     assert set(ran) & with_wheels == (with_wheels if wheelhouse else set())
+    steps = [
+        "Install PyTorch (minutes)",
+        "Copy the program that makes a CUDA_HOME of wheels",
+        "Install the CUDA compiler",
+    ]
+    steps += ["Build DeepSpeed with its operators (minutes)"]
+    wanted = steps if compiler else [steps[0], steps[-1]]
+    assert [name for name in ran if name in steps] == wanted
 
 
 def test_verify_fails_at_what_is_left_to_change_and_tries_the_environment() -> None:

@@ -158,6 +158,15 @@ def test_addresses_of_ssh_decide_between_subnets_that_are_alike() -> None:
     )
 
 
+def test_the_addresses_that_hosts_were_given_are_read() -> None:
+    hostvars = {name: host(number, cluster_address=f"192.168.7.{number}") for number, name in enumerate("ab", 1)}
+    found = run({"hosts": ["a", "b"], "underlay_subnet": ""}, hostvars)["ansible_facts"]["swarmspeed_cluster"]
+    assert found["underlay"]["addresses"] == {"a": "192.168.7.1", "b": "192.168.7.2"}
+    assert found["underlay"]["subnet"] == ""
+    del hostvars["b"]["cluster_address"]
+    assert failure({"hosts": ["a", "b"]}, hostvars).startswith("b: cluster_address is not set, but it is for a. ")
+
+
 @pytest.mark.parametrize("unseen", [{}, {"ansible_facts": {}}, {"ansible_facts": None}])
 def test_hosts_without_facts_are_left_to_preflight(unseen: dict[str, Any]) -> None:
     assert run({"hosts": ["a", "b", "absent"]}, {"a": host(1), "b": unseen}) == {

@@ -174,6 +174,7 @@ def test_a_folder_is_read_by_the_names_of_its_files(tmp_path: Path) -> None:
         **dict.fromkeys(GATHERED["workspace"].variables, ""),
         "workspace_remove": False,
         "workspace_python_remove": False,
+        "workspace_python_compiler": False,
         "workspace_python_environment": "/opt/train",
         "workspace_python_wheelhouse": str(tmp_path),
         "cluster_root": "/srv/x",

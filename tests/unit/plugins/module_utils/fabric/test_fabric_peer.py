@@ -46,7 +46,15 @@ eth1\t000012AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
 
 @pytest.mark.parametrize(
     "subnet, interface",
-    [("10.64.0.0/24", "eth0"), ("172.18.0.0/16", "eth1"), ("10.64.0.0/16", ""), ("10.9.0.0/24", "")],
+    [
+        ("10.64.0.0/24", "eth0"),
+        ("172.18.0.0/16", "eth1"),
+        ("10.64.0.0/16", ""),
+        ("10.9.0.0/24", ""),
+        # one host's address, given by hand: no route of its own, and the default route does not count
+        ("10.64.0.7/32", "eth0"),
+        ("203.0.113.7/32", ""),
+    ],
 )
 def test_the_interface_is_that_of_the_subnets_own_route(subnet: str, interface: str) -> None:
     assert interface_in(subnet, ROUTES) == interface
@@ -224,7 +232,7 @@ def test_a_wrong_address_is_no_way_to_the_other(ends: dict[str, SystemPeerIO]) -
 def test_an_end_without_the_network_says_what_it_has(ends: dict[str, SystemPeerIO]) -> None:
     answer = step(params("one", "runone", subnet="203.0.113.0/24"), ends["one"], sys.executable)
     assert answer["trouble"]["text"].startswith("it has no address in 203.0.113.0/24; its own: ")
-    assert answer["trouble"]["remedy"] == "correct cluster_underlay_subnet"
+    assert answer["trouble"]["remedy"] == "correct cluster_underlay_subnet or cluster_address"
     assert answer["ready"] == {}
 
 

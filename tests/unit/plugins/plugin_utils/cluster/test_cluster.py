@@ -218,6 +218,20 @@ def test_no_host_and_no_common_subnet_are_refused() -> None:
     assert cluster_view(["a"], {"a": facts()}, underlay_subnet="")["underlay"]["subnet"] == "192.168.7.0/24"
 
 
+def test_addresses_given_by_hand_are_the_underlay() -> None:
+    nodes = {"a": facts("203.0.113.7"), "b": facts("198.51.100.9")}
+    own = {"a": "203.0.113.7", "b": "198.51.100.9"}
+    found = cluster_view(["a", "b"], nodes, own_addresses=own)["underlay"]
+    assert (found["subnet"], found["addresses"], found["reason"]) == ("", own, "set by cluster_address")
+    assert cluster_view(["a", "b"], nodes, own_addresses={"a": "", "b": ""})["underlay"]["subnet"] == "192.168.7.0/24"
+    with pytest.raises(UnderlayError) as error:
+        cluster_view(["a", "b"], nodes, underlay_subnet="128.0.0.0/1", own_addresses=own)
+    assert str(error.value) == (
+        "cluster_underlay_subnet and cluster_address are both set, and each says which network is used. "
+        "Remedy: remove one of them."
+    )
+
+
 NAMES = st.sampled_from(["a", "b", "ü", ".git", "skip.me"])
 FILES = st.dictionaries(st.lists(NAMES, min_size=1, max_size=3).map(tuple), st.binary(max_size=4), max_size=6)
 

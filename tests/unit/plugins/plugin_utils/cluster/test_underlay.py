@@ -264,7 +264,10 @@ def test_three_hosts_with_one_address() -> None:
         common_underlay(hosts)
 
 
-REMEDY = "Put all hosts on one subnet, or set cluster_underlay_subnet to a network in which each has an address."
+REMEDY = (
+    "Put all hosts on one subnet, set cluster_underlay_subnet to a network in which each has an address, or, where a "
+    "router joins their networks, cluster_address for each host."
+)
 OVERLAY = (
     "Put all hosts on one subnet. Or, where a router joins their networks, use an overlay, which crosses it: "
     "cluster_network_mode: overlay, and cluster_underlay_subnet: {}, which holds an address of each."

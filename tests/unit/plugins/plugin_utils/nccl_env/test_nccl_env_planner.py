@@ -247,6 +247,32 @@ def test_the_interface_is_found_by_address(mode: str, subnet: str, asked: str) -
     assert asked in act(made)["inside"]["argv"][-1] and act(made)["subnet"] == subnet
 
 
+def test_ranks_on_the_host_find_the_compiler_of_their_environment_unless_the_user_names_another() -> None:
+    of_cuda = cluster(versions={"torch": "torch==2.13.0", "compiler": ["cuda-toolkit[nvcc]==13.0.3"]})
+    made = plan(host(), of_cuda, **ON_THE_HOST, workspace_python_environment="/opt/train")
+    assert "CUDA_HOME=/opt/train/cuda" in files(made)[f"{ETC}/env"]["content"].splitlines()
+    own = {"nccl_env_environment": {"CUDA_HOME": "/usr/local/cuda"}}
+    made = plan(host(), of_cuda, **ON_THE_HOST, **own, workspace_python_environment="/opt/train")
+    assert "CUDA_HOME=/usr/local/cuda" in files(made)[f"{ETC}/env"]["content"].splitlines()
+    for made in (
+        plan(host(), of_cuda, **ON_THE_HOST),
+        plan(host(), of_cuda, workspace_python_environment="/opt/train"),
+    ):
+        assert "CUDA_HOME" not in files(made)[f"{ETC}/env"]["content"]
+
+
+@pytest.mark.parametrize("runtime", [{}, ON_THE_HOST])
+def test_where_hosts_share_no_subnet_a_node_is_found_by_its_own_address(runtime: dict[str, Any]) -> None:
+    apart = {"subnet": "", "interfaces": {HOST: "ens3"}, "addresses": {"gpu-1": "203.0.113.7", HOST: "198.51.100.9"}}
+    made = plan(host(), cluster(underlay=apart), **{"cluster_network_mode": "host", **runtime})
+    assert act(made)["subnet"] == "198.51.100.9/32"
+    if runtime:
+        assert "NCCL_SOCKET_IFNAME==ens3" in files(made)[f"{ETC}/nccl.conf.host"]["content"].splitlines()
+    else:
+        asked = "ip -4 -o address show dev ens3 scope global to 198.51.100.9/32"
+        assert f"set -- $({asked} | head -n 1)" in files(made)[f"{ETC}/entrypoint.sh"]["content"]
+
+
 def test_a_secret_is_only_in_what_the_role_acts_on() -> None:
     token = "hunter2"
     made = plan(done(host()), nccl_env_environment={"HF_TOKEN": token})

@@ -14,6 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
     check_managers,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.network_values import (
+    check_cluster_address,
     check_overlay_values,
     check_swarm_values,
 )
@@ -34,6 +35,8 @@ DEFAULTS: dict[str, Any] = {
     "swarm_advertise_address": "",
     "swarm_data_path_address": "",
     "training_container_address": "",
+    "cluster_address": "",
+    "cluster_underlay_subnet": "",
 }
 
 
@@ -50,12 +53,17 @@ def inventory(hosts: int = 2, **of_b: Any) -> Inventory:
 
 
 def lines(found: Inventory) -> list[str]:
-    checks = {"swarm_values": check_swarm_values, "overlay_values": check_overlay_values}
+    checks = {
+        "cluster_address": check_cluster_address,
+        "swarm_values": check_swarm_values,
+        "overlay_values": check_overlay_values,
+    }
     return [problem.line() for problem in collect(checks, found).problems]
 
 
 def test_defaults_pass() -> None:
     assert lines(inventory()) == []
+    assert INVENTORY_CHECKS["cluster_address"] is check_cluster_address
     assert INVENTORY_CHECKS["swarm_values"] is check_swarm_values
     assert INVENTORY_CHECKS["overlay_values"] is check_overlay_values
 
@@ -136,10 +144,32 @@ def test_values_that_pass(values: dict[str, Any]) -> None:
             {"b_training_container_address": "automatic"},
             "training_container_address: 'automatic' is no IPv4 address (set for b). Remedy: correct it.",
         ),
+        (
+            {"b_cluster_address": "203.0.113.7"},
+            "cluster_address: is set for b, and not for a, c. Remedy: set it for every host of the cluster, or "
+            "for none.",
+        ),
+        (
+            {"cluster_address": "203.0.113.7"},
+            "cluster_address: is 203.0.113.7 for a, b, c; each host needs an address of its own. Remedy: set it for "
+            "each host, not for a group.",
+        ),
     ],
 )
 def test_values_that_are_refused(values: dict[str, Any], expected: str) -> None:
     assert lines(inventory(3, **values)) == [expected]
+
+
+def test_an_address_beside_a_subnet_is_refused() -> None:
+    found = inventory(cluster_address="203.0.113.7", b_cluster_address="198.51.100.9")
+    assert lines(found) == []
+    beside = inventory(
+        cluster_address="203.0.113.7", b_cluster_address="198.51.100.9", cluster_underlay_subnet="10.0.0.0/8"
+    )
+    assert lines(beside) == [
+        "cluster_address: is set beside cluster_underlay_subnet (10.0.0.0/8), and each says which network is used. "
+        "Remedy: remove one of them."
+    ]
 
 
 def test_more_managers_than_help_are_a_warning() -> None:

@@ -15,7 +15,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import GATHERED
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import NOTHING, SshTrustPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.servers import NOTHING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -252,6 +253,15 @@ def test_the_configuration_on_the_hosts_network() -> None:
     assert found["authorized_keys"].startswith('restrict,pty,port-forwarding,from="10.1.0.0/24" ssh-ed25519 ')
     for name in ("AllowTcpForwarding", "AllowStreamLocalForwarding"):
         assert f"\n{name} yes\n" in found["sshd_config"]
+
+
+def test_where_hosts_share_no_subnet_the_key_is_good_from_their_addresses() -> None:
+    own = {name: f"203.0.113.{16 * rank}" for rank, name in enumerate(NODES, 1)}
+    apart = {"subnet": "", "addresses": own}
+    made = plan(with_keys(), {**CLUSTER, "underlay": apart}, cluster_network_mode="host")
+    given = ",".join(own.values())
+    for host in NODES:
+        assert texts(made, host)["authorized_keys"].startswith(f'restrict,pty,from="{given}" ssh-ed25519 ')
 
 
 @pytest.mark.parametrize(

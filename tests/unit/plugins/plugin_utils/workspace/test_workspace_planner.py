@@ -16,6 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import change_lines, drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import CUDA_SCRIPT, cuda_home
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import GATHERED, by_wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import (
     LISTED,
@@ -281,7 +282,9 @@ def test_the_wheels_count_by_name() -> None:
     assert len({of("a-1.whl"), of("a-2.whl"), of()}) == 3
     # With wheels no index is asked, so another index makes no other environment.
     assert of("a-1.whl", workspace_python_torch_index="https://mirror.example/cpu") == of("a-1.whl")
-    assert list(WorkspacePlanner().files({**WISHES, **WITH, **WHEELS})) == [f"{NAMES}/srv/wheels"]
+    assert list(WorkspacePlanner().files({**WISHES, **WITH, **WHEELS})) == [f"{NAMES}/srv/wheels", CUDA_SCRIPT]
+    without = {**WISHES, **WITH, **WHEELS, "workspace_python_compiler": False}
+    assert list(WorkspacePlanner().files(without)) == [f"{NAMES}/srv/wheels"]
     assert list(WorkspacePlanner().files({**WISHES, **WHEELS})) == []
 
 
@@ -310,6 +313,60 @@ def test_on_gpus_nothing_is_compiled_that_is_not_named() -> None:
     named = act(plan(host(), cluster=cluster, **WITH, workspace_python_deepspeed_ops=["cpu_adam"]))
     assert named["environment"]["variables"]["DS_BUILD_CPU_ADAM"] == "1"
     assert "CUDA_VISIBLE_DEVICES" not in named["environment"]["variables"]
+
+
+NVCC = ["cuda-toolkit[nvcc,cccl]==13.0.2"]
+CUDA: dict[str, Any] = {
+    **CLUSTER,
+    "accelerator": "cuda",
+    "versions": {**CLUSTER["versions"], "compiler": NVCC, "capabilities": ["8.0", "9.0"]},
+}
+
+
+def test_on_gpus_the_compiler_comes_from_wheels_and_the_operators_of_the_job_are_compiled() -> None:
+    found = act(plan(host(), cluster=CUDA, files={CUDA_SCRIPT: "the script\n"}, **WITH))["environment"]
+    assert found["compiler"] == {
+        "script": f"{PYTHON}/cuda_home.py",
+        "content": "the script\n",
+        "argv": [f"{PYTHON}/bin/python", "-I", f"{PYTHON}/cuda_home.py", f"{PYTHON}/cuda", *NVCC],
+        "variables": {"PATH": found["variables"]["PATH"], "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
+    }
+    built = found["variables"]
+    assert (built["CUDA_HOME"], built["TORCH_CUDA_ARCH_LIST"]) == (f"{PYTHON}/cuda", "8.0;9.0")
+    assert built["DS_BUILD_FUSED_ADAM"] == "1" and "CUDA_VISIBLE_DEVICES" not in built
+    wheels = act(plan(host(), cluster=CUDA, **WITH, **WHEELS))["environment"]["compiler"]["variables"]
+    assert (wheels["PIP_NO_INDEX"], wheels["PIP_FIND_LINKS"]) == ("1", f"{ROOT}/wheelhouse")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "wished"),
+    [
+        ({**CUDA, "accelerator": "cpu"}, {}),
+        (CUDA, {"workspace_python_compiler": False}),
+        (CUDA, {"workspace_python_compiler": "false"}),  # as the command line gives it
+        (CUDA, {"workspace_python_torch": "torch==2.9.1"}),  # it was chosen for another PyTorch
+        (CUDA, {"workspace_python_torch_index": "https://mirror.example/cu126"}),
+        ({**CUDA, "versions": {**CUDA["versions"], "compiler": []}}, {}),  # CUDA 12
+    ],
+)
+def test_without_a_fitting_compiler_none_is_installed(cluster: dict[str, Any], wished: dict[str, Any]) -> None:
+    found = act(plan(host(), cluster=cluster, **WITH, **wished))["environment"]
+    assert found["compiler"] == {} and "CUDA_HOME" not in found["variables"]
+    assert cuda_home({**WISHES, **WITH, **wished}, cluster) == ""
+
+
+def test_ranks_find_it_by_the_same_rule() -> None:
+    assert cuda_home({**WISHES, **WITH}, CUDA) == f"{PYTHON}/cuda"
+    assert cuda_home({**WISHES, **WITH, "workspace_python_torch": "torch==2.13.0"}, CUDA) == f"{PYTHON}/cuda"
+    assert cuda_home(WISHES, CUDA) == ""  # no environment of this role's
+    # Applied alone, another role does not know the default.
+    assert cuda_home({"workspace_python_environment": PYTHON}, CUDA) == f"{PYTHON}/cuda"
+
+
+def test_another_compiler_makes_another_environment() -> None:
+    other = {**CUDA, "versions": {**CUDA["versions"], "compiler": ["cuda-toolkit[nvcc]==13.2.2"]}}
+    found = {wanted(cluster=one, files={CUDA_SCRIPT: text}) for one in (CUDA, other) for text in ("a\n", "b\n")}
+    assert len(found) == 4
 
 
 def test_with_a_wheelhouse_no_index_is_asked() -> None:
