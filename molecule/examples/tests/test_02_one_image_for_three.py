@@ -52,7 +52,7 @@ def test_cifar10(cifar10: Run) -> None:
 def test_every_class_has_its_accuracy_and_the_archive_is_of_cifar10s_form() -> None:
     found = re.findall(r"cifar10: accuracy of (\w+) ([\d.]+) \((\d+) pictures\)", log("cifar10"))
     assert [name for name, dummy, count in found] == [f"pattern{number}" for number in range(10)]
-    assert sum(int(count) for dummy, right, count in found) == 384 and all(float(right) > 0.5 for _, right, _ in found)
+    assert sum(int(count) for dummy, right, count in found) == 384 and all(float(one[1]) > 0.5 for one in found)
     members = inside("lab1", "tar -tzf /workspace/data/cifar-10-binary.tar.gz").split()
     assert sorted(Path(member).name for member in members) == sorted(
         [*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin", "batches.meta.txt"]

@@ -53,11 +53,11 @@ class Sender(asset_transfer.ActionModule):
         self.asked.append(dict(call["module_args"]))
         return self.script.pop(0)
 
-    def _transfer_file(self, local: str, remote: str) -> None:
-        if local.endswith(".json"):
-            self.sent.append(json.loads(Path(local).read_text()))
+    def _transfer_file(self, local_path: str, remote_path: str) -> None:
+        if local_path.endswith(".json"):
+            self.sent.append(json.loads(Path(local_path).read_text()))
             return
-        with tarfile.open(local) as archive:
+        with tarfile.open(local_path) as archive:
             self.sent.append({entry.name: archive.extractfile(entry).read() for entry in archive})  # type: ignore[union-attr]  # files
 
 
