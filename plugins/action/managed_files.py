@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import explained
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
     ManagedFile,
@@ -83,7 +84,9 @@ class ActionModule(NodeAction):
         finally:
             self._task.no_log = hidden
         if answer.get("failed"):
-            raise AnsibleActionFail(f"{item.path}: {answer.get('msg', 'could not be written')}")
+            # The action copy runs its modules by itself, so a broken connection is not yet in words.
+            words = explained(str(variables.get("inventory_hostname", "")), f"writing {item.path}", answer)
+            raise AnsibleActionFail(words or f"{item.path}: {answer.get('msg', 'could not be written')}")
 
     def _run_module_for(self, item: ManagedFile, variables: dict[str, Any]) -> dict[str, Any]:
         ownership: dict[str, Any] = {

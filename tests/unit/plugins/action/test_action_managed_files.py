@@ -226,6 +226,15 @@ def test_a_module_that_fails_ends_the_task_with_path_and_cause(entry: dict[str, 
     assert [call[1] for call in node.calls] == [entry["path"]]
 
 
+def test_a_host_that_goes_down_while_a_file_is_written_is_named() -> None:
+    """The action copy passes on Ansible's own message, that JSON could not be parsed."""
+    text = "Module result deserialization failed: No start of json char found"
+    cut = {"failed": True, "msg": text, "module_stdout": "", "module_stderr": "Shared connection to gpu2 closed.\r\n"}
+    known = {"inventory_hostname": "gpu2", "ansible_facts": {"swarmspeed": {"files": KNOWN}}}
+    with pytest.raises(AnsibleActionFail, match=r"^gpu2: writing /stale was cut off before it returned a result"):
+        run([{"path": "/stale", "content": "new"}], Node({"/stale": cut}), task_vars=known)
+
+
 def test_a_module_that_fails_without_a_word() -> None:
     with pytest.raises(AnsibleActionFail, match=r"^/stale: could not be written$"):
         run([{"path": "/stale", "content": ""}], Node({"/stale": {"failed": True}}))
