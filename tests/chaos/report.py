@@ -115,7 +115,7 @@ def _figures(records: Sequence[Record], faults: Mapping[str, Fault]) -> list[str
         "Could not be made, and counted for nothing",
         [one for one in since if one.outcome == "not made"],
     )
-    parts += _earlier(records[: len(records) - len(since)])
+    parts += _earlier(records[: len(records) - len(since)], faults)
     return parts
 
 
@@ -174,7 +174,7 @@ def _row(name: str, of: Sequence[Record], strong: bool = False) -> str:
 
 
 def _bounds(counted: Sequence[Record], faults: Mapping[str, Fault]) -> list[str]:
-    kills = [one for one in counted if one.fault in faults and faults[one.fault].kill]
+    kills = [one for one in counted if _kills(one, faults)]
     others = [one for one in counted if one not in kills]
     lines = [
         "| | rounds | failed | fails in at most (95 % confidence) |",
@@ -200,16 +200,30 @@ def _sentences(heading: str, of: Sequence[Record]) -> list[str]:
     return ["\n".join(lines) + "\n"]
 
 
-def _earlier(records: Sequence[Record]) -> list[str]:
-    """Rounds before the last correction are shown and not counted."""
+def _earlier(records: Sequence[Record], faults: Mapping[str, Fault]) -> list[str]:
+    """Rounds before the last correction are shown, by the code they ran on, and not counted."""
     if not records:
         return []
     made = [one for one in records if one.outcome != "not made"]
     failed = [one for one in made if one.outcome == "failed"]
     count = f"{len(failed)}" if failed else "none"
     lines = [f"### Before the last correction\n\n{len(made)} rounds, of which {count} failed; not counted above.\n"]
-    lines += [f"- commit {one.commit} (`{one.fault}`): {_plain(one.why)}" for one in failed]
+    lines += [
+        "| code | controller killed | of these failed | other faults | of these failed |",
+        "|---|---|---|---|---|",
+    ]
+    for digest in dict.fromkeys(one.digest for one in made):
+        cells: list[str] = [f"`{digest}`"]
+        for kill in (True, False):
+            of = [one for one in made if one.digest == digest and _kills(one, faults) is kill]
+            cells += [str(len(of)), str(sum(one.outcome == "failed" for one in of))]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", *(f"- commit {one.commit} (`{one.fault}`): {_plain(one.why)}" for one in failed)]
     return ["\n".join(lines).rstrip("\n") + "\n"]
+
+
+def _kills(record: Record, faults: Mapping[str, Fault]) -> bool:
+    return record.fault in faults and bool(faults[record.fault].kill)
 
 
 def _list(faults: Mapping[str, Fault]) -> Iterable[str]:

@@ -80,6 +80,7 @@ def test_only_rounds_since_the_last_correction_are_counted() -> None:
     assert rows(page)["kill-site"][0] == "2"
     earlier = page.split("### Before the last correction")[1]
     assert "1 rounds, of which 1 failed; not counted above." in earlier
+    assert "| `old` | 1 | 1 | 0 | 0 |" in earlier
     assert "- commit aaaa (`kill-site`): it hung" in earlier
     assert "Before the last correction" not in report.page(RECORDS)
 
