@@ -17,6 +17,8 @@ HANGS = (
     "ps -eo pid,stat,args | grep ' D'), end it, and run the playbook again"
 )
 _COMPLAINT = re.compile(r"not found|No such file|denied|password is required|[Ee]rror")
+# What Ansible put in the host's /tmp for the module was removed while it ran; seen while systemd shut a host down.
+_REMOVED = re.compile(r"No such file or directory: '[^']*/ansible_[^']*_payload")
 _NOISE = re.compile(r"^(Shared connection to .* closed\.|Connection to .* closed\.|mux_client_.*|Warning: .*|\**)\s*$")
 
 
@@ -49,9 +51,13 @@ def cut(node: str, what: str, result: Mapping[str, Any]) -> str:
     """A module that ended without a result."""
     status = result.get("rc")
     ended = f" (exit status {status})" if status is not None else ""
+    begin = f"{node}: {what} was cut off before it returned a result{ended}"
+    if _REMOVED.search(str(result.get("module_stderr", ""))):
+        why = "its files were removed from the host's /tmp, as when the host shuts down"
+        return f"{begin}: {why}. Remedy: {LOST}If the host is up, find out what clears /tmp."
     return (
-        f"{node}: {what} was cut off before it returned a result{ended}: its connection was lost, or the process was "
-        f'killed there. Remedy: {LOST}If the host is up, "journalctl -k" there names what the kernel has killed.'
+        f"{begin}: its connection was lost, or the process was killed there. Remedy: {LOST}If the host is up, "
+        '"journalctl -k" there names what the kernel has killed.'
     )
 
 
@@ -61,6 +67,8 @@ def was_cut(result: Mapping[str, Any]) -> bool:
         return False
     printed = [line for line in str(result["module_stdout"]).splitlines() if not _NOISE.match(line.strip())]
     errors = str(result.get("module_stderr", ""))
+    if _REMOVED.search(errors):
+        return not printed
     return not printed and not re.search(r"Traceback|not found|No such file|sudo:|[Pp]assword", errors)
 
 

@@ -80,10 +80,27 @@ def test_a_module_that_was_cut_off() -> None:
     )
 
 
+# Recorded as above, while a host shut down; shortened.
+REMOVED = """Traceback (most recent call last):
+  File "<stdin>", line 266, in <module>
+FileNotFoundError: [Errno 2] No such file or directory: '/tmp/ansible_node_facts_payload_19/ansible_node_facts_payload.zip'
+"""
+
+
+def test_a_module_whose_files_were_removed() -> None:
+    assert cut("gpu2", "the module node_facts", {**NO_JSON, "module_stderr": REMOVED, "rc": 1}) == (
+        "gpu2: the module node_facts was cut off before it returned a result (exit status 1): its files were removed "
+        "from the host's /tmp, as when the host shuts down. Remedy: check that the host is up and answers ssh, then "
+        "run the playbook again: it resumes from what is there. If the host is up, find out what clears /tmp."
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         ({}, True),
+        ({"module_stderr": REMOVED, "rc": 1}, True),
+        ({"module_stderr": REMOVED, "module_stdout": "{}"}, False),
         ({"module_stdout": "Shared connection to 10.0.0.7 closed.\r\n"}, True),
         ({"module_stderr": "mux_client_read_packet: read header failed: Broken pipe"}, True),
         # These say themselves what is wrong.
