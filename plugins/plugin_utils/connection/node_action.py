@@ -30,6 +30,8 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
             if words:
                 reply["msg"] = words
                 reply.pop("exception", None)
+                if "Traceback" in str(reply.get("module_stderr", "")):  # of Ansible's own loader
+                    reply["module_stderr"] = ""
         return reply
 
 

@@ -83,7 +83,7 @@ def test_a_module_that_was_cut_off() -> None:
 # Recorded as above, while a host shut down; shortened.
 REMOVED = """Traceback (most recent call last):
   File "<stdin>", line 266, in <module>
-FileNotFoundError: [Errno 2] No such file or directory: '/tmp/ansible_node_facts_payload_19/ansible_node_facts_payload.zip'
+FileNotFoundError: [Errno 2] No such file or directory: '/tmp/ansible_x_payload_19/ansible_x_payload.zip'
 """
 
 

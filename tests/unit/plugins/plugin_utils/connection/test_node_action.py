@@ -43,6 +43,15 @@ def test_a_module_that_was_cut_off_is_reported_by_node_and_module(monkeypatch: p
     assert "exception" not in found
 
 
+def test_of_files_that_were_removed_no_traceback_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "/tmp/ansible_node_facts_payload_19/ansible_node_facts_payload.zip"
+    said = f"Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: '{place}'\n"
+    found = asked(monkeypatch, {**CUT, "module_stderr": said})
+    assert "its files were removed from the host's /tmp" in found["msg"] and found["module_stderr"] == ""
+    kept = asked(monkeypatch, {**CUT, "module_stderr": "Traceback (most recent call last):\nOSError: else\n"})
+    assert kept["msg"] == CUT["msg"] and "OSError" in kept["module_stderr"]
+
+
 def test_without_names_the_task_and_the_address_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked(monkeypatch, CUT)["msg"].startswith("10.0.0.7: the module node_facts was cut off")
 
