@@ -79,4 +79,4 @@ def _unpacked(folder: Path) -> dict[str, bytes]:
 def _packed(path: Path) -> dict[str, bytes]:
     with tarfile.open(path, "r:*") as packed:
         members = {Path(member.name).name: member for member in packed if member.isfile()}
-        return {name: packed.extractfile(members[name]).read() for name in FILES if name in members}  # type: ignore[union-attr]
+        return {name: packed.extractfile(members[name]).read() for name in FILES if name in members}  # type: ignore[union-attr]  # regular files

@@ -62,7 +62,7 @@ def plan(
     there = looks[holder]
     found = there.get("image") or {}
     others = [name for name in looks if name != holder]
-    problems = [text for name in looks for text in _against(name, looks[name])]
+    problems = [text for name in looks for text in against(name, looks[name], "an image")]
     if not found and not problems:
         problems.append(
             f"{holder}: the image {image} is not there, so it cannot be given to others. "
@@ -99,28 +99,33 @@ def plan(
             "store": looks[name]["store"],
             "bytes": need,
             "skipped": sum(sizes[:lacked]),
-            "sources": [
-                {
-                    "name": source,
-                    "address": addresses[source],
-                    "port": int(ports.get(source) or 22),
-                    "account": looks[source]["account"],
-                    "host_key": looks[source]["host_key"],
-                }
-                for source in sources
-            ],
+            "sources": [source(other, looks, addresses, ports) for other in sources],
             "readers": {reader: looks[reader]["public_key"] for reader in order[place:]},
         }
         problems += _room(name, looks[name], need, sizes[lacked:], None if place else sum(sizes))
     return {"problems": problems, "order": order, "parts": parts}
 
 
-def _against(name: str, look: Mapping[str, Any]) -> list[str]:
+def source(
+    name: str, looks: Mapping[str, Mapping[str, Any]], addresses: Mapping[str, str], ports: Mapping[str, int]
+) -> dict[str, Any]:
+    """Return how other nodes reach one that they read from."""
+    return {
+        "name": name,
+        "address": addresses[name],
+        "port": int(ports.get(name) or 22),
+        "account": looks[name]["account"],
+        "host_key": looks[name]["host_key"],
+    }
+
+
+def against(name: str, look: Mapping[str, Any], what: str) -> list[str]:
+    """Return why a node takes no part in a transfer of this: there is another one, or it reports trouble."""
     running = look.get("running") or {}
     if running:
         said = {"since": "some time ago", "pid": "?", "host": name, "started_from": "?", **running}
         return [
-            f"{name}: another transfer of an image has run there since {said['since']} (process {said['pid']} on "
+            f"{name}: another transfer of {what} has run there since {said['since']} (process {said['pid']} on "
             f"{said['host']}, started from {said['started_from']}). Remedy: wait until it has ended, which it does "
             f"by itself also without its controller, or end it: kill {said['pid']} on {name}."
         ]

@@ -148,9 +148,7 @@ class Cache:
         except HttpRefusedError as error:
             raise self._refused(source, error) from None
         except HttpLostError as error:
-            raise source.error(
-                f"{host} cannot be asked ({error})", "check the controller's network, or assets_proxy"
-            ) from None
+            raise _silent(source, host, error) from None
         files = tuple((file.path, file.size, file.sha256 or small[file.path]) for file in revision.files)
         origins = {sha256: file_url(source, revision.commit, path) for path, dummy, sha256 in files}
         return Manifest(source.title, revision.commit, files, origins)
@@ -182,9 +180,7 @@ class Cache:
         except HttpRefusedError as error:
             raise self._refused(source, error) from None
         except HttpLostError as error:
-            raise source.error(
-                f"{host} cannot be asked ({error})", "check the controller's network, or assets_proxy"
-            ) from None
+            raise _silent(source, host, error) from None
         if size is None:
             raise source.error(
                 f"{host} does not report the size of the file",
@@ -224,6 +220,10 @@ class Cache:
             _write(memory, json.dumps(seen))
         origins = {sha256: str(root / name) for name, dummy, sha256 in files}
         return Manifest(source.title, "", tuple(files), origins)
+
+
+def _silent(source: Source, host: str | None, error: HttpLostError) -> AssetError:
+    return source.error(f"{host} cannot be asked ({error})", "check the controller's network, or assets_proxy")
 
 
 def path_of(manifest: Manifest, sha256: str, cache: Path, *, bundled: bool) -> Path:

@@ -91,7 +91,7 @@ def lost_address(node: Any, address: str) -> str:
     """Return the address that a node advertises and that its host no longer has; empty where there is none.
 
     ``node`` holds the facts of the host, ``address`` is the one to advertise, or an interface; the host must have it.
-    Without it nothing is said: behind a translation of addresses a host never has the one that it advertises.
+    Without it nothing is reported: behind a translation of addresses a host never has the one that it advertises.
     """
     interfaces = mappings(mapping(mapping(node).get("fabric")).get("interfaces"))
     own = {str(entry.get("address")) for interface in interfaces for entry in mappings(interface.get("addresses"))}

@@ -9,35 +9,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    UnfitError,
     absolute_path,
-    accept,
     account,
     digest,
     file_name,
     flag,
     identity,
-    number,
-    sentence,
     ssh_public_key,
-    whole,
     word,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
     by_name,
-    data,
     listing,
     mapping,
     one_of,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.transfer import COUNT, Replies
 
-_COUNT = whole()
 _LAYERS = listing(digest, 10_000)
-
-
-def _said(value: Any) -> Any:
-    """Who runs another transfer: numbers and words of a file, for a message."""
-    return sentence(str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value)
 
 
 def _image(value: Any) -> Any:
@@ -51,11 +40,9 @@ _IMAGE = mapping(
         "layers": _LAYERS,
         "os": word,
         "architecture": word,
-        "history": listing(_COUNT, 10_000),
+        "history": listing(COUNT, 10_000),
     }
 )
-
-_RUNNING = by_name(word, _said, 100)
 
 _WHOLE = mapping(
     {
@@ -63,56 +50,13 @@ _WHOLE = mapping(
         "store": one_of("graph", "containerd"),
         "image": _image,
         "images": listing(mapping({"id": identity, "layers": listing(word, 10_000)}), 100_000),
-        "free": mapping({"engine": _COUNT, "spool": _COUNT, "same": flag}),
+        "free": mapping({"engine": COUNT, "spool": COUNT, "same": flag}),
         "places": mapping({"engine": absolute_path, "spool": absolute_path}),
-        "spooled": by_name(file_name, _COUNT, 100_000),
+        "spooled": by_name(file_name, COUNT, 100_000),
         "account": account,
         "host_key": ssh_public_key,
         "public_key": ssh_public_key,
     }
 )
-
-
-def _look(value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        raise UnfitError(value, "a mapping")
-    if value.get("running"):
-        return {"running": _RUNNING(value["running"])}
-    if value.get("trouble"):
-        return {"trouble": sentence(value["trouble"])}
-    return _WHOLE(value)
-
-
-def looks(reported: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what every node reported; raises ``ReportedError`` that names node and field."""
-    return {
-        name: accept(name, "image_transfer.look", accept(name, "image_transfer.look", value, data), _look)
-        for name, value in reported.items()
-    }
-
-
-_REPLY = mapping(
-    {},
-    {
-        "look": _look,
-        "over": flag,
-        "state": word,
-        "trouble": sentence,
-        "received": by_name(file_name, _COUNT, 10_000),
-        "resumed": _COUNT,
-        "notes": listing(sentence, 100),
-        "seconds": number,
-        "progress": mapping({}, {"bytes": _COUNT, "spooled": _COUNT, "state": sentence}),
-    },
-)
-
-
-def reply(host: str, reported: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a reply of image_transfer, one that failed as it is; raises ``ReportedError``."""
-    if reported.get("failed") or reported.get("unreachable") or reported.get("skipped"):
-        return dict(reported)
-    own = {key: value for key, value in reported.items() if key in FIELDS}
-    return {**reported, **accept(host, "image_transfer", own, _REPLY)}
-
-
-FIELDS = ("look", "over", "state", "trouble", "received", "resumed", "notes", "seconds", "progress")
+_REPLIES = Replies("image_transfer", _WHOLE, {"state": word})
+looks, reply = _REPLIES.looks, _REPLIES.reply

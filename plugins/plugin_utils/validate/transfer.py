@@ -1,0 +1,74 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What a module that transfers something from node to node returned, in what images and assets have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    Parser,
+    UnfitError,
+    accept,
+    file_name,
+    flag,
+    number,
+    sentence,
+    whole,
+    word,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name, data, listing, mapping
+
+COUNT = whole()
+
+
+def _said(value: Any) -> Any:
+    """Who runs another transfer: numbers and words of a file, for a message."""
+    return sentence(str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value)
+
+
+_RUNNING = by_name(word, _said, 100)
+
+
+class Replies:
+    """The replies of one such module. ``start`` parses what a node reports at first, ``more`` fields of its own."""
+
+    def __init__(self, module: str, start: Parser, more: Mapping[str, Parser]) -> None:
+        self.module, self._start = module, start
+        self._fields = {
+            "look": self._look,
+            "over": flag,
+            "trouble": sentence,
+            "received": by_name(file_name, COUNT, 10_000),
+            "resumed": COUNT,
+            "notes": listing(sentence, 100),
+            "seconds": number,
+            "progress": mapping({}, {"bytes": COUNT, "spooled": COUNT, "state": sentence}),
+            **more,
+        }
+        self._whole = mapping({}, self._fields)
+
+    def _look(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise UnfitError(value, "a mapping")
+        if value.get("running"):
+            return {"running": _RUNNING(value["running"])}
+        if value.get("trouble"):
+            return {"trouble": sentence(value["trouble"])}
+        return self._start(value)
+
+    def looks(self, reported: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return what every node reported; raises ``ReportedError`` that names node and field."""
+        field = f"{self.module}.look"
+        return {
+            name: accept(name, field, accept(name, field, value, data), self._look) for name, value in reported.items()
+        }
+
+    def reply(self, host: str, reported: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a reply of the module, one that failed as it is; raises ``ReportedError``."""
+        if reported.get("failed") or reported.get("unreachable") or reported.get("skipped"):
+            return dict(reported)
+        own = {key: value for key, value in reported.items() if key in self._fields}
+        return {**reported, **accept(host, self.module, own, self._whole)}
