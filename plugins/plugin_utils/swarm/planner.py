@@ -107,14 +107,14 @@ def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:
 
 
 def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any]) -> Member:
-    addresses = mapping(mapping(cluster.get("underlay")).get("addresses"))
+    underlay = str(mapping(mapping(cluster.get("underlay")).get("addresses")).get(host) or "")
     return Member(
         host=host,
         role=MANAGER if host in texts(cluster.get("managers")) else WORKER,
         docker=mapping(facts[host].get("docker")),
         hostname=str(mapping(facts[host].get("system")).get("hostname") or ""),
         wishes=wishes[host],
-        underlay=(underlay := str(addresses.get(host) or "")),
+        underlay=underlay,
         lost=lost_address(facts[host], str(wishes[host]["swarm_advertise_address"] or underlay)),
     )
 
