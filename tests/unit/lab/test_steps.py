@@ -23,7 +23,7 @@ bad) echo "the reason"; exit 3 ;;
 endless) exec sleep 60 ;;
 molecule)
     printf 'INFO  \033[32msite\033[0m ➜ \033[33mconverge\033[0m: \033[36mExecuting\033[0m\n'
-    sleep 1.2
+    sleep 2.5
     printf 'INFO  site ➜ converge: Executed: Successful\n' ;;
 esac
 """
@@ -74,7 +74,8 @@ def test_the_time_is_given_by_step_and_by_phase_of_a_scenario(checkout: Path) ->
     dummy, output = run(checkout, "molecule SCENARIO=site", "lint & unit")
     rows = re.findall(r"^ +(\d+) s +(\d+) s CPU  (.*)$", output, re.M)
     assert [row[2] for row in rows] == ["molecule SCENARIO=site", "lint", "unit"]
-    assert re.search(r"^ +1 s +site: converge$", output, re.M), output
+    # What is measured is when the lines were read, which a busy machine puts off.
+    assert re.search(r"^ +[1-9]\d* s +site: converge$", output, re.M), output
     assert re.search(r"^ +\d+ s  in all$", output, re.M)
 
 
