@@ -64,7 +64,8 @@ def test_the_picture_of_plot_loss_comes_to_the_controller_and_only_once() -> Non
     # Where it did not arrive, the next run brings it.
     shutil.rmtree(ROOT / "jobs" / FLAGS / "results")
     run = playbook("launch", *values).done(change=True)
-    assert f"Results of job {FLAGS}: 1 file(s) in" in run.text and picture.is_file()
+    assert f"Results of job {FLAGS}: 1 file(s) in" in run.text, run.output[-4000:]
+    assert picture.is_file()
 
 
 def test_the_adapter_is_merged_into_its_base_and_comes_to_the_controller(llama_factory_sft: Run) -> None:
