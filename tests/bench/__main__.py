@@ -20,7 +20,7 @@ from tests.bench.registry import REGISTRY, Row, keep, table
 from tests.playbook_run import ROOT, lab_inventory, site
 
 # Importing them registers what they measure.
-for module in ("playbooks", "launch", "verify", "network", "distribution"):
+for module in ("playbooks", "launch", "verify", "network", "distribution", "assets"):
     importlib.import_module(f"tests.bench.{module}")
 
 RESULT = ROOT / ".cache" / "bench.json"

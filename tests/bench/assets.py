@@ -1,0 +1,61 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""A model to all nodes beside one node alone, every link between nodes limited as for images.
+
+What is timed is the transfer, without Ansible's part. LAB_NODES=3 and 9 show how it grows.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from tests.bench.distribution import MEBIBYTES, MEGABITS, limited, nodes
+from tests.bench.registry import REGISTRY, Row
+from tests.playbook_run import CLUSTER_ROOT, on, playbook, variables
+
+NAME, FILES = "bench", 4
+FOLDER = f"{CLUSTER_ROOT}/assets/{NAME}"
+MOST_ROUNDS = 2
+
+
+def make(folder: Path) -> None:
+    """Write files of chance, as a model has few and large ones."""
+    for number in range(FILES):
+        (folder / f"model-{number}.bin").write_bytes(os.urandom(MEBIBYTES // FILES << 20))
+
+
+def chain(folder: Path, lacking: list[str]) -> float:
+    """Seconds until the slowest of those nodes that lack the files has them."""
+    sources = [{"name": NAME, "folder": str(folder)}]
+    with limited(nodes()):
+        run = playbook("site", "--tags", "assets", *variables(assets_sources=sources)).done(nodes=())
+    reported = dict(re.findall(rf"(lab\d+): {MEBIBYTES} MiB of models and data sets in ([\d.]+) s", run.text))
+    assert set(lacking) <= reported.keys(), run.output[-3000:]
+    return max(float(reported[name]) for name in lacking)
+
+
+@REGISTRY.add("assets")
+def assets(rounds: int) -> list[Row]:
+    """In turn: all by the chain, one node alone. The first node has the files from the controller, whose link is free."""
+    others = nodes()[1:]
+    alone: list[float] = []
+    chained: list[float] = []
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            for dummy in range(max(1, min(rounds, MOST_ROUNDS))):
+                make(Path(name))
+                chained.append(chain(Path(name), others))
+                on(others[0], f"rm -rf {FOLDER}")  # all others have it
+                alone.append(chain(Path(name), others[:1]))
+        finally:
+            for node in nodes():
+                on(node, f"rm -rf {FOLDER}")
+    link = f"{MEBIBYTES} MiB, {MEGABITS} Mbit/s a link: {MEBIBYTES * 8.388608 / MEGABITS:.0f} s"
+    return [
+        Row("one node alone", alone, note=link),
+        Row(f"{len(others)} nodes, chain", chained, floor="one node alone"),
+    ]
