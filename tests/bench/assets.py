@@ -40,7 +40,7 @@ def chain(folder: Path, lacking: list[str]) -> float:
 
 @REGISTRY.add("assets")
 def assets(rounds: int) -> list[Row]:
-    """In turn: all by the chain, one node alone. The first node has the files from the controller, whose link is free."""
+    """In turn: all by the chain, one node alone. The controller sends to the first node without limit."""
     others = nodes()[1:]
     alone: list[float] = []
     chained: list[float] = []
