@@ -11,6 +11,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.bundled import pack, take
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.repository import (
     SourceError,
@@ -41,7 +42,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         dummy, arguments = self.validate_argument_spec(argument_spec=SPEC)
         source = arguments["source"]
         asked = (source, arguments["reference"], arguments["folder"])
-        result.update(changed=False, folder=source, name=source, commit="", notes=[], problems=[], packed="")
+        result.update(
+            changed=False,
+            folder=str(here(source)) if source else "",
+            name=source,
+            commit="",
+            notes=[],
+            problems=[],
+            packed="",
+        )
         try:
             if named(*asked):
                 repository = parse(*asked)

@@ -38,7 +38,7 @@ NETWORK = "swarmspeed"
 ALL = ", ".join(NODES)
 WALKS = ("--tags", "preflight")
 """Refusals come before any role, so the roles need not be walked to see them."""
-ROLES = ("--tags", "swarm,overlay_network,nccl_env,training_container")
+ROLES = ("--tags", "swarm,overlay_network,ssh_trust,nccl_env,training_container")
 
 
 @pytest.fixture
@@ -171,6 +171,12 @@ def test_a_network_is_re_created_by_consent_and_a_strangers_container_stops_that
         run.refused("container stranger is not ours", f"docker network disconnect {NETWORK} stranger")
         assert snapshot() == before
     try:
+        # The cluster's key is let in from the training network alone.
+        without = ("--tags", "overlay_network,training_container", *variables(**asked))
+        site(*without).refused(
+            f"container {container('lab1')} is not reached by ssh from itself",
+            "Permission denied (publickey). Remedy: ansible-playbook site.yml --tags ssh_trust,training_container",
+        )
         site(*ROLES, *variables(**asked)).done(change=True)
         assert overlay() == {**kept, "subnet": "10.77.1.0/24"}
         assert inside("lab1", "ssh lab3 ssh lab2 hostname") == container("lab2")

@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible.module_utils.common.validation import check_type_list
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
 
@@ -67,7 +68,7 @@ def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
     own = str(wishes["workspace_source"] or "")
     fetched = wishes.get("swarmspeed_source")
     if not isinstance(fetched, Mapping):
-        return own, own
+        return str(here(own)) if own else "", own
     return str(fetched.get("folder") or ""), str(fetched.get("name") or own)
 
 

@@ -56,6 +56,12 @@ def test_a_folder_of_the_controller_is_returned_as_it_is() -> None:
     assert (result["folder"], result["name"], result["commit"]) == ("/home/me/src", "/home/me/src", "")
 
 
+def test_a_relative_folder_starts_where_the_playbook_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", "/home/me")
+    result = run(source="src")
+    assert (result["folder"], result["name"]) == ("/home/me/src", "src")
+
+
 def test_a_problem_is_an_error_or_left_to_preflight(url: str, tmp_path: Path) -> None:
     args = {"source": url, "reference": "v9", "cache": str(tmp_path / "cache")}
     with pytest.raises(AnsibleActionFail) as error:

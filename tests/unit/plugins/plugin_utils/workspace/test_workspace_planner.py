@@ -122,6 +122,13 @@ def test_of_a_repository_the_fetched_files_are_compared_and_sent(tmp_path: Path)
     assert plan(host(missing=["train.py"]), **failed).changes == ()
 
 
+def test_a_relative_source_starts_where_the_playbook_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").write_text("", encoding="utf-8")
+    monkeypatch.setenv("PWD", str(tmp_path))
+    assert list(by_wishes({**WISHES, "workspace_source": "src"})["trees"][PATH]) == ["train.py"]
+
+
 def test_of_many_files_some_are_named_and_the_others_counted() -> None:
     made = plan(host(missing=[f"f{number:04}" for number in range(1000)], differing=["g"] * (LISTED + 1)))
     assert [change.what for change in made.changes][-2:] == [f"{PATH}/g", f"1 more different files below {PATH}"]
