@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, Callable
 
 HEADER = struct.Struct(">cI")
 NAME = re.compile(r"[0-9a-f]{64}|config")
-CHUNK = 1 << 20
+CHUNK = 1 << 18
+"""Bytes of a frame. A node sends on what has arrived whole, so each node of a chain is later by one frame."""
 BEAT = 1.0
 """Seconds between two signs of life while there is nothing to send."""
 STILL = 30.0
