@@ -56,6 +56,7 @@ ROLES = (
     Alone("ssh_trust", printed("ls /srv/swarmspeed/swarmspeed/etc/ssh"), "id_ed25519"),
     Alone("nccl_env", printed("ls /srv/swarmspeed/swarmspeed/etc"), "nccl.conf"),
     Alone("workspace", printed("ls /srv/swarmspeed/swarmspeed/workspace"), "train.py"),
+    Alone("assets", printed("ls /srv/swarmspeed/swarmspeed/assets/mine"), "train.py"),
     Alone("training_container", lambda name: [container_state(name, container(name))], "running"),
     Alone("deepspeed_launch", printed("cat /srv/swarmspeed/swarmspeed/etc/hostfile"), "slots=1"),
 )
@@ -80,6 +81,8 @@ def given(role: str) -> tuple[str, ...]:
     """Return the arguments that a role needs beside the inventory: what it cannot know by itself."""
     if role == "training_image":
         return from_archive()
+    if role == "assets":
+        return variables(assets_sources=[{"name": "mine", "folder": str(ROOT / "examples" / "digits")}])
     if role == "training_container":
         (image,) = image_names("lab1", "swarmspeed/swarmspeed")
         return variables(swarmspeed_image=image)
@@ -126,9 +129,11 @@ def test_check_mode_of_a_role_alone_finds_nothing_to_do(installed: Installed, tm
     play(installed, tmp_path, [role], "--check", "--diff", *given(role)).done(change=False)
 
 
-@pytest.mark.parametrize("role", ["swarm", "overlay_network", "training_image", "ssh_trust", "deepspeed_launch"])
+@pytest.mark.parametrize(
+    "role", ["swarm", "overlay_network", "training_image", "ssh_trust", "assets", "deepspeed_launch"]
+)
 def test_a_role_of_the_whole_group_refuses_a_part_of_it(installed: Installed, tmp_path: Path, role: str) -> None:
-    refused = play(installed, tmp_path, [role], "--limit", "lab1").refused("Remedy: ")
+    refused = play(installed, tmp_path, [role], "--limit", "lab1", *given(role)).refused("Remedy: ")
     assert role in refused.text and not any(refused.changed.values()), refused.output[-3000:]
 
 
