@@ -134,15 +134,15 @@ class Browser:
         self._note(message.get("method", ""), message.get("params") or {})
         return message
 
-    def _note(self, method: str, said: dict[str, Any]) -> None:
+    def _note(self, method: str, reported: dict[str, Any]) -> None:
         if method == "Runtime.exceptionThrown":
-            self.messages.append(str(said["exceptionDetails"].get("exception", {}).get("description")))
+            self.messages.append(str(reported["exceptionDetails"].get("exception", {}).get("description")))
         elif method == "Runtime.consoleAPICalled":
-            self.messages.append(" ".join(str(argument.get("value")) for argument in said["args"]))
+            self.messages.append(" ".join(str(argument.get("value")) for argument in reported["args"]))
         elif method == "Log.entryAdded":
-            self.messages.append(said["entry"]["text"])
+            self.messages.append(reported["entry"]["text"])
         elif method == "Network.requestWillBeSent":
-            self.requests.append(said["request"]["url"])
+            self.requests.append(reported["request"]["url"])
 
     def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1

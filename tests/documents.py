@@ -39,7 +39,7 @@ def spans(document: str) -> list[str]:
     return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^ *```.*?^ *```$", "", text(document), flags=re.M | re.S))
 
 
-def said(document: str) -> list[str]:
+def reported(document: str) -> list[str]:
     """Return everything that a document names as code: spans, and the lines of sh blocks."""
     return [*spans(document), *commands(document)]
 

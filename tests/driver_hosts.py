@@ -133,9 +133,9 @@ def running(version: str, flavour: str | None = PROPRIETARY, **more: Any) -> dic
     return {**NO_DRIVER, **loaded, **more}
 
 
-def request_of(asked: dict[str, Any]) -> Request:
+def request_of(requested: dict[str, Any]) -> Request:
     """What is asked of the distribution's driver, unless another source is named."""
-    return parse_request({"repository_url": BASE, "source": "distribution", "offers": offers(), **asked})
+    return parse_request({"repository_url": BASE, "source": "distribution", "offers": offers(), **requested})
 
 
 MODULE = {"file": "/x.ko", "version": "550.163.01", "flavour": PROPRIETARY, "signer": "DKMS"}
@@ -171,9 +171,9 @@ def ours(*, held: bool, record: bool = True, active: bool = True) -> dict[str, A
     return facts(gpu__driver=running("550.163.01"), driver__packages=packages, driver__services=services, files=files)
 
 
-def planned(found: Mapping[str, Any], inputs: Inputs = CUDA, **asked: Any) -> Plan:
-    """Return the plan of the role; ``asked`` are its variables without ``nvidia_driver_``."""
-    wishes = {**WISHES, **{f"nvidia_driver_{name}": value for name, value in asked.items()}}
+def planned(found: Mapping[str, Any], inputs: Inputs = CUDA, **requested: Any) -> Plan:
+    """Return the plan of the role; ``requested`` are its variables without ``nvidia_driver_``."""
+    wishes = {**WISHES, **{f"nvidia_driver_{name}": value for name, value in requested.items()}}
     return fold([NvidiaDriverPlanner()], {"gpu1": found}, {"gpu1": wishes}, inputs)
 
 

@@ -34,10 +34,10 @@ def build(tag: str, name: str = "lab1", **layers: int) -> str:
 def given(image: str, **more: Any) -> tuple[str, ...]:
     """Return the arguments that request an image that one of the nodes has: the archive is never read."""
     archive = str(Path(__file__))
-    asked = variables(
+    requested = variables(
         training_image_source="archive", training_image_name=image, training_image_archive=archive, **more
     )
-    return ("--tags", "training_image", *asked)
+    return ("--tags", "training_image", *requested)
 
 
 def distribute(image: str, **more: Any) -> Run:

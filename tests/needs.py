@@ -23,7 +23,7 @@ import yaml
 from tests.playbook_run import LAB, ROOT, lab_inventory, ssh
 
 # Runs on a node. dpkg's locks are those of fcntl. A fresh Debian may be at its own daily apt: that ends by itself.
-_LOOK = r"""
+_GATHER = r"""
 import fcntl, glob, json, os, shutil, subprocess, time
 
 def locked():
@@ -79,10 +79,10 @@ def needs_of(scenario: str) -> Needs:
     return Needs(**yaml.safe_load(file.read_text(encoding="utf-8")))
 
 
-def look(name: str) -> dict[str, Any]:
+def gather(name: str) -> dict[str, Any]:
     """Return what is so on a node; only ``problem`` where it does not answer."""
     command = [*ssh(name, "python3 -")]
-    answer = subprocess.run(command, input=_LOOK, capture_output=True, text=True, check=False, timeout=120)
+    answer = subprocess.run(command, input=_GATHER, capture_output=True, text=True, check=False, timeout=120)
     if answer.returncode != 0:
         return {"problem": (answer.stderr.strip().splitlines() or ["it did not answer"])[-1]}
     found: dict[str, Any] = json.loads(answer.stdout)
@@ -95,16 +95,16 @@ def free_memory_gib() -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) / 2**20
 
 
-def of_nodes(needs: Needs, looks: dict[str, dict[str, Any]]) -> list[str]:
+def of_nodes(needs: Needs, gathered: dict[str, dict[str, Any]]) -> list[str]:
     """What is wrong with the nodes, which new ones put right."""
     found = []
-    if len(looks) < needs.nodes or (len(looks) > needs.nodes and not needs.more_nodes):
+    if len(gathered) < needs.nodes or (len(gathered) > needs.nodes and not needs.more_nodes):
         found.append(
-            f"it needs {needs.nodes}{' or more' if needs.more_nodes else ''} nodes, and the lab has {len(looks)}"
+            f"it needs {needs.nodes}{' or more' if needs.more_nodes else ''} nodes, and the lab has {len(gathered)}"
         )
     if needs.state == "replaced":
         return found
-    for name, seen in looks.items():
+    for name, seen in gathered.items():
         if "problem" in seen:
             found.append(f"{name} does not answer ({seen['problem']})")
             continue
@@ -120,14 +120,14 @@ def of_nodes(needs: Needs, looks: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def refusal(
-    scenario: str, needs: Needs, looks: dict[str, dict[str, Any]], *, memory_gib: float, root: bool, lab: str
+    scenario: str, needs: Needs, gathered: dict[str, dict[str, Any]], *, memory_gib: float, root: bool, lab: str
 ) -> str:
     """Return why the scenario does not run here, with what to do; empty where it does."""
-    found = of_nodes(needs, looks)
+    found = of_nodes(needs, gathered)
     remedies = []
     if found:
         remedies.append(f"make fresh-lab{'' if lab == 'swarmspeed' else f' LAB_NAME={lab}'}")
-    disk = min((seen["disk_gib"] for seen in looks.values() if "disk_gib" in seen), default=None)
+    disk = min((seen["disk_gib"] for seen in gathered.values() if "disk_gib" in seen), default=None)
     if disk is not None and disk < needs.disk_gib:
         found.append(f"it needs {needs.disk_gib} GiB of free disk, and there are {disk:.1f}")
         remedies.append("make room where Docker keeps its data")
@@ -147,12 +147,12 @@ def refusal(
 def main(scenario: str) -> int:
     names = list(lab_inventory()["_meta"]["hostvars"])
     with ThreadPoolExecutor(max(1, len(names))) as pool:
-        looks = dict(zip(names, pool.map(look, names), strict=True))
+        gathered = dict(zip(names, pool.map(gather, names), strict=True))
     needs, memory = needs_of(scenario), free_memory_gib()
-    said = refusal(scenario, needs, looks, memory_gib=memory, root=os.geteuid() == 0, lab=LAB)
-    if said:
-        print(said, file=sys.stderr)
-    return 1 if said else 0
+    reported = refusal(scenario, needs, gathered, memory_gib=memory, root=os.geteuid() == 0, lab=LAB)
+    if reported:
+        print(reported, file=sys.stderr)
+    return 1 if reported else 0
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ def type_of(option: dict[str, Any]) -> str:
 
 def row(name: str, option: dict[str, Any]) -> str:
     """Return one line of the table."""
-    said = option["description"]
-    text = plain(" ".join(said) if isinstance(said, list) else said)
+    reported = option["description"]
+    text = plain(" ".join(reported) if isinstance(reported, list) else reported)
     if option.get("choices"):
         text += f" One of {', '.join(f'`{json.dumps(choice)}`' for choice in option['choices'])}."
     if option.get("required"):

@@ -106,10 +106,10 @@ def plan(facts: dict[str, Any], **request: Any) -> dict[str, Any]:
     return toolkit_plan(facts, {**REQUEST, **request})
 
 
-def planned(facts: Mapping[str, Any], inputs: Inputs = CUDA, **asked: Any) -> Plan:
-    """Return the plan of the role; ``asked`` are its variables without its prefix, and others with theirs."""
+def planned(facts: Mapping[str, Any], inputs: Inputs = CUDA, **requested: Any) -> Plan:
+    """Return the plan of the role; ``requested`` are its variables without its prefix, and others with theirs."""
     prefix = "nvidia_container_toolkit_"
-    named = {prefix + name if prefix + name in WISHES else name: value for name, value in asked.items()}
+    named = {prefix + name if prefix + name in WISHES else name: value for name, value in requested.items()}
     return fold([NvidiaContainerToolkitPlanner()], {"gpu1": facts}, {"gpu1": {**WISHES, **named}}, inputs)
 
 

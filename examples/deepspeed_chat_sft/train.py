@@ -150,14 +150,14 @@ def with_lora(model: Any, args: argparse.Namespace) -> Any:
             f"sft: no layer of this model has {args.lora_module_name!r} in its name, as {linear[0]} has. Remedy: "
             "--lora_module_name with what its layers have, such as decoder.layers. (OPT) or layers. (Llama)"
         )
-    asked = LoraConfig(
+    requested = LoraConfig(
         r=args.lora_dim,
         lora_alpha=2 * args.lora_dim,
         target_modules=chosen,
         modules_to_save=whole,
         task_type="CAUSAL_LM",
     )
-    return get_peft_model(model, asked)
+    return get_peft_model(model, requested)
 
 
 def examples(rows: list[dict[str, str]], tokenizer: Any, length: int) -> list[dict[str, torch.Tensor]]:
@@ -282,10 +282,10 @@ def main() -> int:
             f"{counts[0]} of {counts[1]} parameters trained, {len(train)} dialogues",
             flush=True,
         )
-    asked = args.per_device_eval_batch_size or micro
-    before = perplexity(engine, held_out, asked)
+    requested = args.per_device_eval_batch_size or micro
+    before = perplexity(engine, held_out, requested)
     train_on(engine, loader, args.num_train_epochs)
-    after = perplexity(engine, held_out, asked)
+    after = perplexity(engine, held_out, requested)
     reached = not args.target or after <= args.target
     if first:
         verdict = "" if not args.target else f", target {args.target} {'reached' if reached else 'MISSED'}"

@@ -77,14 +77,14 @@ def agree(text: bytes) -> None:
         )
 
 
-def topology(asked: dict[str, Any], ranks: int) -> ProcessTopology:
+def topology(requested: dict[str, Any], ranks: int) -> ProcessTopology:
     """Return gdGPT's process_topology; -1 among dims stands for the ranks that the others leave."""
-    axes, dims = list(asked["axes"]), [int(size) for size in asked["dims"]]
+    axes, dims = list(requested["axes"]), [int(size) for size in requested["dims"]]
     if dims.count(-1) == 1:
         dims[dims.index(-1)] = max(ranks // -math.prod(dims), 1)
     if math.prod(dims) != ranks:
         raise SystemExit(
-            f"gdgpt: model_topo.process_topology.dims {asked['dims']} does not make the job's {ranks} ranks. "
+            f"gdgpt: model_topo.process_topology.dims {requested['dims']} does not make the job's {ranks} ranks. "
             "Remedy: dims whose product is the number of ranks; one of them may be -1."
         )
     return ProcessTopology(axes=axes, dims=dims)

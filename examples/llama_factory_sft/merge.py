@@ -32,17 +32,17 @@ def main() -> int:
     tokenizer = AutoTokenizer.from_pretrained(args.base)
     tokens = tokenizer(args.prompt, return_tensors="pt")["input_ids"]
 
-    def said(model: Any) -> torch.Tensor:
+    def reported(model: Any) -> torch.Tensor:
         with torch.no_grad():
             scores: torch.Tensor = model.eval()(input_ids=tokens).logits.float()
         return scores
 
-    alone = said(AutoModelForCausalLM.from_pretrained(args.base))
+    alone = reported(AutoModelForCausalLM.from_pretrained(args.base))
     model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(args.base), args.adapter)
-    together = said(model)
+    together = reported(model)
     model.merge_and_unload().save_pretrained(args.output)
     tokenizer.save_pretrained(args.output)
-    merged = said(AutoModelForCausalLM.from_pretrained(args.output))
+    merged = reported(AutoModelForCausalLM.from_pretrained(args.output))
     off, learnt = (float((other - together).abs().max()) for other in (merged, alone))
     print(f"llama_factory_sft: merged into {args.output}, off by {off:.6f}; the base alone by {learnt:.4f}", flush=True)
     return 0 if off < 0.01 * learnt else 1

@@ -55,13 +55,13 @@ def judged(folder: Path, target: float) -> bool:
 
 def main() -> int:
     args = arguments()
-    asked = configuration(args)
+    requested = configuration(args)
 
     import torch.distributed as dist  # noqa: PLC0415 - after HF_HUB_OFFLINE
     from llamafactory.train.tuner import run_exp  # noqa: PLC0415
 
-    run_exp(args=asked)
-    reached = [judged(Path(asked["output_dir"]), args.target) if os.environ.get("RANK", "0") == "0" else True]
+    run_exp(args=requested)
+    reached = [judged(Path(requested["output_dir"]), args.target) if os.environ.get("RANK", "0") == "0" else True]
     if dist.is_initialized():
         dist.broadcast_object_list(reached, src=0)
         dist.destroy_process_group()

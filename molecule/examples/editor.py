@@ -32,17 +32,17 @@ class Editor:
         self.terminals: list[subprocess.Popen[bytes]] = []
         self.children: list[threading.Thread] = []
 
-    def terminal(self, asked: dict[str, Any]) -> int:
+    def terminal(self, requested: dict[str, Any]) -> int:
         """Run a command as an integrated terminal would; what it prints comes out here."""
-        changed = {name: value for name, value in asked.get("env", {}).items() if value is not None}
-        process = subprocess.Popen(asked["args"], cwd=asked["cwd"], env={**os.environ, **changed})
+        changed = {name: value for name, value in requested.get("env", {}).items() if value is not None}
+        process = subprocess.Popen(requested["args"], cwd=requested["cwd"], env={**os.environ, **changed})
         self.terminals.append(process)
         return process.pid
 
-    def attach(self, asked: dict[str, Any]) -> None:
+    def attach(self, requested: dict[str, Any]) -> None:
         """Debug a child process, as the adapter asks for."""
-        connection = socket.create_connection((asked["connect"]["host"], asked["connect"]["port"]))
-        session = Session(self, connection.makefile("rb"), connection.makefile("wb"), "attach", asked)
+        connection = socket.create_connection((requested["connect"]["host"], requested["connect"]["port"]))
+        session = Session(self, connection.makefile("rb"), connection.makefile("wb"), "attach", requested)
         self.children.append(threading.Thread(target=session.run))
         self.children[-1].start()
 
@@ -50,8 +50,10 @@ class Editor:
 class Session:
     """One debug session: DAP over a pair of streams, to the end of its process."""
 
-    def __init__(self, editor: Editor, reads: IO[bytes], writes: IO[bytes], how: str, asked: dict[str, Any]) -> None:
-        self.editor, self.reads, self.writes, self.how, self.asked = editor, reads, writes, how, asked
+    def __init__(
+        self, editor: Editor, reads: IO[bytes], writes: IO[bytes], how: str, requested: dict[str, Any]
+    ) -> None:
+        self.editor, self.reads, self.writes, self.how, self.requested = editor, reads, writes, how, requested
         self.sent, self.exit_code = 0, None
 
     def send(self, **message: Any) -> None:
@@ -96,10 +98,10 @@ class Session:
         if not message["success"]:
             say(f"{message['command']} was refused: {message.get('message')}")
         elif message["command"] == "initialize":
-            self.request(self.how, **self.asked)
+            self.request(self.how, **self.requested)
         elif message["command"] == "stackTrace":
             frame = message["body"]["stackFrames"][0]
-            say(f"stopped in {self.asked['name']} at {frame['source']['path']}:{frame['line']}")
+            say(f"stopped in {self.requested['name']} at {frame['source']['path']}:{frame['line']}")
             self.request("setBreakpoints", source={"path": self.editor.file}, breakpoints=[])
             self.request("continue", threadId=self.stopped)
 
@@ -136,13 +138,13 @@ def main() -> int:
     parser.add_argument("--debugpy", required=True)
     parser.add_argument("--break", dest="stop_at", default="")
     args = parser.parse_args()
-    asked = configuration(args.file, args.name)
+    requested = configuration(args.file, args.name)
     adapter = subprocess.Popen(
-        [asked["python"], f"{args.debugpy}/debugpy/adapter"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [requested["python"], f"{args.debugpy}/debugpy/adapter"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     assert adapter.stdin and adapter.stdout
     editor = Editor(args.stop_at)
-    session = Session(editor, adapter.stdout, adapter.stdin, "launch", asked)
+    session = Session(editor, adapter.stdout, adapter.stdin, "launch", requested)
     session.run()
     for child in editor.children:
         child.join()

@@ -79,11 +79,11 @@ class ActionModule(NodeAction):
         variables: dict[str, Any],
     ) -> dict[str, Any]:
         node = str(variables.get("inventory_hostname", "this host"))
-        asked = self._ask(arguments, variables)
-        if asked.get("failed"):
-            return asked
+        requested = self._ask(arguments, variables)
+        if requested.get("failed"):
+            return requested
         sizes = {sha256: size for one in manifests.values() for dummy, size, sha256 in one.files}
-        needed = [(sha256, sizes[sha256], came) for sha256, came in asked["needed"].items() if sha256 in sizes]
+        needed = [(sha256, sizes[sha256], came) for sha256, came in requested["needed"].items() if sha256 in sizes]
         total, sent, shown = sum(size - came for dummy, size, came in needed), 0, time.monotonic()
         for piece in pieces(needed):
             remote = self._connection._shell.join_path(self._connection._shell.tmpdir, "piece.tar")

@@ -65,12 +65,12 @@ class ActionModule(NodeAction):
         self._command(["docker", "save", "--output", remote, "--", name], variables)
         # Whoever logs in is to fetch what root wrote.
         self._command(["chown", "--reference", folder, "--", remote], variables)
-        said = self._command(["sha256sum", "--", remote], variables).partition(" ")[0]
+        reported = self._command(["sha256sum", "--", remote], variables).partition(" ")[0]
         own_folder(path.parent.parent, FOLDER)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PART) as file:
             self._connection.fetch_file(remote, file.name)
             size, found = digest(Path(file.name))
-            if found != said:
+            if found != reported:
                 raise BundleError("the image did not arrive as it was sent")
             with Path(file.name).open("rb") as source:
                 take(source, path, (size, found))
@@ -80,6 +80,6 @@ class ActionModule(NodeAction):
             module_name="ansible.legacy.command", module_args={"argv": words}, task_vars=variables
         )
         if answer.get("failed") or answer.get("rc"):
-            said = str(answer.get("stderr") or answer.get("msg") or "").strip()[-300:].rstrip(".")
-            raise AnsibleActionFail(f"{' '.join(words[:3])} failed on this host: {said}.")
+            reported = str(answer.get("stderr") or answer.get("msg") or "").strip()[-300:].rstrip(".")
+            raise AnsibleActionFail(f"{' '.join(words[:3])} failed on this host: {reported}.")
         return str(answer.get("stdout") or "")

@@ -18,14 +18,14 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import ClusterError, cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
-    OverlayAsked,
     OverlayError,
+    OverlayRequest,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.own_facts import check_own_facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import host_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import parse_requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 
 
@@ -81,7 +81,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         overlay = None
         if arguments["overlay"]:
             addresses = {name: str(hostvars[name].get("training_container_address") or "") for name in hosts}
-            overlay = OverlayAsked(**arguments["overlay"], addresses=addresses)
+            overlay = OverlayRequest(**arguments["overlay"], addresses=addresses)
         try:
             view = cluster_view(
                 hosts,
@@ -119,10 +119,10 @@ def checked_facts(host: str, found: Any) -> dict[str, Any]:
 
 
 def versions_of(
-    view: Mapping[str, Any], facts: Mapping[str, Any], asked: Mapping[str, Any], drivers: Mapping[str, Any]
+    view: Mapping[str, Any], facts: Mapping[str, Any], requested: Mapping[str, Any], drivers: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the versions for the hosts that take part: one without a slot has no say."""
     table = load_table()
     taking_part = [name for name in view["hosts"] if view["slots"][name] and view["accelerator"] == "cuda"]
     hosts = [host_of(name, facts[name], drivers.get(name) or {}, table) for name in taking_part]
-    return choose(hosts, parse_asked(asked), table, view["accelerator"]).as_dict()
+    return choose(hosts, parse_requested(requested), table, view["accelerator"]).as_dict()

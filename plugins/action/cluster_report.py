@@ -67,10 +67,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 f"{error.filename or folder} on the controller cannot be used: {error.strerror}. "
                 "Set cluster_reports_dir to a folder that you may write to."
             ) from error
-        said = made["verdict"]["text"]
+        reported = made["verdict"]["text"]
         text = f"{path} would be written" if self._task.check_mode else f"The report is in {path}"
         result.update(changed=False, path=str(path), level=made["verdict"]["level"], findings=made["findings"])
-        result["msg"] = f"{text}. {said}"
+        result["msg"] = f"{text}. {reported}"
         return result
 
     @staticmethod

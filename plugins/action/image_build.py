@@ -42,10 +42,10 @@ class ActionModule(FollowingAction):
     def _follow(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> tuple[int, BuildLog, str]:
         log, tail = BuildLog(), ""
         node = str((task_vars or {}).get("inventory_hostname", ""))
-        look = {**args, "observe": True, "offset": 0}
+        request = {**args, "observe": True, "offset": 0}
         while True:
-            reply = self._look(look, task_vars)
-            look["offset"] = reply["offset"]
+            reply = self._gather(request, task_vars)
+            request["offset"] = reply["offset"]
             tail = (tail + reply["text"])[-TAIL:]
             lines = log.feed(reply["text"])
             if sys.stdout.isatty():
@@ -56,7 +56,7 @@ class ActionModule(FollowingAction):
             if reply["offset"] >= reply["size"]:
                 self._sleep(POLL)
 
-    def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
+    def _gather(self, args: dict[str, Any], task_vars: dict[str, Any] | None) -> dict[str, Any]:
         def ask() -> dict[str, Any]:
             reply: dict[str, Any] = self._execute_module(module_name=MODULE, module_args=args, task_vars=task_vars)
             return reply

@@ -18,8 +18,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_redu
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.checks import Verdict, Wanted, judge, trouble_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import (
     PROMISES,
-    asked_roles,
     document,
+    requested_roles,
     role_of,
     roles_section,
     summary,
@@ -75,22 +75,24 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             problems = [sentence(text) for text in verdict.problems + more]
             notes = [sentence(text) for text in verdict.notes + noted]
         notes += open_overlay(nodes, hostvars, given["wanted"])
-        asked = asked_roles(variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or [])
+        requested = requested_roles(
+            variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
+        )
         # Which roles were verified before something else failed is not known.
-        known = [] if given["failed"] and not failure["role"] else asked
+        known = [] if given["failed"] and not failure["role"] else requested
         ended = time.time()
         made = document(
             cluster=given["cluster"],
             began=given["began"],
             ended=ended,
             nodes=nodes,
-            roles=roles_section(known, failure.get("role", ""), failure.get("said", "")),
+            roles=roles_section(known, failure.get("role", ""), failure.get("reported", "")),
             findings=verdict.findings,
             collective=collective,
             versions={name: self._versions(name, hostvars, records) for name in nodes},
         )
         # A run with tags verified a part only; the file of a whole run says more.
-        whole = set(asked) == set(PROMISES)
+        whole = set(requested) == set(PROMISES)
         where = ""
         if given["reports_dir"] and whole and not self._task.check_mode:
             where = write(given["reports_dir"], made)
@@ -146,8 +148,11 @@ def failed_before(nodes: list[str], hostvars: Mapping[str, Any]) -> dict[str, st
     for name in nodes:
         found = mapping(mapping(hostvars.get(name)).get("_verify_failed"))
         if found:
-            return {"role": role_of(found.get("tags") or []), "said": " ".join(str(found.get("said") or "").split())}
-    return {"role": "", "said": ""}
+            return {
+                "role": role_of(found.get("tags") or []),
+                "reported": " ".join(str(found.get("reported") or "").split()),
+            }
+    return {"role": "", "reported": ""}
 
 
 def message(problems: list[str], notes: list[str], failure: Mapping[str, str], line: str, where: str) -> str:

@@ -21,7 +21,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver import gathered as nvidia_driver
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import gathered as overlay_network
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
@@ -59,7 +59,7 @@ class ActionModule(NodeAction):
         roles, run = self._roles(arguments.pop("plan", None)), arguments.pop("run", "")
         needed = [GATHERED[role] for role in roles]
         wishes = self._wishes(needed, task_vars or {})
-        module_args = self._asked(arguments, needed, wishes, task_vars or {})
+        module_args = self._requested(arguments, needed, wishes, task_vars or {})
         before = time.time()
         result.update(
             self._execute_module(
@@ -104,12 +104,12 @@ class ActionModule(NodeAction):
                 raise AnsibleActionFail(f"plan: the role {role} is not planned. Planned are: {', '.join(GATHERED)}.")
         return roles
 
-    def _asked(
+    def _requested(
         self, arguments: dict[str, Any], needed: list[Gathered], wishes: dict[str, Any], variables: dict[str, Any]
     ) -> dict[str, Any]:
         """Return what node_facts is asked. What the variables name on the controller may not be there."""
         try:
-            return asked(arguments, needed, wishes)
+            return requested(arguments, needed, wishes)
         except WishError as error:
             host = str(variables.get("inventory_hostname", "this host"))
             raise AnsibleActionFail(f"{host}: {error}. Remedy: correct this variable") from error

@@ -15,7 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed import missing_engines
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import requested_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.again import followed, unforeseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Refusal
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here, read, split_kind
@@ -128,8 +128,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         found = self._gathered(arguments, variables)
         specs = [self._spec(role) for role in roles]
         wishes = {host: _typed(host, specs, gathered.get("wishes") or {}) for host, gathered in found.items()}
-        asked = planners(roles)
-        files = {name for planner in asked for wished in wishes.values() for name in planner.files(wished)}
+        requested = planners(roles)
+        files = {name for planner in requested for wished in wishes.values() for name in planner.files(wished)}
         inputs = Inputs(
             cluster=plain(arguments["cluster"]),
             files={name: self._text(name) for name in sorted(files)},
@@ -137,9 +137,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             digest_key=str(variables.get("_preflight_digest_key") or ""),
         )
         facts = {host: gathered["ansible_facts"]["swarmspeed"] for host, gathered in found.items()}
-        plan = fold(asked, facts, wishes, inputs)
+        plan = fold(requested, facts, wishes, inputs)
         tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
-        selected = asked_roles(tags, skipped)
+        selected = requested_roles(tags, skipped)
         needed = list(missing_engines(facts, wishes, plan.roles, selected))
         return self._result(plan, selected, needed, arguments, variables)
 
@@ -225,7 +225,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         host, plan = self._planned(variables)
         tags = variables.get("ansible_run_tags") or ["all"]
         planned = {role: plan["drift"][host].get(role, []) for role in plan["roles"]}
-        found = drift(planned, asked_roles(tags, variables.get("ansible_skip_tags") or []), tags)
+        found = drift(planned, requested_roles(tags, variables.get("ansible_skip_tags") or []), tags)
         return {
             "changed": False,
             "by_role": [{"role": one.role, "what": list(one.what)} for one in found],

@@ -127,7 +127,7 @@ class ActionModule(FollowingAction):
         say(f"Job {name} {verb}. Its log follows; Ctrl-C ends only this view. {stays}")
         if reply.get("changed"):  # our own: from its first line
             reply = {**reply, "log": "", "log_offset": 0}
-        look: dict[str, Any] = {key: args[key] for key in ("name", "jobs_dir") if key in args}
+        request: dict[str, Any] = {key: args[key] for key in ("name", "jobs_dir") if key in args}
         console, vitals = self._console(reply["job"]), Vitals(name, self._clock)
         deadline = self._clock() + timeout if timeout else None
         pause = 0.0  # the first look may wait on the host at once
@@ -148,11 +148,11 @@ class ActionModule(FollowingAction):
                 self._sleep(pause)
             pause = PAUSE
             left = WAIT if deadline is None else min(WAIT, max(0.0, deadline - self._clock()))
-            reply = self._look({**look, "log_offset": offset, "wait": left}, task_vars, name, stays)
+            reply = self._gather({**request, "log_offset": offset, "wait": left}, task_vars, name, stays)
             if reply["job"]["run"] != run:
                 raise AnsibleError(f"Job {name}, run {run}, was replaced meanwhile by someone else's run.")
 
-    def _look(self, args: dict[str, Any], task_vars: dict[str, Any] | None, name: str, stays: str) -> dict[str, Any]:
+    def _gather(self, args: dict[str, Any], task_vars: dict[str, Any] | None, name: str, stays: str) -> dict[str, Any]:
         """Query the job once, again when the connection or the engine does not answer."""
         return self._patiently(
             lambda: self._module(args, task_vars, FOLLOW),

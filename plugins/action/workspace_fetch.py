@@ -41,7 +41,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         result: dict[str, Any] = super().run(tmp, task_vars)
         dummy, arguments = self.validate_argument_spec(argument_spec=SPEC)
         source = arguments["source"]
-        asked = (source, arguments["reference"], arguments["folder"])
+        requested = (source, arguments["reference"], arguments["folder"])
         result.update(
             changed=False,
             folder=str(here(source)) if source else "",
@@ -52,8 +52,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             packed="",
         )
         try:
-            if named(*asked):
-                repository = parse(*asked)
+            if named(*requested):
+                repository = parse(*requested)
                 cache = Path(arguments["cache"]).absolute() if arguments["cache"] else place()
                 if arguments["bundle"]:
                     folder, commit = take(Path(arguments["bundle"]), repository, cache)

@@ -16,21 +16,21 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     port,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.chain import plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.assets import looks as checked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.assets import gathered as checked
 
 
 def asset_chain(
-    looks: Any, order: Sequence[str], addresses: Mapping[str, str], ports: Mapping[str, Any]
+    gathered: Any, order: Sequence[str], addresses: Mapping[str, str], ports: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what each node does, and what forbids it."""
-    if not isinstance(looks, Mapping) or not order or any(name not in looks for name in order):
+    if not isinstance(gathered, Mapping) or not order or any(name not in gathered for name in order):
         raise AnsibleFilterError("asset_chain: expected what every node of the chain reported.")
     try:
         if not isinstance(addresses, Mapping) or not isinstance(ports, Mapping):
             raise AnsibleFilterError("asset_chain: addresses and ports must be mappings by node.")
         where = {name: accept(name, "address", value, address) for name, value in addresses.items()}
         numbers = {name: accept(name, "ansible_port", int(value), port) for name, value in ports.items()}
-        return plan(checked(looks), list(order), where, numbers)
+        return plan(checked(gathered), list(order), where, numbers)
     except ReportedError as error:
         raise AnsibleFilterError(f"asset_chain: {error}") from None
     except KeyError as error:

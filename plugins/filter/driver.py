@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import exclusion
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
@@ -18,7 +18,7 @@ def driver_request(wishes: Any) -> dict[str, Any]:
     """Return what is requested of the driver of the host whose variables these are; and what there is."""
     if not isinstance(wishes, Mapping):
         raise AnsibleFilterError("swarmspeed.cluster.driver_request: expected the variables of a host as a mapping")
-    return asked(wishes)
+    return requested(wishes)
 
 
 @one_line("swarmspeed.cluster.driver_exclusion", "a list of packages")

@@ -12,11 +12,11 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.diagnosis.fetch_failures import explain
 
 
-def fetch_trouble(said: Any, proxy: str, source: str) -> str:
+def fetch_trouble(reported: Any, proxy: str, source: str) -> str:
     """Return the cause in one sentence, with its remedy."""
-    if not isinstance(said, str):
-        raise AnsibleFilterError(f"fetch_trouble: expected what a program said, not {type(said).__name__}.")
-    return explain(said, proxy, source)
+    if not isinstance(reported, str):
+        raise AnsibleFilterError(f"fetch_trouble: expected what a program said, not {type(reported).__name__}.")
+    return explain(reported, proxy, source)
 
 
 class FilterModule:

@@ -16,21 +16,21 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     port,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.image import looks as checked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.image import gathered as checked
 
 
 def image_chain(
-    looks: Any, holder: str, image: str, addresses: Mapping[str, str], ports: Mapping[str, Any]
+    gathered: Any, holder: str, image: str, addresses: Mapping[str, str], ports: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the order of the nodes, what each does, and what stands against it."""
-    if not isinstance(looks, Mapping) or holder not in looks:
+    if not isinstance(gathered, Mapping) or holder not in gathered:
         raise AnsibleFilterError(f"image_chain: expected what every node reported, {holder} among them.")
     try:
         if not isinstance(addresses, Mapping) or not isinstance(ports, Mapping):
             raise AnsibleFilterError("image_chain: addresses and ports must be mappings by node.")
         where = {name: accept(name, "address", value, address) for name, value in addresses.items()}
         numbers = {name: accept(name, "ansible_port", int(value), port) for name, value in ports.items()}
-        return plan(checked(looks), holder, image, where, numbers)
+        return plan(checked(gathered), holder, image, where, numbers)
     except ReportedError as error:
         raise AnsibleFilterError(f"image_chain: {error}") from None
     except KeyError as error:

@@ -57,14 +57,14 @@ def network_bench_part(plan: Any, node: str, network: Any) -> dict[str, Any]:
 
 @one_line("swarmspeed.cluster.network_bench_report", "what the nodes of that plan say")
 def network_bench_report(
-    plan: Any, said: Any, *, cluster: str, time: str, seconds: float, in_use: str, settings: Any
+    plan: Any, printed: Any, *, cluster: str, time: str, seconds: float, in_use: str, settings: Any
 ) -> dict[str, Any]:
     """Return the report of what the nodes said."""
     name = "network_bench_report"
     _checked(name, plan, "the input")
     by_node = {
         str(node): _checked(name, data(entry), f"what {node} returned")
-        for node, entry in _checked(name, said, "said").items()
+        for node, entry in _checked(name, printed, "printed").items()
     }
     try:
         report = network_bench.report(

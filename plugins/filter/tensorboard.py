@@ -18,16 +18,16 @@ def _container(answer: Any) -> Mapping[str, Any]:
     if not isinstance(answer, Mapping):
         raise TypeError("no answer")
     if answer.get("failed"):
-        said = " ".join(str(answer.get("msg") or "no reason was given").split())[:300]
-        raise AnsibleFilterError(f"The engine could not be asked: {said}. Remedy: site.yml --tags docker.")
+        reported = " ".join(str(answer.get("msg") or "no reason was given").split())[:300]
+        raise AnsibleFilterError(f"The engine could not be asked: {reported}. Remedy: site.yml --tags docker.")
     found = answer.get("container")
     return found if isinstance(found, Mapping) else {}
 
 
 @one_line("swarmspeed.cluster.tensorboard_plan", "what docker_container_info returned")
-def tensorboard_plan(asked: Mapping[str, Any], training: Any, board: Any) -> dict[str, Any]:
+def tensorboard_plan(requested: Mapping[str, Any], training: Any, board: Any) -> dict[str, Any]:
     """Return what there is to do."""
-    return tensorboard.board(asked, _container(training), _container(board))
+    return tensorboard.board(requested, _container(training), _container(board))
 
 
 @one_line("swarmspeed.cluster.ssh_tunnel", "how Ansible reaches a host")

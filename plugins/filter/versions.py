@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import parse_requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 
 
-def _chosen(accelerator: Any, asked: Any) -> dict[str, Any]:
-    if accelerator not in ("cuda", "cpu") or not isinstance(asked, Mapping):
+def _chosen(accelerator: Any, requested: Any) -> dict[str, Any]:
+    if accelerator not in ("cuda", "cpu") or not isinstance(requested, Mapping):
         raise AnsibleFilterError("chosen_versions: expected 'cuda' or 'cpu', and a dictionary of what is set.")
-    return choose([], parse_asked(asked), load_table(), accelerator).as_dict()
+    return choose([], parse_requested(requested), load_table(), accelerator).as_dict()
 
 
 class FilterModule:

@@ -190,13 +190,13 @@ def step(params: dict[str, Any], transfer: AssetTransfer) -> dict[str, Any]:
     elif params["step"] == "feed":
         result["needed"] = transfer.feed(params["archive"] or "")
     elif params["step"] == "wait":
-        said = transfer.wait(params["seconds"])
+        reported = transfer.wait(params["seconds"])
         empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
-        result.update({key: said.get(key, value) for key, value in empty.items()})
-        result["over"] = said["over"]
-        result["progress"] = {**transfer.progress(), "state": str(said.get("state") or "")}
+        result.update({key: reported.get(key, value) for key, value in empty.items()})
+        result["over"] = reported["over"]
+        result["progress"] = {**transfer.progress(), "state": str(reported.get("state") or "")}
         # A node that only gives is as it was.
-        result["changed"] = said.get("state") == "done" and bool(said.get("changed"))
+        result["changed"] = reported.get("state") == "done" and bool(reported.get("changed"))
     else:
         transfer.end(params["keep"])
     return result

@@ -118,14 +118,14 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_io i
     pack,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import Deb, DebError, choose
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, look
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, gather
 
 
 def collect(io: EmptyHost, groups: list[dict[str, Any]]) -> list[Deb]:
     """Return all packages that the groups need. Raises ``BundleAptError`` and ``DebError``."""
     wanted: dict[tuple[str, str, str], None] = {}
     for group in groups:
-        found = look(io, Goal(tuple(group["packages"]), group["prefix"], group["version"], tuple(group["locked"])))
+        found = gather(io, Goal(tuple(group["packages"]), group["prefix"], group["version"], tuple(group["locked"])))
         if found.problems:
             raise BundleAptError(" ".join(found.problems))
         wanted.update(dict.fromkeys(io.wanted(found.packages)))
@@ -153,16 +153,16 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    asked = module.params
-    if not asked["folder"]:
+    requested = module.params
+    if not requested["folder"]:
         module.fail_json(msg="folder is missing: this module is run by the action plugin of the same name.")
-    folder = Path(asked["folder"])
+    folder = Path(requested["folder"])
     try:
         (folder / "apt").mkdir(exist_ok=True)
-        io = EmptyHost(str(folder / "apt"), asked["sources"], asked["without"])
-        debs = collect(io, asked["groups"])
-        if asked["lacking"] is not None:
-            chosen = [deb for deb in debs if deb.file in set(asked["lacking"])]
+        io = EmptyHost(str(folder / "apt"), requested["sources"], requested["without"])
+        debs = collect(io, requested["groups"])
+        if requested["lacking"] is not None:
+            chosen = [deb for deb in debs if deb.file in set(requested["lacking"])]
             io.download(chosen, folder / "packages")
             pack(chosen, folder / "packages", folder / "packages.tar")
             module.exit_json(changed=True, archive=str(folder / "packages.tar"))

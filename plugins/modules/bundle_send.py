@@ -98,13 +98,13 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    asked, place = module.params, Path(PLACE)
+    requested, place = module.params, Path(PLACE)
     try:
-        if asked["archive"] is None:
+        if requested["archive"] is None:
             module.exit_json(changed=False, installed=parse_installed(installed()))
         try:
-            lay_out(place, Path(asked["archive"]), asked["files"])
-            ask(place, asked["packages"])
+            lay_out(place, Path(requested["archive"]), requested["files"])
+            ask(place, requested["packages"])
         except BaseException:
             remove(place)
             raise

@@ -174,15 +174,15 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.trial_io import SystemAptIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.apt_failures import Goal
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import Choice
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import as_dict, look
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import as_dict, gather
 
 
-def _goal(asked: dict[str, Any]) -> Goal:
+def _goal(requested: dict[str, Any]) -> Goal:
     choices = [
         Choice(entry["kind"], *(tuple(entry[name]) for name in ("packages", "locked", "optional", "rivals")))
-        for entry in asked["choices"]
+        for entry in requested["choices"]
     ]
-    return Goal(choices, asked["branch"], tuple(asked["fabric"]), asked["exact"], asked["minimum"])
+    return Goal(choices, requested["branch"], tuple(requested["fabric"]), requested["exact"], requested["minimum"])
 
 
 def main() -> None:
@@ -214,17 +214,17 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    asked = module.params
+    requested = module.params
     try:
         with tempfile.TemporaryDirectory(prefix="swarmspeed-apt-") as folder:
-            io = SystemAptIO(folder, asked["sources"], asked["without"])
-            found = look(io, _goal(asked), asked["address"])
+            io = SystemAptIO(folder, requested["sources"], requested["without"])
+            found = gather(io, _goal(requested), requested["address"])
     except OSError as error:
         module.fail_json(
             msg=f"Cannot try apt on this host: {error}. Is there space in /tmp, and may the account read apt's files "
             "(become: true)?"
         )
-    module.exit_json(changed=False, **as_dict(found, purge=asked["purge_conflicting"], holds=asked["holds"]))
+    module.exit_json(changed=False, **as_dict(found, purge=requested["purge_conflicting"], holds=requested["holds"]))
 
 
 if __name__ == "__main__":

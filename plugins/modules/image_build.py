@@ -115,7 +115,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_build.runner import BuildError, look, start
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_build.runner import BuildError, gather, start
 
 ARGUMENTS = {
     "name": {"type": "str", "required": True},
@@ -139,7 +139,7 @@ def main() -> None:
     place = Path(given["place"])
     try:
         if given["observe"]:
-            module.exit_json(changed=False, **look(place, given["offset"]))
+            module.exit_json(changed=False, **gather(place, given["offset"]))
         program = find_program("docker")
         if program is None:
             module.fail_json(msg="There is no docker command. Remedy: ansible-playbook site.yml --tags docker")

@@ -106,10 +106,10 @@ EXAMPLES = r"""
     run: "{{ run }}"
     place: /srv/transfer
     node: "{{ inventory_hostname }}"
-    part: "{{ (looks | swarmspeed.cluster.image_chain('node1', image, addresses, {})).parts[inventory_hostname] }}"
+    part: "{{ (gathered | swarmspeed.cluster.image_chain('node1', image, addresses, {})).parts[inventory_hostname] }}"
   vars:
     image: team/train:3
-    looks: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['started', 'look']))) }}"
+    gathered: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['started', 'look']))) }}"
 
 - name: Wait
   swarmspeed.cluster.image_transfer:
@@ -187,13 +187,13 @@ def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
     elif params["step"] == "go":
         transfer.go(params["part"])
     elif params["step"] == "wait":
-        said = transfer.wait(params["seconds"])
+        reported = transfer.wait(params["seconds"])
         empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
-        result.update({key: said.get(key, value) for key, value in empty.items()})
-        result["over"] = said["over"]
-        result["progress"] = {**transfer.progress(), "state": str(said.get("state") or "")}
+        result.update({key: reported.get(key, value) for key, value in empty.items()})
+        result["over"] = reported["over"]
+        result["progress"] = {**transfer.progress(), "state": str(reported.get("state") or "")}
         # A node that gives has no seconds: it is as it was.
-        result["changed"] = bool(said.get("state") == "done" and "seconds" in said)
+        result["changed"] = bool(reported.get("state") == "done" and "seconds" in reported)
     else:
         transfer.end(params["keep"])
     return result

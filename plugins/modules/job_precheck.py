@@ -228,7 +228,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 UP = "ansible-playbook site.yml --tags training_container"
 
 
-class AskedWrongly(Exception):
+class InvalidRequest(Exception):
     """The arguments cannot be meant. The text says which and what to do."""
 
 
@@ -237,16 +237,18 @@ def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     for member in params["members"]:
         for text in (member["name"], member["host"]):
             if text and not NAME.fullmatch(text):
-                raise AskedWrongly(f"members: {text!r} is not a name of a host; use letters, digits, '.', '_' and '-'.")
+                raise InvalidRequest(
+                    f"members: {text!r} is not a name of a host; use letters, digits, '.', '_' and '-'."
+                )
     others = [member for member in params["members"] if member["name"] != params["node"]]
     if len(others) == len(params["members"]):
-        raise AskedWrongly(f"node: {params['node']!r} is not among members; give the name that it has there.")
+        raise InvalidRequest(f"node: {params['node']!r} is not among members; give the name that it has there.")
     if not 0 <= params["master_port"] <= 65535:
-        raise AskedWrongly(f"master_port: {params['master_port']} is not within 0 and 65535.")
+        raise InvalidRequest(f"master_port: {params['master_port']} is not within 0 and 65535.")
     try:
         ipaddress.ip_network(params["subnet"] or "10.0.0.0/8", strict=False)
     except ValueError as error:
-        raise AskedWrongly(f"subnet: {error}. Write it as in 10.20.0.0/24.") from error
+        raise InvalidRequest(f"subnet: {error}. Write it as in 10.20.0.0/24.") from error
     copied = ("ssh_config", "packages", "programs", "operators", "chdir", "script", "data_paths", "checkpoints")
     return {
         **{
@@ -261,9 +263,9 @@ def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     }
 
 
-def look(params: dict[str, Any], check_mode: bool, system: ProbeIO) -> dict[str, Any]:
+def gather(params: dict[str, Any], check_mode: bool, system: ProbeIO) -> dict[str, Any]:
     """Look, and say what was removed."""
-    asked = request(params, check_mode)
+    requested = request(params, check_mode)
     container = params["container"]
     kept = ("subnet", "transport", "accelerator", "slots", "checkpoint_gib", "chdir")
     probe: dict[str, Any] = {
@@ -284,7 +286,7 @@ def look(params: dict[str, Any], check_mode: bool, system: ProbeIO) -> dict[str,
             probe["trouble"] = {"text": f"its container {container} {words}", "remedy": UP}
             return nothing
         probe["image"] = {key: found[key] for key in ("reference", "id", "content")}
-    done = system.run(command_for(container, params["wrapper"], params["python"]), request_for(asked))
+    done = system.run(command_for(container, params["wrapper"], params["python"]), request_for(requested))
     answer = read_answer(done.stdout)
     if done.rc == 0 and answer:
         probe["answer"] = answer
@@ -339,8 +341,8 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        result = look(module.params, module.check_mode, SystemProbeIO(SocketEngine()))
-    except AskedWrongly as error:
+        result = gather(module.params, module.check_mode, SystemProbeIO(SocketEngine()))
+    except InvalidRequest as error:
         module.fail_json(msg=f"job_precheck: {error}")
     module.exit_json(**result)
 

@@ -206,14 +206,14 @@ PACKAGES = ["torch", "deepspeed", "transformers", "accelerate", "nvidia-nccl-cu1
 UP = "ansible-playbook site.yml --tags training_container"
 
 
-class AskedWrongly(Exception):
+class InvalidRequest(Exception):
     """The arguments cannot be meant. The text says which and what to do."""
 
 
 def order(hosts: list[str], node: str) -> list[str]:
     """The other nodes, in the order in which this one tries them."""
     if node not in hosts or len(set(hosts)) < len(hosts):
-        raise AskedWrongly(f"hosts: {', '.join(hosts)}. Give each node once, {node} among them.")
+        raise InvalidRequest(f"hosts: {', '.join(hosts)}. Give each node once, {node} among them.")
     return [other for pairs in rounds(hosts) for pair in pairs if node in pair for other in pair if other != node]
 
 
@@ -221,14 +221,14 @@ def requests(params: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """What is requested of each end."""
     others = order(params["hosts"], params["node"])
     if not params["token"] or not params["subnet"] or len(params["ports"]) != 2:
-        raise AskedWrongly("token, subnet and ports (first and last) are needed to start.")
+        raise InvalidRequest("token, subnet and ports (first and last) are needed to start.")
     common = {
         **{key: params[key] for key in ("node", "token", "life")},
         "address": params["addresses"].get(params["node"], ""),
         "interface": "",
         "packages": [],
     }
-    asked = {
+    requested = {
         INNER: {
             **common,
             "subnet": params["subnet"],
@@ -245,22 +245,22 @@ def requests(params: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
     if params["outer"]:
         outer = params["outer"]
-        asked[OUTER] = {
+        requested[OUTER] = {
             **common,
             **{"subnet": outer["subnet"], "udp": outer["udp"], "tcp": outer["tcp"]},
             **{"ports": [], "names": {}, "ssh": False, "backend": "", "env_file": "", "collective": ""},
         }
-    return asked
+    return requested
 
 
 def start(params: dict[str, Any], system: PeerIO, python: str) -> dict[str, Any]:
     """Start both ends; wait until they answer."""
-    asked = requests(params)
+    requested = requests(params)
     commands = {INNER: command_for(params["container"], params["wrapper"], params["python"])}
-    if OUTER in asked:
+    if OUTER in requested:
         commands[OUTER] = command_for(None, [], python)
     for name, command in commands.items():
-        system.start(name, command, asked[name])
+        system.start(name, command, requested[name])
     ready = {name: system.wait(name, "ready", START) for name in commands}
     contained = "ansible-playbook site.yml --tags overlay_network,training_container"
     for name, answer in ready.items():
@@ -278,9 +278,9 @@ def ends(params: dict[str, Any]) -> list[str]:
     return [INNER, OUTER] if params["outer"] else [INNER]
 
 
-def peer_of(name: str, said: Any, end: str) -> dict[str, Any]:
+def peer_of(name: str, reported: Any, end: str) -> dict[str, Any]:
     """Return where another node answers, as it reported; empty where it does not."""
-    found = said.get(end) if isinstance(said, dict) else said
+    found = reported.get(end) if isinstance(reported, dict) else reported
     if not found:
         return {}
     if not isinstance(found, dict):
@@ -396,7 +396,7 @@ def main() -> None:
         module.exit_json(**step(module.params, SystemPeerIO(module.params["run"]), sys.executable))
     except ReportedError as error:
         module.fail_json(msg=str(error))
-    except (AskedWrongly, KeyError) as error:
+    except (InvalidRequest, KeyError) as error:
         module.fail_json(msg=f"network_mesh_test: {error}")
     except OSError as error:
         module.fail_json(msg=f"network_mesh_test: {error}. Use become.")

@@ -368,9 +368,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io 
     NodeError,
     disk_facts,
     docker_facts,
+    gathered_files,
     group_facts,
     job_facts,
-    looks_at,
     package_facts,
     sysctl_facts,
     system_facts,
@@ -378,17 +378,17 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io 
 )
 
 
-def _mistake(asked: dict[str, Any]) -> str | None:
+def _mistake(requested: dict[str, Any]) -> str | None:
     """Return what is wrong with the options beyond their types, or None."""
-    for root, wanted in asked["trees"].items():
+    for root, wanted in requested["trees"].items():
         if not isinstance(wanted, dict):
             return f"trees: {root} must have a mapping of relative path to SHA-256, not {wanted!r}."
-    looks: dict[str, dict[str, Any]] = {}
-    for entry in asked["files"]:
+    seen: dict[str, dict[str, Any]] = {}
+    for entry in requested["files"]:
         if entry["secret"] and (entry["content"] or entry["block"]):
             held = f"files: {entry['path']} holds a secret, so neither its text nor a block of it is returned."
             return f"{held} Remove content and block."
-        if looks.setdefault(entry["path"], entry) != entry:
+        if seen.setdefault(entry["path"], entry) != entry:
             return f"files: {entry['path']} is asked for twice, in different ways. Ask once."
     return None
 
@@ -450,44 +450,44 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    asked = module.params
+    requested = module.params
     # An address without a user is no secret, and would be made unreadable wherever else it stands.
-    module.no_log_values -= {url for url in asked["proxies"].values() if "@" not in str(url)}
-    mistake = _mistake(asked)
+    module.no_log_values -= {url for url in requested["proxies"].values() if "@" not in str(url)}
+    mistake = _mistake(requested)
     if mistake:
         module.fail_json(msg=mistake)
     try:
         # A key that no one else has: nothing can be compared, and nothing guessed.
-        key = asked["digest_key"] or secrets.token_hex(32)
+        key = requested["digest_key"] or secrets.token_hex(32)
         system = system_facts()
-        gpu = gather_gpu(SystemGpuIO(asked["sysfs_root"], asked["proc_root"]))
-        docker = docker_facts(SocketEngine(asked["docker_socket"]), asked["repositories"])
-        reach = Beside(asked["reach"], docker)
+        gpu = gather_gpu(SystemGpuIO(requested["sysfs_root"], requested["proc_root"]))
+        docker = docker_facts(SocketEngine(requested["docker_socket"]), requested["repositories"])
+        reach = Beside(requested["reach"], docker)
         services = SystemServicesIO()
-        trees = {root: tree_digests(root, list(wanted)) for root, wanted in asked["trees"].items()}
+        trees = {root: tree_digests(root, list(wanted)) for root, wanted in requested["trees"].items()}
         facts = {
             "system": {**system, "esp": gather_esp(services, system["kernel"])},
-            "disk": disk_facts(asked["disks"]),
-            "packages": package_facts(asked["packages"]),
+            "disk": disk_facts(requested["disks"]),
+            "packages": package_facts(requested["packages"]),
             "dpkg": read_state(SystemDpkg()).facts(),
-            "files": looks_at(asked["files"], [*asked["trees"], asked["jobs"] or ""], key),
-            "trees": {root: changed_files(asked["trees"][root], found) for root, found in trees.items()},
+            "files": gathered_files(requested["files"], [*requested["trees"], requested["jobs"] or ""], key),
+            "trees": {root: changed_files(requested["trees"][root], found) for root, found in trees.items()},
             "trees_missing": {root: missing_files(found) for root, found in trees.items()},
-            "groups": group_facts(asked["groups"]),
-            "sysctls": sysctl_facts(asked["sysctls"]),
-            **job_facts(asked["jobs"], key),
+            "groups": group_facts(requested["groups"]),
+            "sysctls": sysctl_facts(requested["sysctls"]),
+            **job_facts(requested["jobs"], key),
             "listening": listening_facts(),
             "gpu": gpu,
-            "driver": _driver(gpu, asked["driver_kernel"] or system["kernel"]),
+            "driver": _driver(gpu, requested["driver_kernel"] or system["kernel"]),
             "fabric": gather_fabric(SystemFabricIO(), gpu),
-            "services": gather_services(services, asked["resolve"]),
-            "proxies": gather_proxies(SystemProxyIO(), services, asked["proxies"]),
+            "services": gather_services(services, requested["resolve"]),
+            "proxies": gather_proxies(SystemProxyIO(), services, requested["proxies"]),
             "docker": docker,
-            "held": held_facts(asked["packages"]),
+            "held": held_facts(requested["packages"]),
             "engine": gather_engine_files(SystemEngineFilesIO(), docker["installed"], key),
             "firewall": gather_firewall(SystemFirewallIO()),
             "clock_synchronized": clock_synchronized(),
-            "assets": asset_facts(asked["assets"]),
+            "assets": asset_facts(requested["assets"]),
             "reach": reach.result(),
         }
     except OSError as error:

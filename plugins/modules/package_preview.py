@@ -118,7 +118,7 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, as_dict, look
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, as_dict, gather
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.trial_io import SystemAptIO
 
 
@@ -139,22 +139,22 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    asked = module.params
-    unasked = [name for name in asked["locked"] if name not in asked["packages"]]
+    requested = module.params
+    unasked = [name for name in requested["locked"] if name not in requested["packages"]]
     if unasked:
         module.fail_json(msg=f"locked: {', '.join(unasked)} is not among packages.")
     goal = Goal(
-        tuple(asked["packages"]),
-        asked["prefix"],
-        asked["version"],
-        tuple(asked["locked"]),
-        asked["address"],
-        tuple(asked["holds"]),
-        tuple(asked["may_go"]),
+        tuple(requested["packages"]),
+        requested["prefix"],
+        requested["version"],
+        tuple(requested["locked"]),
+        requested["address"],
+        tuple(requested["holds"]),
+        tuple(requested["may_go"]),
     )
     try:
         with tempfile.TemporaryDirectory(prefix="swarmspeed-apt-") as folder:
-            found = look(SystemAptIO(folder, asked["sources"], asked["without"]), goal)
+            found = gather(SystemAptIO(folder, requested["sources"], requested["without"]), goal)
     except OSError as error:
         module.fail_json(
             msg=f"Cannot try apt on this host: {error}. Is there space in /tmp, and may the account read apt's files "

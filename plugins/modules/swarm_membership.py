@@ -300,7 +300,7 @@ class Run:
     def converge(self, wanted: Wanted) -> None:
         """Bring the host from what it is to what is wanted, or in check mode only plan it."""
         self.wanted = wanted
-        self.current = self._look()
+        self.current = self._gather()
         self.notes = notes(self.current, wanted)
         if wanted.state == "absent":
             self._leave()
@@ -345,7 +345,7 @@ class Run:
             ],
         }
 
-    def _look(self) -> Current:
+    def _gather(self) -> Current:
         try:
             return self.host.read()
         except EngineError as error:

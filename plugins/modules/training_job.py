@@ -505,7 +505,7 @@ class Call:
 
     def run(self) -> dict[str, Any]:
         if self.params["observe"]:
-            return {"changed": False, **self._report(*self._look())}
+            return {"changed": False, **self._report(*self._gather())}
         if self.check_mode or (self.params["state"] != "started" and not self.store.exists()):
             return self._decide(act=False)
         with self.store.lock():
@@ -519,7 +519,7 @@ class Call:
                 raise
             return {}
 
-    def _look(self) -> tuple[str, str]:
+    def _gather(self) -> tuple[str, str]:
         state, reason, self.found = current(self.store, self.runtime, self._recorded)
         if state == "absent" and self.params["state"] == "absent" and self.store.exists():
             state = "stopped"  # a folder without a state is still something to remove
@@ -527,7 +527,7 @@ class Call:
 
     def _decide(self, act: bool) -> dict[str, Any]:
         self._use(self._where())  # again: before the lock was held somebody else may have started it
-        state, reason = self._look()
+        state, reason = self._gather()
         recorded = self._recorded()
         digest = resource.spec_hash(self.spec) if self.spec else recorded.get("spec_hash")
         if self.place.get("leader"):
@@ -548,7 +548,7 @@ class Call:
         }[todo]
         if act and todo != "none":
             self._act(todo, state, digest or "")
-            state, reason = self._look()
+            state, reason = self._gather()
         changes = {"before": before, "after": after}
         return {"changed": todo != "none", "todo": todo, "diff": changes, **self._report(state, reason)}
 

@@ -253,7 +253,7 @@ def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime], smi: Smi) ->
     if not 0 <= tail <= 1000:
         raise JobError(f"tail: {tail} is not within 0 and 1000 lines.")
     reader = JobsReader(params["jobs_dir"], runtimes)
-    jobs = [reader.look(name, tail) for name in reader.names() if wanted in (None, name)]
+    jobs = [reader.gather(name, tail) for name in reader.names() if wanted in (None, name)]
     busy = params["gpus"] and any(job["state"] in ACTIVE for job in jobs)
     gpus = gather_activity(smi) if busy else []
     return {"changed": False, "jobs": jobs, "gpus": gpus, "engine_error": reader.engine_error}

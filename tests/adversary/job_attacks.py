@@ -65,9 +65,9 @@ def call(jobs: Path, engine: Engine, **change: Any) -> dict[str, Any]:
     return Call({**params, **change}, False, {"container": engine, "host": HostRuntime()}).run()
 
 
-def look(jobs: Path, tail: int = 5) -> dict[str, Any]:
+def gather(jobs: Path, tail: int = 5) -> dict[str, Any]:
     reader = JobsReader(str(jobs), {"container": Engine(), "host": HostRuntime()}, lambda: 5.0)
-    return reader.look("digits", tail)
+    return reader.gather("digits", tail)
 
 
 def one_line(caught: pytest.ExceptionInfo[JobError], *words: str) -> None:

@@ -67,15 +67,15 @@ def made(folder: Path, **changed: Any) -> Path:
     return folder
 
 
-def said(folder: Path) -> list[str]:
+def reported(folder: Path) -> list[str]:
     found = [problem.text for problem in problems(str(folder), {})]
     assert all(text.isprintable() and len(text) < 2000 for text in found)
     return found
 
 
 def test_an_honest_bundle_passes(tmp_path: Path) -> None:
-    assert said(made(tmp_path / "b")) == []
-    assert said(tmp_path / "b") == []  # and so the second time, from memory
+    assert reported(made(tmp_path / "b")) == []
+    assert reported(tmp_path / "b") == []  # and so the second time, from memory
 
 
 def test_the_bundle_says_itself_that_it_was_verified(tmp_path: Path) -> None:
@@ -88,12 +88,12 @@ def test_the_bundle_says_itself_that_it_was_verified(tmp_path: Path) -> None:
     mark = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
     seen = {"wheels/torch-1-py3-none-any.whl": [*mark, digest]}
     (bundle / ".verified").write_text(json.dumps(seen), encoding="utf-8")
-    assert said(bundle) == ["wheels/torch-1-py3-none-any.whl is damaged (its SHA-256 is another)"]
+    assert reported(bundle) == ["wheels/torch-1-py3-none-any.whl is damaged (its SHA-256 is another)"]
 
 
 def test_a_memory_that_somebody_else_could_write_is_not_believed(tmp_path: Path) -> None:
     bundle = made(tmp_path / "b")
-    assert said(bundle) == []
+    assert reported(bundle) == []
     memory = next((tmp_path / "cache").rglob("*.json"))
     assert oct(memory.stat().st_mode & 0o777) == "0o600"
     path = bundle / "image/ab.tar"
@@ -109,7 +109,7 @@ def test_a_memory_that_somebody_else_could_write_is_not_believed(tmp_path: Path)
     ]
     memory.write_text(json.dumps(known), encoding="utf-8")
     memory.chmod(0o666)
-    assert said(bundle) == ["image/ab.tar is damaged (its SHA-256 is another)"]
+    assert reported(bundle) == ["image/ab.tar is damaged (its SHA-256 is another)"]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_planted_file_that_the_manifest_does_not_list(tmp_path: Path, name: st
     bundle = made(tmp_path / "b")
     (bundle / name).write_bytes(b"evil")
     shown = name.replace("\n", "\\n")
-    assert said(bundle) == [f"{bundle} holds what manifest.json does not list: {shown} is not in its list"]
+    assert reported(bundle) == [f"{bundle} holds what manifest.json does not list: {shown} is not in its list"]
 
 
 def test_a_file_of_the_manifest_is_a_link(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_file_of_the_manifest_is_a_link(tmp_path: Path) -> None:
     path = bundle / "wheels/torch-1-py3-none-any.whl"
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
-    assert said(bundle) == [
+    assert reported(bundle) == [
         f"{bundle} holds what manifest.json does not list: wheels/torch-1-py3-none-any.whl is a link"
     ]
 
@@ -144,13 +144,13 @@ def test_a_folder_of_the_bundle_is_a_link(tmp_path: Path) -> None:
     bundle = made(tmp_path / "b")
     shutil.move(bundle / "wheels", tmp_path / "wheels")
     (bundle / "wheels").symlink_to(tmp_path / "wheels")
-    assert said(bundle) == [f"{bundle} holds what manifest.json does not list: wheels is a link"]
+    assert reported(bundle) == [f"{bundle} holds what manifest.json does not list: wheels is a link"]
 
 
 def test_a_pipe_in_the_bundle_is_not_waited_for(tmp_path: Path) -> None:
     bundle = made(tmp_path / "b")
     os.mkfifo(bundle / "wheels/wait.whl")
-    assert said(bundle) == [f"{bundle} holds what manifest.json does not list: wheels/wait.whl is no regular file"]
+    assert reported(bundle) == [f"{bundle} holds what manifest.json does not list: wheels/wait.whl is no regular file"]
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_a_pipe_in_the_bundle_is_not_waited_for(tmp_path: Path) -> None:
 def test_the_images_path_leads_out(tmp_path: Path, path: Any) -> None:
     """The archive at this path is sent to a node and loaded."""
     bundle = made(tmp_path / "b", image={"name": "team:1", "id": "", "path": path})
-    (found,) = said(bundle)
+    (found,) = reported(bundle)
     assert "image.path is " in found
 
 
 @pytest.mark.parametrize("name", ["--privileged", "a b", "a\nb", "", "$(id)", "x" * 5000])
 def test_the_images_name_is_an_option(tmp_path: Path, name: str) -> None:
     bundle = made(tmp_path / "b", image={"name": name, "id": "", "path": "image/ab.tar"})
-    (found,) = said(bundle)
+    (found,) = reported(bundle)
     assert "image.name is " in found
 
 
@@ -175,14 +175,14 @@ def test_the_images_name_is_an_option(tmp_path: Path, name: str) -> None:
 )
 def test_a_path_of_the_manifest_leads_out(tmp_path: Path, path: str) -> None:
     bundle = made(tmp_path / "b", files=[entry(path, b"", "wheel")])
-    (found,) = said(bundle)
+    (found,) = reported(bundle)
     assert "is no path below the bundle" in found
 
 
 def test_a_manifest_without_an_end(tmp_path: Path) -> None:
     bundle = made(tmp_path / "b")
     (bundle / "manifest.json").write_text("[" * 200_000, encoding="utf-8")
-    (found,) = said(bundle)
+    (found,) = reported(bundle)
     assert "is no manifest" in found
 
 
@@ -190,7 +190,7 @@ def test_a_manifest_that_is_a_link(tmp_path: Path) -> None:
     bundle = made(tmp_path / "b")
     shutil.move(bundle / "manifest.json", tmp_path / "manifest.json")
     (bundle / "manifest.json").symlink_to(tmp_path / "manifest.json")
-    (found,) = said(bundle)
+    (found,) = reported(bundle)
     assert "manifest.json cannot be read" in found
 
 
@@ -204,7 +204,7 @@ def action(plugin: Any, answers: list[Any], folder: Path, **args: Any) -> Any:
         templar=None,
         shared_loader_obj=None,
     )
-    built._execute_module = lambda **asked: answers.pop(0)
+    built._execute_module = lambda **requested: answers.pop(0)
     built._transfer_file = shutil.copyfile
     return built
 

@@ -141,12 +141,12 @@ def test_who_floods_pushes_out_its_own_connections(job: Job) -> None:
 
 
 def test_a_proof_is_good_for_one_connection(job: Job) -> None:
-    said: list[bytes] = []
-    job.proxy.to_leader = lambda chunk: said.append(chunk) or [chunk]  # type: ignore[func-returns-value]
+    reported: list[bytes] = []
+    job.proxy.to_leader = lambda chunk: reported.append(chunk) or [chunk]  # type: ignore[func-returns-value]
     job.together()
     stranger = job.stranger()
     job.turns(2)
-    stranger.sendall(b"".join(said))
+    stranger.sendall(b"".join(reported))
     job.clock.now += HANDSHAKE + 1
     job.until(lambda: closed(stranger))
     assert job.link.greeted == 1
@@ -202,7 +202,7 @@ def test_a_false_leader_gets_nothing_from_a_follower_but_its_proof() -> None:
                 false = None
                 deadline = time.monotonic() + 10
                 link.problem = ""
-                heard = b""
+                received = b""
                 while link.problem != problem:
                     assert time.monotonic() < deadline, link.problem
                     assert link.poll() == []
@@ -215,10 +215,10 @@ def test_a_false_leader_gets_nothing_from_a_follower_but_its_proof() -> None:
                                 false.send(answer)
                     else:
                         with contextlib.suppress(OSError):
-                            heard += false.recv(65536)
+                            received += false.recv(65536)
                         clock.now += 0.05
                     time.sleep(0.001)
-                assert len(heard) in {0, frames.HELLO}
+                assert len(received) in {0, frames.HELLO}
                 assert false is not None
                 false.close()
         finally:

@@ -35,7 +35,7 @@ def say(job: Job, *texts: str) -> None:
     job.turns(6)
 
 
-def heard(job: Job) -> list[str]:
+def received(job: Job) -> list[str]:
     return [message["lines"][0][1] if message["t"] == "lines" else message["t"] for _node, message in job.to_leader]
 
 
@@ -43,7 +43,7 @@ def test_untouched_all_is_received(job: Job) -> None:
     say(job, "one", "two", "three")
     job.hub.send("lab2", END)
     job.until(lambda: job.to_follower == [END])
-    assert heard(job) == ["one", "two", "three"]
+    assert received(job) == ["one", "two", "three"]
     assert job.noted == []
 
 
@@ -75,7 +75,7 @@ def test_to_the_leader(job: Job, how: str) -> None:
     job.proxy.to_leader = Hand(how)
     sent = ["accuracy 0.98", "two", "three"]
     say(job, *sent)
-    assert heard(job) == sent[: len(heard(job))] and len(heard(job)) < 3, heard(job)
+    assert received(job) == sent[: len(received(job))] and len(received(job)) < 3, received(job)
     job.clock.now += FRAME_TIME + 1  # of what was cut, the rest never comes
     job.turns(4)
     job.proxy.to_leader = job.proxy.pass_on
@@ -215,7 +215,7 @@ def test_whichever_bit_is_changed_nothing_false_is_received(seed: int) -> None:
             job.clock.now += 0.7
         job.clock.now += FRAME_TIME + 1
         job.turns(6)
-        numbers = [int(text.split()[1]) for text in heard(job)]
+        numbers = [int(text.split()[1]) for text in received(job)]
         folders = [int(message["folder"][1:]) for message in job.to_follower]
         for found in (numbers, folders):
             assert found == sorted(set(found))

@@ -25,7 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource im
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import RunStore
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import HostRuntime
 
-from tests.adversary.job_attacks import SECRET, SPEC, Engine, call, forge, look, one_line
+from tests.adversary.job_attacks import SECRET, SPEC, Engine, call, forge, gather, one_line
 
 # --- host root runs nothing from such a folder
 
@@ -51,7 +51,7 @@ def test_a_forged_runtime_is_one_error_and_nothing_counts_as_stopped(jobs: Path)
     with pytest.raises(JobError) as caught:
         call(jobs, Engine())
     one_line(caught, f"{jobs}/digits/state.json", "says that the job runs on the host", "state: absent")
-    assert look(jobs)["state"] == "unreadable"
+    assert gather(jobs)["state"] == "unreadable"
 
 
 def test_no_other_container_is_entered(jobs: Path) -> None:

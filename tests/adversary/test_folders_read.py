@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io im
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import system_io
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import table as job_table
 
-from tests.adversary.job_attacks import SECRET, STATE, Engine, call, forge, look, one_line
+from tests.adversary.job_attacks import SECRET, STATE, Engine, call, forge, gather, one_line
 
 # --- what is read
 
@@ -50,7 +50,7 @@ def test_a_field_of_another_kind_is_reported_or_harmless(jobs: Path, field: str)
     engine = Engine(Container("id1", "t0", True, {"/jobs": str(jobs)}))
     for value in HOSTILE:
         forge(jobs, **{field: value})
-        seen = look(jobs)
+        seen = gather(jobs)
         lines = job_table.table({"gpu1": {"jobs": [seen]}})
         assert all(line.isprintable() and len(line) < 100_000 for line in lines)
         try:
@@ -70,7 +70,7 @@ def test_missing_fields_are_one_error(jobs: Path, text: str) -> None:
     with pytest.raises(JobError) as caught:
         call(jobs, Engine())
     one_line(caught, "digits/state.json is damaged", "missing")
-    stops = job_table.to_stop({"gpu1": {"jobs": [look(jobs)]}}, "digits")
+    stops = job_table.to_stop({"gpu1": {"jobs": [gather(jobs)]}}, "digits")
     assert not stops["anything"] and "does not run" not in " ".join(stops["lines"])
     assert stops["unreadable"][0].startswith("gpu1: job digits: ")
 
@@ -92,7 +92,7 @@ NEVER_LOST = b'{"state": "running", "run": 1, "container": "c", "container_id": 
 def test_what_is_no_state_hides_no_other_job(jobs: Path, data: bytes) -> None:
     (jobs / "digits" / "state.json").write_bytes(data)
     assert system_io.job_facts(str(jobs), "k") == {"jobs": {"digits": "unreadable"}, "jobs_succeeded": {}}
-    assert look(jobs)["state"] == "unreadable"
+    assert gather(jobs)["state"] == "unreadable"
     assert NodeFolder(str(jobs), "digits", "gpu1", 1 << 20).run() in (
         {},
         dict.fromkeys(("run", "run_id", "started_at")),
@@ -123,7 +123,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "read_spec": lambda jobs: Store(str(jobs), "digits").read_spec(),
     "read_log": lambda jobs: Store(str(jobs), "digits").read_log(0, 65536, True),
     "training_job": lambda jobs: call(jobs, Engine(), observe=True),
-    "training_job_info": look,
+    "training_job_info": gather,
     "job_logs": lambda jobs: NodeFolder(str(jobs), "digits", "gpu1", 1 << 20).run(),
 }
 
@@ -145,11 +145,11 @@ def test_no_reader_follows_waits_or_fills_the_memory(jobs: Path, victim: Path, n
     begun = time.monotonic()
     for read in READERS.values():
         try:
-            said = repr(read(jobs))
+            reported = repr(read(jobs))
         except JobError as error:
-            said = str(error)
-            assert said.isprintable() and "emedy: " in said
-        assert SECRET not in said and len(said) < 1 << 20
+            reported = str(error)
+            assert reported.isprintable() and "emedy: " in reported
+        assert SECRET not in reported and len(reported) < 1 << 20
     assert time.monotonic() - begun < 2
 
 
@@ -165,7 +165,7 @@ def test_no_control_character_reaches_the_console(jobs: Path) -> None:
     evil = "\x1b]0;owned\x07\u202e\x9b2J"
     forge(jobs, state="failed", reason=evil, first_failure={"node": "gpu1", "cause": evil, "remedy": evil})
     (jobs / "digits" / "launcher.log").write_text(f"{evil}\n")
-    seen = look(jobs)
+    seen = gather(jobs)
     shown = job_table.table({"gpu1": {"jobs": [seen]}})
     assert all("\x1b" not in line and "\x9b" not in line and "\u202e" not in line for line in shown)
     assert "\x1b" not in json.dumps(call(jobs, Engine(), observe=True)["job"], ensure_ascii=False)
@@ -182,4 +182,4 @@ def test_a_summary_with_other_kinds_of_values_breaks_no_table(jobs: Path) -> Non
     ]
     for change in changes:
         (jobs / "digits" / "summary.json").write_text(json.dumps({**ended, **change}))
-        assert job_table.table({"gpu1": {"jobs": [look(jobs)]}})
+        assert job_table.table({"gpu1": {"jobs": [gather(jobs)]}})

@@ -89,13 +89,13 @@ def test_no_content_of_a_file_of_the_host(
     victim.rename(victim.parent / "launch.json")
     (workspace / place).parent.mkdir(exist_ok=True)
     (workspace / place).symlink_to(victim.parent if place == ".vscode" else victim.parent / "launch.json")
-    asked = {"path": str(workspace / ".vscode/launch.json"), "content": True}
-    args = {"files": [asked], "trees": {str(workspace): {}}, "docker_socket": "/none"}
+    requested = {"path": str(workspace / ".vscode/launch.json"), "content": True}
+    args = {"files": [requested], "trees": {str(workspace): {}}, "docker_socket": "/none"}
     with patch_module_args(args), pytest.raises(SystemExit):
         node_facts.main()
-    said = capsys.readouterr().out
-    assert SECRET not in said
-    assert json.loads(said)["ansible_facts"]["swarmspeed"]["files"][asked["path"]]["exists"] is False
+    printed = capsys.readouterr().out
+    assert SECRET not in printed
+    assert json.loads(printed)["ansible_facts"]["swarmspeed"]["files"][requested["path"]]["exists"] is False
 
 
 # --- writing
@@ -157,13 +157,13 @@ def test_launch_json_is_written_through_no_link(workspace: Path, victim: Path, p
     (workspace / place).parent.mkdir(exist_ok=True)
     (workspace / place).symlink_to(victim.parent if place == ".vscode" else victim)
     wanted = {"path": ".vscode/launch.json", "content": "{}", "mode": "0644"}
-    asked: dict[str, Any] = {"root": str(workspace), "archive": None, "files": [wanted]}
+    requested: dict[str, Any] = {"root": str(workspace), "archive": None, "files": [wanted]}
     if place == ".vscode":
         with pytest.raises(FolderError, match="is a link, and containers can write here"):
-            mounted_files.apply(asked, False)
+            mounted_files.apply(requested, False)
     else:
-        assert mounted_files.apply(asked, False)["changed"] is True
-        assert mounted_files.apply(asked, False)["changed"] is False
+        assert mounted_files.apply(requested, False)["changed"] is True
+        assert mounted_files.apply(requested, False)["changed"] is False
     assert untouched(victim)
 
 

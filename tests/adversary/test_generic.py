@@ -61,7 +61,7 @@ class Task:
         self.action = plugin.ActionModule(
             task=task, connection=connection, play_context=None, loader=None, templar=None, shared_loader_obj=None
         )
-        self.action._execute_module = lambda **asked: dict(answer)
+        self.action._execute_module = lambda **requested: dict(answer)
 
     def run(self, **variables: Any) -> dict[str, Any]:
         result: dict[str, Any] = self.action.run(task_vars={"inventory_hostname": "gpu1", **variables})
@@ -201,7 +201,7 @@ def test_fabric_info_of_a_node() -> None:
 
 
 DIGEST = f"sha256:{'ab' * 32}"
-LOOK: dict[str, Any] = {
+GATHERED: dict[str, Any] = {
     "architecture": "x86_64",
     "store": "graph",
     "image": {"content": DIGEST, "layers": [DIGEST], "os": "linux", "architecture": "amd64", "history": [7]},
@@ -218,11 +218,11 @@ LOOK: dict[str, Any] = {
 def test_what_a_node_says_of_its_images() -> None:
     refused = 0
     addresses, ports = {"gpu1": "10.20.0.1", "gpu2": "10.20.0.2"}, {"gpu1": 22}
-    for path in leaves(LOOK):
+    for path in leaves(GATHERED):
         for value in HOSTILE.values():
             try:
-                looks = {"gpu1": planted(LOOK, path, value), "gpu2": LOOK}
-                made = image_chain(looks, "gpu1", "swarmspeed:1", addresses, ports)
+                gathered = {"gpu1": planted(GATHERED, path, value), "gpu2": GATHERED}
+                made = image_chain(gathered, "gpu1", "swarmspeed:1", addresses, ports)
             except AnsibleError as error:
                 one_line(str(error))
                 refused += 1
@@ -318,7 +318,7 @@ def test_logs_of_a_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         for value in HOSTILE.values():
             answers = [planted(LOGS, path, value), planted(LOGS, path, value)]
             action = Task(JOB_LOGS, name="digits", dest=str(here), jobs_dir="/srv/jobs").action
-            action._execute_module = lambda answers=answers, **asked: answers.pop() if answers else {"failed": True}
+            action._execute_module = lambda answers=answers, **requested: answers.pop() if answers else {"failed": True}
             try:
                 action.run(task_vars={"inventory_hostname": "gpu1"})
             except AnsibleError as error:

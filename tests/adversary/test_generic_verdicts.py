@@ -101,9 +101,9 @@ def records() -> dict[str, Any]:
 def test_verdicts_over_the_network(tmp_path: Path) -> None:
     for path in leaves(records()):
         for value in HOSTILE.values():
-            said = {"gpu1": planted(records(), path, value), "gpu2": records()}
+            reported = {"gpu1": planted(records(), path, value), "gpu2": records()}
             given = {
-                step: {name: one[step] for name, one in said.items() if isinstance(one, dict) and step in one}
+                step: {name: one[step] for name, one in reported.items() if isinstance(one, dict) and step in one}
                 for step in ("started", "ended")
             }
             args = {
@@ -131,11 +131,11 @@ SETTINGS |= {"min_ratio": 0, "min_gigabits": 0, "min_busbw": 0}
 def test_reports_of_a_benchmark() -> None:
     given: dict[str, Any] = {"cluster": "lab", "time": "now", "seconds": 9, "in_use": "host", "settings": SETTINGS}
     plan = BENCH["network_bench_plan"]({"gpu1": 1, "gpu2": 1}, "cpu", SETTINGS)
-    said = {name: {"host": {"network": "host", "log": "", "error": "no such network"}} for name in ("gpu1", "gpu2")}
-    for path in leaves({"gpu1": said["gpu1"]}):
+    reported = {name: {"host": {"network": "host", "log": "", "error": "no such network"}} for name in ("gpu1", "gpu2")}
+    for path in leaves({"gpu1": reported["gpu1"]}):
         for value in HOSTILE.values():
             try:
-                report = BENCH["network_bench_report"](plan, planted(said, path, value), **given)
+                report = BENCH["network_bench_report"](plan, planted(reported, path, value), **given)
                 lines = BENCH["network_bench_table"](json.loads(json.dumps(report)))
             except AnsibleError as error:
                 assert str(error).isprintable() and len(str(error)) < 2000

@@ -72,10 +72,10 @@ def test_the_key_forwards_ports_into_the_network_of_the_hosts(mode: str) -> None
         assert f"\n{line}\n" in config
 
 
-@pytest.mark.parametrize("asked", [True, "true", "yes"])
-def test_an_editor_gets_forwarding_only_where_it_is_asked_for(asked: Any) -> None:
-    assert "port-forwarding" in key_options("overlay", ssh_trust_port_forwarding=asked)
-    assert "\nAllowTcpForwarding yes\n" in written("overlay", ssh_trust_port_forwarding=asked)["sshd_config"]
+@pytest.mark.parametrize("requested", [True, "true", "yes"])
+def test_an_editor_gets_forwarding_only_where_it_is_asked_for(requested: Any) -> None:
+    assert "port-forwarding" in key_options("overlay", ssh_trust_port_forwarding=requested)
+    assert "\nAllowTcpForwarding yes\n" in written("overlay", ssh_trust_port_forwarding=requested)["sshd_config"]
 
 
 def test_a_host_with_several_networks_still_comes_from_the_right_one() -> None:

@@ -63,11 +63,11 @@ def test_it_is_read_while_it_is_written(writer: Any, tmp_path: Path, monkeypatch
     seen: dict[str, int] = {}
     replace = Path.replace
 
-    def look(self: Path, target: Path) -> Path:
+    def gather(self: Path, target: Path) -> Path:
         seen.update(modes(tmp_path))
         return replace(self, target)
 
-    monkeypatch.setattr(Path, "replace", look)
+    monkeypatch.setattr(Path, "replace", gather)
     writer(tmp_path / "reports" / "lab")
     assert len(seen) > 2 and {name: oct(mode) for name, mode in seen.items() if mode & 0o077} == {}
 

@@ -47,7 +47,7 @@ def action(plugin: Any, answers: list[Any], folder: Path, **args: Any) -> Any:
         templar=None,
         shared_loader_obj=None,
     )
-    made._execute_module = lambda **asked: answers.pop(0)
+    made._execute_module = lambda **requested: answers.pop(0)
     return made
 
 
@@ -98,8 +98,8 @@ def test_a_bundles_maker_writes_through_a_name_in_the_list_of_packages(tmp_path:
     """A second paragraph in a stanza became one more package in every node's list."""
     entry = deb("one.deb", b"one")
     entry["stanza"] += "\n\nPackage: sudo\nVersion: 99\nArchitecture: amd64\nFilename: ./evil.deb\nSize: 1\nSHA256: 00"
-    said = refused(collected(tmp_path, entry, name="one.deb", data=b"one"))
-    assert said.startswith("maker: bundle_collect.debs[0].stanza")
+    reported = refused(collected(tmp_path, entry, name="one.deb", data=b"one"))
+    assert reported.startswith("maker: bundle_collect.debs[0].stanza")
 
 
 def test_a_bundles_maker_sends_a_bomb(tmp_path: Path) -> None:
@@ -111,14 +111,14 @@ def test_a_bundles_maker_sends_a_bomb(tmp_path: Path) -> None:
         tar.add(node / "zeros", arcname="one.deb")
     answers: list[Any] = [{"debs": [deb("one.deb", b"one")]}, {"archive": str(node / "packages.tar")}, {}]
     made = action(bundle_collect, answers, node, bundle=str(tmp_path / "b"), system=SYSTEM, groups=[])
-    said = refused(lambda: made.run(task_vars={"inventory_hostname": "maker"}))
-    assert "did not arrive whole" in said
+    printed = refused(lambda: made.run(task_vars={"inventory_hostname": "maker"}))
+    assert "did not arrive whole" in printed
 
 
 def test_a_bundles_maker_names_its_system_with_a_way_up(tmp_path: Path) -> None:
     system = {**SYSTEM, "distribution": "sub/debian"}
-    said = refused(collected(tmp_path, deb("one.deb", b"one"), name="one.deb", data=b"one", system=system))
-    assert "cannot be what a system is called" in said
+    reported = refused(collected(tmp_path, deb("one.deb", b"one"), name="one.deb", data=b"one", system=system))
+    assert "cannot be what a system is called" in reported
 
 
 def test_a_bundles_maker_calls_its_image_by_a_path(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_bundles_maker_calls_its_image_by_a_path(tmp_path: Path) -> None:
     assert "not a digest" in refused(lambda: made.run(task_vars={"inventory_hostname": "maker"}))
 
 
-def look(**changed: Any) -> dict[str, Any]:
+def gather(**changed: Any) -> dict[str, Any]:
     image = {"content": DIGEST, "layers": [DIGEST], "os": "linux", "architecture": "amd64", "history": [7]}
     return {
         "architecture": "x86_64",
@@ -146,16 +146,16 @@ def look(**changed: Any) -> dict[str, Any]:
 
 
 def chain(**changed: Any) -> dict[str, Any]:
-    looks = {"gpu1": look(**changed), "gpu2": look(image={})}
+    gathered = {"gpu1": gather(**changed), "gpu2": gather(image={})}
     addresses, ports = {"gpu1": "10.0.0.1", "gpu2": "10.0.0.2"}, {"gpu1": 22, "gpu2": 22}
-    made: dict[str, Any] = image_chain(looks, "gpu1", "team:1", addresses, ports)
+    made: dict[str, Any] = image_chain(gathered, "gpu1", "team:1", addresses, ports)
     return made
 
 
 def test_a_node_gives_every_later_nodes_ssh_an_option() -> None:
     """As root, there: the words began with what the node called its account."""
-    said = refused(lambda: chain(account="-oProxyCommand=touch /root/owned;"))
-    assert "gpu1: image_transfer.look.account is '-oProxyCommand=touch /root/owned;'" in said
+    reported = refused(lambda: chain(account="-oProxyCommand=touch /root/owned;"))
+    assert "gpu1: image_transfer.look.account is '-oProxyCommand=touch /root/owned;'" in reported
 
 
 def test_no_word_of_ssh_that_comes_from_a_node_can_be_an_option() -> None:
@@ -168,12 +168,12 @@ def test_no_word_of_ssh_that_comes_from_a_node_can_be_an_option() -> None:
 
 def test_a_nodes_key_is_the_line_of_another() -> None:
     """What it calls its public key became options in the authorized_keys of others."""
-    said = refused(lambda: chain(public_key='command="sh",no-restrict ssh-ed25519 AAAA'))
-    assert "not one public key of OpenSSH" in said
+    reported = refused(lambda: chain(public_key='command="sh",no-restrict ssh-ed25519 AAAA'))
+    assert "not one public key of OpenSSH" in reported
 
 
 def test_a_node_invents_a_layer_that_is_a_path() -> None:
-    image = {**look()["image"], "layers": ["sha256:../../../../etc/cron.d/x"]}
+    image = {**gather()["image"], "layers": ["sha256:../../../../etc/cron.d/x"]}
     assert "look.image.layers[0] is 'sha256:../../" in refused(lambda: chain(image=image))
 
 
@@ -201,8 +201,8 @@ def test_a_nodes_host_key_is_a_line_for_another_node(tmp_path: Path) -> None:
     forged = planted(facts(), ("files", KEY_FILE, "content"), KEY + "gpu2 ssh-ed25519 AAAA\n")
     hostvars = {"gpu1": {"ansible_facts": {"swarmspeed": forged}}}
     made = action(cluster_facts, [], tmp_path, hosts=["gpu1"], host_key_file=KEY_FILE)
-    said = refused(lambda: made.run(task_vars={"hostvars": hostvars}))
-    assert said.startswith(f"gpu1: {KEY_FILE} is ")
+    printed = refused(lambda: made.run(task_vars={"hostvars": hostvars}))
+    assert printed.startswith(f"gpu1: {KEY_FILE} is ")
 
 
 def test_a_node_sets_a_variable_of_its_own_host(tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_a_node_without_a_clock_ends_in_no_traceback(tmp_path: Path) -> None:
     broken = facts()
     del broken["system"]["time"]
     made = action(node_facts, [{"ansible_facts": {"swarmspeed": broken}}], tmp_path)
-    said = refused(lambda: made.run(task_vars={"inventory_hostname": "gpu1"}))
-    assert said.startswith("gpu1: node_facts.system.time is null, not left out")
+    printed = refused(lambda: made.run(task_vars={"inventory_hostname": "gpu1"}))
+    assert printed.startswith("gpu1: node_facts.system.time is null, not left out")
 
 
 def test_a_node_counts_its_runs_in_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

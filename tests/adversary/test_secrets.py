@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.vscode import configuration
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS, Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
@@ -60,14 +60,14 @@ def cluster(root: Path, *lines: str, own: dict[str, str] | None = None, **state:
 def console(jobs: Path) -> str:
     """What the playbook prints while it follows the job."""
     given = {"name": "digits", "runtime": "container", "jobs_dir": str(jobs), "container_jobs_dir": "/jobs"}
-    asked = {"state": "started", "observe": True, "log_offset": 0, "log_limit": 65536}
+    requested = {"state": "started", "observe": True, "log_offset": 0, "log_limit": 65536}
     no_engine: Any = {"container": None}  # a job that has ended needs no engine
-    return json.dumps(Call(defaultdict(lambda: None, {**given, **asked}), False, no_engine).run())
+    return json.dumps(Call(defaultdict(lambda: None, {**given, **requested}), False, no_engine).run())
 
 
 def status(jobs: Path) -> str:
     """What status.yml and report.yml get to know of the job."""
-    return json.dumps(JobsReader(str(jobs), {}).look("digits", tail=50))
+    return json.dumps(JobsReader(str(jobs), {}).gather("digits", tail=50))
 
 
 def gathered(jobs: Path) -> str:
@@ -200,7 +200,7 @@ def brute_force(digest: str, form: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("role", "looks", "end"),
+    ("role", "gathered", "end"),
     [
         ("nccl_env", "", "/etc/env"),
         ("docker", "", "/swarmspeed-proxy.env"),
@@ -211,10 +211,10 @@ def brute_force(digest: str, form: str) -> bool:
         ("ssh_trust", "", "/ssh_host_ed25519_key"),
     ],
 )
-def test_a_password_is_guessed_from_the_digest_of_its_file(role: str, looks: str, end: str, tmp_path: Path) -> None:
+def test_a_password_is_guessed_from_the_digest_of_its_file(role: str, gathered: str, end: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("DB_PIN=4711\n")
     wishes = {"cluster_root": "/r"}
-    files = load(f"{role}/vars/main.yml")[looks] if looks else asked({}, [GATHERED[role]], wishes)["files"]
+    files = load(f"{role}/vars/main.yml")[gathered] if gathered else requested({}, [GATHERED[role]], wishes)["files"]
     (entry,) = [one for one in files if str(one["path"]).endswith(end)]
     keyed = {"key": "k" * 40} if entry.get("secret") else {}
     facts = file_facts(str(tmp_path / "file"), content=False, block=None, **keyed)

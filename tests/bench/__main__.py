@@ -34,9 +34,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--release", action="store_true", help=f"keep them in {HISTORY.relative_to(ROOT)} as well")
     parser.add_argument("measurements", nargs="*", help=f"of {known}; without, all but {optional}")
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     try:
-        chosen = REGISTRY.chosen(asked.measurements)
+        chosen = REGISTRY.chosen(requested.measurements)
     except ValueError as error:
         parser.error(str(error))
     if not set(chosen) & REGISTRY.on_request:
@@ -45,12 +45,12 @@ def main() -> None:
         print(f"site.yml, to bring the nodes there: {time.monotonic() - began:.1f} s", flush=True)
     found: dict[str, list[Row]] = {}
     for name, measure in chosen.items():
-        found[name] = measure(asked.rounds)
+        found[name] = measure(requested.rounds)
         print("\n".join(table(name, found[name])), flush=True)
         nodes = len(lab_inventory()["_meta"]["hostvars"])
-        for path in (RESULT, HISTORY) if asked.release else (RESULT,):
-            keep(path, asked.rounds, nodes, {name: found[name]})
-    print(f"Seconds unless said otherwise, {asked.rounds} rounds in turn. All values: {RESULT}")
+        for path in (RESULT, HISTORY) if requested.release else (RESULT,):
+            keep(path, requested.rounds, nodes, {name: found[name]})
+    print(f"Seconds unless said otherwise, {requested.rounds} rounds in turn. All values: {RESULT}")
 
 
 if __name__ == "__main__":

@@ -55,9 +55,9 @@ def build(tag: str) -> str:
 
 def chain(image: str, lacking: int) -> float:
     """Seconds until the slowest of those nodes that lack the image has it."""
-    asked = variables(training_image_source="archive", training_image_name=image, training_image_archive=__file__)
+    requested = variables(training_image_source="archive", training_image_name=image, training_image_archive=__file__)
     with limited(nodes()):
-        run = playbook("site", "--tags", "training_image", *asked).done(nodes=())
+        run = playbook("site", "--tags", "training_image", *requested).done(nodes=())
     reported = [float(seconds) for seconds in re.findall(r"lab\d+: \d+ MiB in ([\d.]+) s", run.text)]
     assert len(reported) == lacking, run.output[-3000:]
     return max(reported)

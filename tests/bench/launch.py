@@ -31,16 +31,16 @@ HAND = "by hand: deepspeed with pdsh"
 
 def timed(lines: Iterable[str], began: float) -> tuple[float, float]:
     """Seconds until the step was done, and until its line was to be seen."""
-    said, found = [], None
+    reported, found = [], None
     for line in lines:
-        said.append(line)
+        reported.append(line)
         if enter := TYPED.match(line):  # whoever types is logged in already
             began = float(enter.group(1))
         step = STEP.search(line)
         if step and not found:
             found = (float(step.group(1)) - began, time.time() - began)
     if not found:
-        raise RuntimeError(f"no first step:\n{''.join(said)[-4000:]}")
+        raise RuntimeError(f"no first step:\n{''.join(reported)[-4000:]}")
     return found
 
 

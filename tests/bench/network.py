@@ -23,12 +23,12 @@ MOST_ROUNDS = 3
 def measured() -> dict[str, Any]:
     """Run the benchmark once, and return its report."""
     with tempfile.TemporaryDirectory() as folder:
-        asked = {
+        requested = {
             "cluster_reports_dir": folder,
             "overlay_network_bench_seconds": 15,
             "overlay_network_bench_networks": list(KINDS),
         }
-        playbook("bench_network", *variables(**asked)).done()
+        playbook("bench_network", *variables(**requested)).done()
         found: dict[str, Any] = json.loads(Path(folder, "bench_network.json").read_text(encoding="utf-8"))
         return found
 

@@ -118,11 +118,11 @@ def controller(rounds: int) -> list[Row]:
 @REGISTRY.add("site")
 def second_site(rounds: int) -> list[Row]:
     """A second run, all of it."""
-    again, looks = [], []
+    again, gathered = [], []
     for dummy in range(rounds):
         again.append(nothing_to_do())
-        looks.append(setup())
-    return [Row("site.yml, nothing to change", again, floor=SETUP), Row(SETUP, looks)]
+        gathered.append(setup())
+    return [Row("site.yml, nothing to change", again, floor=SETUP), Row(SETUP, gathered)]
 
 
 @REGISTRY.add("tags")
@@ -130,9 +130,9 @@ def one_role(rounds: int) -> list[Row]:
     """A second run of each role alone."""
     roles = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
     times: dict[str, list[float]] = {role: [] for role in roles}
-    looks = []
+    gathered = []
     for dummy in range(min(rounds, MOST_ROUNDS)):
         for role in roles:
             times[role].append(nothing_to_do("--tags", role))
-        looks.append(setup())
-    return [*(Row(f"--tags {role}", values, floor=SETUP) for role, values in times.items()), Row(SETUP, looks)]
+        gathered.append(setup())
+    return [*(Row(f"--tags {role}", values, floor=SETUP) for role, values in times.items()), Row(SETUP, gathered)]

@@ -57,8 +57,8 @@ class Registry:
         unknown = [name for name in names if name not in self.known]
         if unknown:
             raise ValueError(f"{', '.join(unknown)}: no such measurement. There are: {', '.join(self.known)}.")
-        asked = set(names) or set(self.known) - self.on_request
-        return {name: function for name, function in self.known.items() if name in asked}
+        requested = set(names) or set(self.known) - self.on_request
+        return {name: function for name, function in self.known.items() if name in requested}
 
 
 REGISTRY = Registry()

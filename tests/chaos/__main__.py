@@ -40,44 +40,44 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dry-run", action="store_true", help="the plan, without making it")
     parser.add_argument("--keep", action="store_true", help="with report: keep the recorded rounds in docs/chaos")
     parser.add_argument("--check", action="store_true", help="with report: only say whether the page is current")
-    asked = parser.parse_args(given)
-    if asked.rounds is not None and asked.rounds < 1:
+    requested = parser.parse_args(given)
+    if requested.rounds is not None and requested.rounds < 1:
         parser.error("--rounds: at least 1")
-    return asked
+    return requested
 
 
-def rounds(asked: argparse.Namespace, nodes: Sequence[str]) -> list[Round]:
-    if asked.only:
+def rounds(requested: argparse.Namespace, nodes: Sequence[str]) -> list[Round]:
+    if requested.only:
         # The next ones of this fault: those that were made are not made again, and not counted twice.
-        count, of = asked.rounds or 1, digest(ROOT)
+        count, of = requested.rounds or 1, digest(ROOT)
         made = read(campaign.ROUNDS)
-        wanted = rounds_of(asked.only, count + len(made), asked.seed, ENTRIES, nodes)
-        return pending(wanted, made, asked.seed, of, len(nodes))[:count]
-    return plan(asked.seed, asked.rounds or cycle_length(ENTRIES), ENTRIES, nodes)
+        wanted = rounds_of(requested.only, count + len(made), requested.seed, ENTRIES, nodes)
+        return pending(wanted, made, requested.seed, of, len(nodes))[:count]
+    return plan(requested.seed, requested.rounds or cycle_length(ENTRIES), ENTRIES, nodes)
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    asked = arguments(given)
-    if asked.what == "report":
-        if asked.keep:
+    requested = arguments(given)
+    if requested.what == "report":
+        if requested.keep:
             report.keep(campaign.ROUNDS)
-        return report.write(check=asked.check)
-    if asked.list:
+        return report.write(check=requested.check)
+    if requested.list:
         for fault in FAULTS.values():
             print(f"{fault.name:22} {fault.times:3}  {fault.text}")
         return 0
     try:
         nodes: Sequence[str] = Lab().nodes
     except LabError as error:
-        if not asked.dry_run:
+        if not requested.dry_run:
             print(error, file=sys.stderr)
             return 1
         nodes = SUPPOSED
-    planned = rounds(asked, nodes)
-    if asked.dry_run:
+    planned = rounds(requested, nodes)
+    if requested.dry_run:
         print("\n".join(one.line() for one in planned))
         return 0
-    return campaign.run(asked.seed, planned, asked.keep_going)
+    return campaign.run(requested.seed, planned, requested.keep_going)
 
 
 if __name__ == "__main__":

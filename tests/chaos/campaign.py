@@ -26,7 +26,7 @@ from tests.chaos.plan import Round
 from tests.chaos.records import Outcome, Record, append, commit, digest, pending, read, without_paths
 from tests.chaos.recovery import Recovery, recover, timed
 from tests.chaos.runs import NO_JOB, Durations, Runs
-from tests.needs import Needs, free_memory_gib, look, refusal
+from tests.needs import Needs, free_memory_gib, gather, refusal
 from tests.playbook_run import LAB, ROOT, variables
 
 FOLDER = ROOT / ".cache" / "chaos" / LAB
@@ -137,13 +137,13 @@ class Campaign:
     def _prepare(self) -> None:
         """Bring the lab to where every round begins: nodes that are up, and a whole cluster without a job."""
         self.lab.settle()
-        looks = {name: look(name) for name in self.lab.nodes}
-        if any(seen.get("trains") for seen in looks.values()):  # of a round that was interrupted
+        gathered = {name: gather(name) for name in self.lab.nodes}
+        if any(seen.get("trains") for seen in gathered.values()):  # of a round that was interrupted
             Runs(FOLDER / "stop", self.durations).complete("stop", "stop", *variables(**JOB))
-            looks = {name: look(name) for name in self.lab.nodes}
-        said = refusal("chaos", NEEDS, looks, memory_gib=free_memory_gib(), root=True, lab=LAB)
-        if said:
-            raise Stopped(said)
+            gathered = {name: gather(name) for name in self.lab.nodes}
+        reported = refusal("chaos", NEEDS, gathered, memory_gib=free_memory_gib(), root=True, lab=LAB)
+        if reported:
+            raise Stopped(reported)
         self._whole("prepare")
 
     def _repair(self) -> None:
@@ -160,9 +160,11 @@ class Campaign:
         ended = Runs(FOLDER / label, self.durations).complete("site", "site", *NO_JOB, patience=FIRST_PATIENCE)
         verdict = ended.verdict(self.lab.nodes)
         if verdict.kind != "converged":
-            said = verdict.why or "; ".join(one.text for one in verdict.refusals)
+            reported = verdict.why or "; ".join(one.text for one in verdict.refusals)
             name = "" if LAB == "swarmspeed" else f" LAB_NAME={LAB}"
-            raise Stopped(f"The lab is not whole before a round: {said} Remedy: make fresh-lab{name}, and run again.")
+            raise Stopped(
+                f"The lab is not whole before a round: {reported} Remedy: make fresh-lab{name}, and run again."
+            )
 
 
 def folder_of(seed: int, one: Round) -> Path:
@@ -170,8 +172,8 @@ def folder_of(seed: int, one: Round) -> Path:
 
 
 def shown(record: Record) -> str:
-    said = f": {record.why or '; '.join(record.refusals)}" if record.why or record.refusals else ""
-    return f"      {record.outcome} in {record.seconds:.0f} s{said}"
+    reported = f": {record.why or '; '.join(record.refusals)}" if record.why or record.refusals else ""
+    return f"      {record.outcome} in {record.seconds:.0f} s{reported}"
 
 
 @contextlib.contextmanager

@@ -187,6 +187,6 @@ def _run(words: Sequence[str], text: str, timeout: float) -> str:
     except subprocess.TimeoutExpired:
         raise LabError(f"no answer within {timeout:.0f} s: {' '.join(words)[:200]} {text[:200]!r}") from None
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip() or "nothing was said").splitlines()[-1]
-        raise LabError(f"exit status {done.returncode} ({said[:300]}): {' '.join(words)[:200]} {text[:200]!r}")
+        printed = (done.stderr.strip() or done.stdout.strip() or "nothing was said").splitlines()[-1]
+        raise LabError(f"exit status {done.returncode} ({printed[:300]}): {' '.join(words)[:200]} {text[:200]!r}")
     return done.stdout

@@ -74,15 +74,15 @@ def _converge(attempt: Attempt, fault: Fault, found: Recovery, after: str = "") 
 
 def _follow(attempt: Attempt, fault: Fault, refusal: Refusal, found: Recovery) -> tuple[str, ...]:
     """Do what a remedy says; return the arguments it wants for the next site.yml."""
-    said = actions(refusal, attempt.lab.nodes)
-    if not said:
+    reported = actions(refusal, attempt.lab.nodes)
+    if not reported:
         if not fault.by_hand:
             raise Failed(f"site.yml refused, and its remedy is nothing that can be done literally: {refusal.text}")
         found.followed.append(f"by hand: {refusal.remedy}")
         fault.by_hand(attempt)
         return ()
     given: tuple[str, ...] = ()
-    for action in said:
+    for action in reported:
         kind = "" if action.kind == "wait" else action.kind  # its text says so
         found.followed.append(" ".join(filter(None, (kind, action.text, *action.arguments, action.node))))
         given += _done(attempt, action)
@@ -123,8 +123,8 @@ def _succeeds(attempt: Attempt, fault: Fault, name: str, what: str) -> Ended:
     ended = _run(attempt, name, *fault.site)
     verdict = ended.verdict(attempt.lab.nodes)
     if verdict.kind != "converged":
-        said = verdict.why or "; ".join(refusal.text for refusal in verdict.refusals)
-        raise Failed(f"{what} did not succeed: {said}")
+        reported = verdict.why or "; ".join(refusal.text for refusal in verdict.refusals)
+        raise Failed(f"{what} did not succeed: {reported}")
     return ended
 
 

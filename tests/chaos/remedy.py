@@ -24,7 +24,7 @@ _ARGUMENTS = r"(?: [\w./:=@+-]+)+"
 _COMMAND = re.compile(rf"{_PROGRAMS}{_ARGUMENTS}")
 _QUOTED = re.compile(rf"[`\"]({_PROGRAMS}{_ARGUMENTS})[`\"]")
 _BARE = re.compile(rf"^(?:run )?({_PROGRAMS}{_ARGUMENTS}?)(?=[,;] | there\b| here\b| on |$)")
-_LOOKS = re.compile(r"docker (?:info|logs|ps|inspect|system df)\b|systemctl status\b")
+_READS_ONLY = re.compile(r"docker (?:info|logs|ps|inspect|system df)\b|systemctl status\b")
 _PLAYBOOK = re.compile(r"^[`\"]?ansible-playbook (\w+)\.yml((?: --tags [\w,]+)?)(?: again)?")
 _VARIABLE = re.compile(r"^(?:set )?([a-z]+(?:_[a-z]+)+): ([\w./-]+)(?=[\s,.;]|$)")
 _TEARDOWN = re.compile(r"[`\"]?teardown\.yml[`\"]? and [`\"]?site\.yml[`\"]?")
@@ -77,7 +77,7 @@ def _command(remedy: str) -> str:
     if bare := _BARE.match(remedy):
         return bare[1]
     quoted = _QUOTED.findall(remedy.partition(", or ")[0])
-    return next((command for command in quoted if not _LOOKS.match(command)), "")
+    return next((command for command in quoted if not _READS_ONLY.match(command)), "")
 
 
 def _on_nodes(command: str, remedy: str, where: Sequence[str], nodes: Sequence[str]) -> list[Action]:

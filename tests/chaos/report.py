@@ -194,9 +194,9 @@ def _sentences(heading: str, of: Sequence[Record]) -> list[str]:
     lines = [f"### {heading}\n"]
     for one in of:
         who = f", {one.target}" if one.target else ""
-        said = [one.why] if one.why else one.refusals
+        reported = [one.why] if one.why else one.refusals
         done = f" Followed: {'; '.join(one.followed)}." if one.followed else ""
-        lines.append(f"- Seed {one.seed}, round {one.round} (`{one.fault}`{who}): {_plain('; '.join(said) + done)}")
+        lines.append(f"- Seed {one.seed}, round {one.round} (`{one.fault}`{who}): {_plain('; '.join(reported) + done)}")
     return ["\n".join(lines) + "\n"]
 
 

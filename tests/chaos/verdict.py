@@ -103,8 +103,8 @@ def disturbed(rc: int | None, output: str, events: Sequence[Event], hit: Sequenc
     if rc == 0:
         return ""
     failures = [event for event in events if event["event"] in {"failed", "unreachable"}]
-    said = " ".join(f"{event['host']} {' '.join(event['texts'])}" for event in failures)
-    if not any(re.search(rf"\b{re.escape(name)}\b", said) for name in hit):
+    reported = " ".join(f"{event['host']} {' '.join(event['texts'])}" for event in failures)
+    if not any(re.search(rf"\b{re.escape(name)}\b", reported) for name in hit):
         return f"the run in the middle of which it happened failed without naming {' or '.join(hit)}"
     return ""
 

@@ -25,6 +25,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session", params=RELEASES)
 def oracle(request: pytest.FixtureRequest) -> Iterator[Oracle]:
     """One release after another; pytest runs all tests of a release before it goes on."""
-    asked = Oracle(request.param)
-    yield asked
-    asked.close()
+    requested = Oracle(request.param)
+    yield requested
+    requested.close()

@@ -44,14 +44,14 @@ def written(folder: Path, config: dict[str, object]) -> str:
     return str(path)
 
 
-def assert_said(oracle: Oracle, answer: dict[str, str], says: str) -> None:
+def assert_reported(oracle: Oracle, answer: dict[str, str], says: str) -> None:
     assert answer["release"] == oracle.release
     assert says in answer["refusal"] and bool(says) == bool(answer["refusal"])
 
 
 @pytest.mark.parametrize(("config", "says"), CASES)
 def test_what_deepspeed_says(oracle: Oracle, tmp_path: Path, config: dict[str, object], says: str) -> None:
-    assert_said(oracle, oracle.ask("job_check", path=written(tmp_path, config), world_size=6), says)
+    assert_reported(oracle, oracle.ask("job_check", path=written(tmp_path, config), world_size=6), says)
 
 
 # Each is a process that imports DeepSpeed.
@@ -67,4 +67,4 @@ def test_what_the_script_prints(oracle: Oracle, tmp_path: Path, config: dict[str
         stdout=subprocess.PIPE,
         check=True,
     )
-    assert_said(oracle, json.loads(done.stdout), says)
+    assert_reported(oracle, json.loads(done.stdout), says)

@@ -26,7 +26,7 @@ def main() -> int:
     run.add_argument("--accelerator", choices=("cuda", "cpu"), default="cuda", help="cpu is a rehearsal")
     run.add_argument("--python", help="a Python that has torch; else it is searched for")
     commands.add_parser("table", help="write the results into docs/gpu_hosts.md")
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     if sys.version_info < LEAST:
         print(
             f"Python {sys.version.split()[0]} is too old: ansible-core needs 3.11. Remedy: use another.",
@@ -36,28 +36,28 @@ def main() -> int:
     # this checkout's own modules, also where no Ansible is installed
     sys.path.insert(0, str(ROOT / "collections"))
     try:
-        return _obey(asked)
+        return _obey(requested)
     except ProofError as error:
         print(f"gpu-proof: {error}", file=sys.stderr)
         return 1
 
 
-def _obey(asked: argparse.Namespace) -> int:
+def _obey(requested: argparse.Namespace) -> int:
     # each needs what the others' machines may lack
-    if asked.command == "wheels":
+    if requested.command == "wheels":
         from tests.gpu_proof.wheels import make  # noqa: PLC0415
 
         print(make())
         return 0
     from tests.gpu_proof.table import write  # noqa: PLC0415
 
-    if asked.command == "table":
+    if requested.command == "table":
         write()
         return 0
     from tests.gpu_proof.run import proof  # noqa: PLC0415
 
-    code = proof(asked.accelerator, asked.python)
-    if asked.accelerator == "cuda":
+    code = proof(requested.accelerator, requested.python)
+    if requested.accelerator == "cuda":
         write()
     return code
 

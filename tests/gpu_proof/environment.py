@@ -48,27 +48,27 @@ def find_python(named: str | None = None) -> tuple[str, dict[str, Any]]:
             seen.append(f"{candidate}: there is none")
             continue
         done = subprocess.run([program, "-c", _ASK], text=True, capture_output=True, check=False, timeout=120)
-        said = json.loads(done.stdout) if done.returncode == 0 else {"error": _last(done.stderr)}
-        if said.get("torch"):
-            return program, said
-        seen.append(f"{candidate}: {said['error']}")
+        printed = json.loads(done.stdout) if done.returncode == 0 else {"error": _last(done.stderr)}
+        if printed.get("torch"):
+            return program, printed
+        seen.append(f"{candidate}: {printed['error']}")
     raise ProofError(f"no Python with torch: {'; '.join(seen)}. Remedy: make gpu-proof GPU_PYTHON=/path/to/python")
 
 
-def make(python: str, said: dict[str, Any]) -> Path:
+def make(python: str, reported: dict[str, Any]) -> Path:
     """Re-create the environment; return its Python. Raises ProofError."""
     if not WHEELS.is_dir():
         raise ProofError(
             f"{WHEELS.relative_to(ROOT)} is missing. Remedy: make gpu-proof-wheels where a package index is reached, "
             "and bring the folder here."
         )
-    major, minor = said["python"]
+    major, minor = reported["python"]
     names = wanted(REQUIREMENTS.read_text(encoding="utf-8"), (major, minor))
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
     _run([python, "-m", "venv", "--without-pip", str(ENVIRONMENT)], "a virtual environment", _MADE_IN)
     program = ENVIRONMENT / "bin" / "python3"
     site = ENVIRONMENT / "lib" / f"python{major}.{minor}" / "site-packages"
-    beside = [path for path in said["paths"] if path.endswith(("site-packages", "dist-packages"))]
+    beside = [path for path in reported["paths"] if path.endswith(("site-packages", "dist-packages"))]
     (site / "beside_torch.pth").write_text("".join(f"{path}\n" for path in beside), encoding="utf-8")
     (pip,) = WHEELS.glob("pip-*.whl")
     install = ["install", "--no-index", "--find-links", str(WHEELS), "--no-deps", "--no-cache-dir", "--quiet"]

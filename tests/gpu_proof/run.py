@@ -30,14 +30,14 @@ _REHEARSAL = 4
 def proof(accelerator: str, named: str | None) -> int:
     """Run everything and write the result; return an exit status: 0 where no part failed."""
     began = time.monotonic()
-    interpreter, said = environment.find_python(named)
-    if accelerator == "cuda" and not said.get("cuda"):
+    interpreter, reported = environment.find_python(named)
+    if accelerator == "cuda" and not reported.get("cuda"):
         raise ProofError(
-            f"{interpreter} has torch {said['torch']}, which is built without CUDA. "
+            f"{interpreter} has torch {reported['torch']}, which is built without CUDA. "
             "Remedy: make gpu-proof GPU_PYTHON=/path/to/python with torch for GPUs, or ACCELERATOR=cpu for a rehearsal."
         )
-    print(f"gpu-proof: torch {said['torch']}; making the environment", flush=True)
-    environment.make(interpreter, said)
+    print(f"gpu-proof: torch {reported['torch']}; making the environment", flush=True)
+    environment.make(interpreter, reported)
     for folder in (EXTENSIONS, jobs.CLUSTER, CACHE / "logs"):
         shutil.rmtree(folder, ignore_errors=True)
     rehearsal = accelerator != "cuda"

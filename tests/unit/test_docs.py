@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecs, parse_specs
 from ansible_collections.swarmspeed.cluster.tests.role_readme import default_of, refreshed, stale, table, type_of
 
-from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, commands, said, spans, targets, text
+from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, commands, reported, spans, targets, text
 
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 HEADINGS = ["Variables", "What verify asserts", "What teardown undoes", "Alone"]
@@ -85,7 +85,7 @@ def test_the_readme_shows_the_outputs_it_announces() -> None:
 
 @every_document
 def test_make_targets_exist(document: str) -> None:
-    named = {match[1] for line in said(document) for match in [re.match(r"make ([a-z][a-z-]*)", line)] if match}
+    named = {match[1] for line in reported(document) for match in [re.match(r"make ([a-z][a-z-]*)", line)] if match}
     assert sorted(named - set(targets())) == []
 
 
@@ -107,7 +107,7 @@ def test_playbooks_and_inventories_exist(document: str) -> None:
 @every_document
 def test_tags_exist(document: str) -> None:
     named = {
-        tag for line in said(document) for tags_ in re.findall(r"--tags ([\w,]+)", line) for tag in tags_.split(",")
+        tag for line in reported(document) for tags_ in re.findall(r"--tags ([\w,]+)", line) for tag in tags_.split(",")
     }
     assert sorted(named - tags()) == []
 
@@ -117,7 +117,7 @@ def test_variables_exist(document: str) -> None:
     known, others = specs(), other_names()
     named = {
         name
-        for line in said(document)
+        for line in reported(document)
         for name in re.findall(r"(?<![\w./<-])([a-z][a-z0-9]*_[a-z0-9_]*[a-z0-9])(?![\w./(-])", line)
         if known.prefix(name) and name not in others
     }

@@ -55,8 +55,8 @@ def test_commands_of_make_test_are_its_steps() -> None:
 
 @pytest.mark.parametrize("scenario", sorted({scenario for scenario, dummy in IN_SCENARIOS}))
 def test_scenarios_run_the_very_commands_they_are_said_to_run(scenario: str) -> None:
-    said = {run for name, run in IN_SCENARIOS if name == scenario}
-    assert sorted(said - runs_of(ROOT / "molecule" / scenario)) == []
+    reported = {run for name, run in IN_SCENARIOS if name == scenario}
+    assert sorted(reported - runs_of(ROOT / "molecule" / scenario)) == []
 
 
 def test_ci_runs_the_scenarios_that_the_readme_counts_on() -> None:

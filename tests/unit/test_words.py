@@ -8,6 +8,7 @@ To check some files only: ``python tests/unit/test_words.py docs README.md``.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -70,6 +71,18 @@ IDENTIFIERS = {
 }
 """Names that were replaced, in exactly this spelling."""
 
+NAMES = {
+    "asked": "requested",
+    "said": "reported, printed",
+    "told": "reported, passed",
+    "look": "gather, gathered, check",
+    "looks": "gathered, checks",
+    "looked": "gathered, checked",
+    "heard": "received",
+}
+"""Parts of the names that Python code binds and of roles' private variables. Names of tests are sentences and may
+have them."""
+
 ALLOWED = (
     ("*", "su nobody", "the account"),
     ("*", "nobody@", "the account"),
@@ -78,8 +91,9 @@ ALLOWED = (
     ("examples/lightning_ddp/*", "hear", "speech"),
     ("examples/lightning_ddp/*", "voices", "speech"),
     ("molecule/examples/*", "held-out voices", "what the example prints"),
+    ("roles/training_image/files/cuda_home.py", "said", "a change of this file would have images built again"),
 )
-"""Pattern of files, text in which a refused phrase stands, why it may."""
+"""Pattern of files, text in which a refused phrase stands or refused name, why it may."""
 
 EXCEPTED = (
     "tests/unit/test_words.py",
@@ -105,6 +119,9 @@ def pattern(phrases: Iterable[str]) -> re.Pattern[str]:
 ANY_PHRASE = pattern(PHRASES)
 ANY_IDENTIFIER = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, IDENTIFIERS))})(?!\w)")
 
+A_PART_OF_A_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+A_PRIVATE_VARIABLE = re.compile(rf"(?<!\w)_\w+_({'|'.join(NAMES)})(?!\w)")
+
 
 def found(path: str, text: str) -> Iterator[str]:
     """Yield what is refused in the text of a file: where, which phrase, what to write."""
@@ -120,6 +137,31 @@ def found(path: str, text: str) -> Iterator[str]:
             yield f"{path}:{line_of(text, match)}: {phrase}: write {PHRASES[phrase]}"
     for match in ANY_IDENTIFIER.finditer(text):
         yield f"{path}:{line_of(text, match)}: {match[0]}: write {IDENTIFIERS[match[0]]}"
+    if path.endswith((".yml", ".j2")):
+        for match in A_PRIVATE_VARIABLE.finditer(text):
+            yield f"{path}:{line_of(text, match)}: {match[0]}: write {NAMES[match[1]]}"
+    if path.endswith(".py"):
+        for line, name in bound(text):
+            if any(fnmatchcase(path, files) and name == allowed for files, allowed, dummy in ALLOWED):
+                continue
+            parts = [part.lower() for part in A_PART_OF_A_NAME.findall(name.replace("look_up", ""))]
+            if refused_part := next((part for part in parts if part in NAMES and parts[0] != "test"), None):
+                yield f"{path}:{line}: {name}: write {NAMES[refused_part]}"
+
+
+def bound(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the names that a program binds: variables, attributes, parameters, functions, classes; with their lines."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.alias) and node.asname:
+            yield node.lineno, node.asname
 
 
 def line_of(text: str, match: re.Match[str]) -> int:
@@ -187,6 +229,32 @@ def test_a_refused_phrase_is_named_with_its_line_and_what_to_write(text: str, ex
 @pytest.mark.parametrize("text", ["It cannot.", "a renewal", "su nobody -s /bin/sh", "amendment", "handle.tell()"])
 def test_what_only_resembles_a_refused_phrase_passes(text: str) -> None:
     assert list(found("x", text)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("x.py", "def f(said): ...", "x.py:1: said: write reported"),
+        ("x.py", "a = 1\n_asked_roles = a", "x.py:2: _asked_roles: write requested"),
+        ("x.py", "self.looks = LOOK = 1", "x.py:1: looks: write gathered"),
+        ("x.py", "import a as heard", "x.py:1: heard: write received"),
+        ("x.py", "class OverlayAsked: ...", "x.py:1: OverlayAsked: write requested"),
+        ("x.yml", "a: 1\nb: '{{ _role_told }}'", "x.yml:2: _role_told: write reported"),
+    ],
+)
+def test_a_refused_name_is_found_where_it_is_bound(path: str, text: str, expected: str) -> None:
+    assert any(line.startswith(expected) for line in found(path, text)), list(found(path, text))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("x.py", "def test_what_is_asked(): ...\nlookup = look_up = masked = unasked = 1\nf(said=answer['said'])"),
+        ("x.yml", "asked: 1\n_role_lookup: 1\nmsg: '{{ found.said }}'"),
+    ],
+)
+def test_a_name_of_others_and_one_that_only_resembles_a_refused_one_passes(path: str, text: str) -> None:
+    assert list(found(path, text)) == []
 
 
 def test_an_allowance_holds_for_its_files_only() -> None:

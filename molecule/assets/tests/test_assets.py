@@ -51,13 +51,13 @@ class Site:
         ]
 
     def given(self, *sources: dict[str, Any], **more: Any) -> tuple[str, ...]:
-        asked = {
+        requested = {
             "assets_sources": list(sources) or self.sources,
             "assets_cache": str(self.folder / "cache"),
             "assets_huggingface_endpoint": self.hub.address,
             **more,
         }
-        return ("--tags", "assets", *variables(**asked))
+        return ("--tags", "assets", *variables(**requested))
 
     def run(self, *sources: dict[str, Any], **more: Any) -> Run:
         return playbook("site", *self.given(*sources, **more))
@@ -160,8 +160,8 @@ def test_a_node_that_is_killed_does_not_stop_the_others_and_goes_on_later(made: 
 
 def test_a_data_set_that_differs_between_nodes_is_named_and_repaired(made: Site) -> None:
     on("lab2", f"echo 9,9 >> {ROOT}/mine/small.csv")
-    said = "lab2: role assets: " + f"{ROOT}/mine/small.csv is changed on the node"
-    playbook("verify", *made.given()).refused(said)
+    reported = "lab2: role assets: " + f"{ROOT}/mine/small.csv is changed on the node"
+    playbook("verify", *made.given()).refused(reported)
     assert made.run().done(change=True).changed["lab1"] == 0
     whole(made)
     # Same size, same time: only reading it shows that.
@@ -177,15 +177,17 @@ def test_a_data_set_that_differs_between_nodes_is_named_and_repaired(made: Site)
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "reported"),
     [
         ({"huggingface": {"repository": "team/net", "revision": "v9"}}, "team/net has no revision v9 on 127.0.0.1."),
         ({"huggingface": {"repository": "team/net-gated"}}, "is gated, and assets_huggingface_token is not set."),
         ({"folder": "/gone"}, "/gone is not a directory on the controller."),
     ],
 )
-def test_bad_input_is_one_sentence_before_anything_is_changed(made: Site, source: dict[str, Any], said: str) -> None:
-    run = made.run({"name": "other", **source}).refused(said, "Remedy: ")
+def test_bad_input_is_one_sentence_before_anything_is_changed(
+    made: Site, source: dict[str, Any], reported: str
+) -> None:
+    run = made.run({"name": "other", **source}).refused(reported, "Remedy: ")
     assert not any(run.changed.values())
     assert not node("lab1").file(f"{ROOT}/other").exists
 

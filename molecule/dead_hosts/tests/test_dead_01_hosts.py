@@ -98,11 +98,11 @@ def dies(run: subprocess.Popen[str], sign: str, name: str = DEAD, after: float =
     return Run(rc, "".join(lines)), time.monotonic() - began
 
 
-def named(run: Run, took: float, said: str = f"{DEAD}: ") -> None:
+def named(run: Run, took: float, reported: str = f"{DEAD}: ") -> None:
     assert run.rc != 0, run.output[-4000:]
     assert took < LIMIT, f"{took:.0f} s\n{run.output[-4000:]}"
     last = run.output[-3000:]
-    assert said in last, run.output[-6000:]
+    assert reported in last, run.output[-6000:]
     assert any(remedy in last for remedy in ("Remedy: ", "stop.yml", "verify.yml")), run.output[-6000:]
     assert "No start of json char" not in run.output
 
@@ -146,14 +146,14 @@ def test_dies_in_the_middle_of_a_role(begin: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "reported"),
     [("lab3", "failed: lab3 has gone: it has not answered for "), ("lab1", "lab1: ")],
     ids=["a worker", "the node of rank 0"],
 )
-def test_dies_while_its_job_is_followed(begin: Start, name: str, said: str) -> None:
+def test_dies_while_its_job_is_followed(begin: Start, name: str, reported: str) -> None:
     try:
         run, took = dies(begin("launch", *variables(**STEPS)), "| step ", name)
-        named(run, took, said)
+        named(run, took, reported)
     finally:
         connect(name)
 

@@ -200,10 +200,10 @@ def pressed(name: str, folder: Path, *more: str) -> str:
 
 def test_vs_code_starts_the_job_on_all_nodes(tmp_path: Path) -> None:
     as_the_readme_says(SFT)  # its image and its code, whatever was run since
-    said = pressed(SFT, tmp_path)
-    assert "editor: ended with 0, terminal with [0]" in said, said[-4000:]
-    assert "sft: 3 ranks, backend gloo" in said
-    assert re.search(r"sft: perplexity \S+ -> \S+, target 3.0 reached", said)
+    reported = pressed(SFT, tmp_path)
+    assert "editor: ended with 0, terminal with [0]" in reported, reported[-4000:]
+    assert "sft: 3 ranks, backend gloo" in reported
+    assert re.search(r"sft: perplexity \S+ -> \S+, target 3.0 reached", reported)
 
 
 @pytest.mark.usefixtures("deepspeed_chat_sft")
@@ -212,6 +212,8 @@ def test_vs_code_stops_in_the_script_where_the_job_is_on_one_node(tmp_path: Path
     playbook("launch", *extra(SFT, **alone)).done(change=True)
     source = (ROOT / "examples" / SFT / "train.py").read_text(encoding="utf-8").splitlines()
     line = next(number for number, text in enumerate(source, 1) if "engine.backward(loss)" in text)
-    said = pressed("alone", tmp_path, "--break", f"/workspace/train.py:{line}")
-    assert re.search(rf"editor: stopped in Subprocess \d+ at /workspace/train.py:{line}$", said, re.M), said[-4000:]
-    assert "editor: ended with 0, terminal with [0]" in said
+    reported = pressed("alone", tmp_path, "--break", f"/workspace/train.py:{line}")
+    assert re.search(rf"editor: stopped in Subprocess \d+ at /workspace/train.py:{line}$", reported, re.M), reported[
+        -4000:
+    ]
+    assert "editor: ended with 0, terminal with [0]" in reported

@@ -62,10 +62,10 @@ def test_the_checkpoint_is_on_those_that_took_part(name: str, first: Run) -> Non
 def test_root_logs_in_between_the_servers_on_request_alone(first: Run) -> None:
     keys = "cat /root/.ssh/authorized_keys 2>/dev/null; true"
     before = {name: on(name, keys).splitlines() for name in NODES}
-    asked = ("--tags", "ssh_trust", *variables(ssh_trust_hosts=True))
-    site(*VALUES, *asked).done(change=True)
-    site(*VALUES, *asked).done(change=False)
-    playbook("verify", *VALUES, *asked).done(change=False)
+    requested = ("--tags", "ssh_trust", *variables(ssh_trust_hosts=True))
+    site(*VALUES, *requested).done(change=True)
+    site(*VALUES, *requested).done(change=False)
+    playbook("verify", *VALUES, *requested).done(change=False)
     for name in NODES:
         lines = on(name, keys).splitlines()
         assert [line for line in before[name] if line not in lines] == []

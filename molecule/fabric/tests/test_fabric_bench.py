@@ -140,7 +140,7 @@ def test_a_cut_network_is_a_sentence_and_not_a_hang(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "reported"),
     [
         (
             {"overlay_network_bench_seconds": 3, "overlay_network_bench_gib": 0},
@@ -152,9 +152,9 @@ def test_a_cut_network_is_a_sentence_and_not_a_hang(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_made(
-    tmp_path: Path, values: dict[str, Any], said: str
+    tmp_path: Path, values: dict[str, Any], reported: str
 ) -> None:
-    bench(tmp_path, **values).refused(said)
+    bench(tmp_path, **values).refused(reported)
     assert left() == NOTHING and list(tmp_path.iterdir()) == []
 
 

@@ -139,8 +139,8 @@ def test_a_gateway_bridge_with_the_same_address_on_every_host() -> None:
 @pytest.mark.usefixtures("unchanged")
 def test_a_network_that_exists_with_other_settings_is_explained() -> None:
     found = overlay()
-    asked = variables(overlay_network_subnet="10.77.1.0/24", overlay_network_mtu=1300)
-    for run in (site(*WALKS, *asked), site("--check", *ROLES, *asked)):
+    requested = variables(overlay_network_subnet="10.77.1.0/24", overlay_network_mtu=1300)
+    for run in (site(*WALKS, *requested), site("--check", *ROLES, *requested)):
         run.refused_by(("overlay_network", f"network {NETWORK}"))
         run.refused(f"subnet is {found['subnet']}, wanted is 10.77.1.0/24", f"MTU is {found['mtu']}, wanted is 1300")
 
@@ -162,22 +162,22 @@ def test_encryption_on_a_kernel_that_cannot() -> None:
 @pytest.mark.usefixtures("repaired")
 def test_a_network_is_re_created_by_consent_and_a_strangers_container_stops_that() -> None:
     kept = overlay()
-    asked: dict[str, object] = {"overlay_network_subnet": "10.77.1.0/24", "overlay_network_recreate": True}
+    requested: dict[str, object] = {"overlay_network_subnet": "10.77.1.0/24", "overlay_network_recreate": True}
     image = inspect("lab2", "container", container("lab2"))["Config"]["Image"]
     start = f"docker run --detach --name stranger --network {NETWORK} --entrypoint sleep {image} infinity"
     with condition("lab2", start, "docker rm -f stranger"):
         before = snapshot()
-        run = site(*WALKS, *variables(**asked)).refused_by(("overlay_network", "lab2"))
+        run = site(*WALKS, *variables(**requested)).refused_by(("overlay_network", "lab2"))
         run.refused("container stranger is not ours", f"docker network disconnect {NETWORK} stranger")
         assert snapshot() == before
     try:
         # The cluster's key is let in from the training network alone.
-        without = ("--tags", "overlay_network,training_container", *variables(**asked))
+        without = ("--tags", "overlay_network,training_container", *variables(**requested))
         site(*without).refused(
             f"container {container('lab1')} is not reached by ssh from itself",
             "Permission denied (publickey). Remedy: ansible-playbook site.yml --tags ssh_trust,training_container",
         )
-        site(*ROLES, *variables(**asked)).done(change=True)
+        site(*ROLES, *variables(**requested)).done(change=True)
         assert overlay() == {**kept, "subnet": "10.77.1.0/24"}
         assert inside("lab1", "ssh lab3 ssh lab2 hostname") == container("lab2")
         # What exists is kept by those who ask for nothing.
@@ -263,8 +263,8 @@ def test_hosts_of_one_name() -> None:
 @pytest.mark.usefixtures("unchanged")
 def test_what_is_fixed_for_the_swarms_life_and_a_node_that_has_not_departed() -> None:
     pool = ["10.32.0.0/12"]
-    asked = variables(swarm_data_path_port=4790, swarm_default_address_pool=pool, swarm_removed_nodes=["lab2"])
-    run = site(*WALKS, *asked).refused_by(
+    requested = variables(swarm_data_path_port=4790, swarm_default_address_pool=pool, swarm_removed_nodes=["lab2"])
+    run = site(*WALKS, *requested).refused_by(
         ("swarm_fixed", "swarm_data_path_port"),
         ("swarm_fixed", "swarm_default_address_pool"),
         ("swarm_managers", "swarm_removed_nodes"),

@@ -66,7 +66,7 @@ def constructed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def looked_at(browser: Browser, page: Path, name: str, way: str) -> None:
+def inspected(browser: Browser, page: Path, name: str, way: str) -> None:
     """Open a page, take its picture, and assert that nothing is wrong with how it looks."""
     width, scheme, medium = WAYS[way]
     browser.open(page, width, scheme, medium)
@@ -100,7 +100,7 @@ def test_a_bad_page_is_noticed(browser: Browser, tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", list(WAYS))
 @pytest.mark.parametrize("name", list(report_clusters.CASES))
 def test_constructed_clusters_look_right(browser: Browser, constructed: Path, name: str, way: str) -> None:
-    looked_at(browser, constructed / f"{name}.html", name, way)
+    inspected(browser, constructed / f"{name}.html", name, way)
 
 
 def test_light_and_dark_differ(browser: Browser, constructed: Path) -> None:
@@ -122,8 +122,8 @@ def test_pointing_at_a_pair_says_which_and_how_much(browser: Browser, constructe
     return [box.left + box.width * 22.5 / 64, box.top + box.height * 0.5 / 64]; })()"""
     browser.move(*browser.run(script))
     assert browser.run("document.getElementById('tip').hidden") is False
-    said = browser.run("document.getElementById('tip').textContent")
-    assert said.startswith("gpu01 → gpu23: 0.0") and said.endswith(" ms")
+    printed = browser.run("document.getElementById('tip').textContent")
+    assert printed.startswith("gpu01 → gpu23: 0.0") and printed.endswith(" ms")
     browser.move(5, 5)
     assert browser.run("document.getElementById('tip').hidden") is True
 
@@ -151,7 +151,7 @@ def test_the_lab_looks_right(browser: Browser, tmp_path: Path, way: str) -> None
     run = report(tmp_path).done(change=False)
     page = tmp_path / "report.html"
     assert f"The report is in {page}. All 3 nodes answer" in run.text
-    looked_at(browser, page, "lab", way)
+    inspected(browser, page, "lab", way)
     text = browser.run("document.body.innerText")
     for name in NODES:
         assert name in text and inside(name, "hostname -I").split()[0] in text
@@ -188,7 +188,7 @@ def test_a_broken_cluster_has_a_report_too(browser: Browser, tmp_path: Path) -> 
         site("--tags", "training_container").done(change=True)
     assert run.rc == 0, run.output[-3000:]
     assert "2 of 3 nodes answer; 2 things are wrong." in run.text
-    looked_at(browser, tmp_path / "report.html", "lab-broken", "wide")
+    inspected(browser, tmp_path / "report.html", "lab-broken", "wide")
     found = browser.run("[...document.querySelectorAll('.findings li')].map((one) => one.innerText)")
     assert [" ".join(text.split()) for text in found][:1][0].startswith(
         "✕ lab3 Does not answer, so nothing is known of it"

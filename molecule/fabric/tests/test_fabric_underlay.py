@@ -56,11 +56,11 @@ def test_every_run_says_which_network_and_why() -> None:
 
 def test_a_second_network_that_ansible_does_not_use_is_not_taken_unless_asked_for() -> None:
     with interfaces({name: card(0, f"10.250.0.{number}/24") for number, name in enumerate(NODES, 1)}):
-        said = "of 2 equally fast subnets that all hosts share, the one that Ansible reaches them by"
-        assert said in preflight().done(change=False).text
-        asked = preflight(cluster_underlay_subnet="10.250.0.0/24").done(change=False)
-        assert "Underlay 10.250.0.0/24" in asked.text
-        assert "requested by cluster_underlay_subnet" in asked.text
+        reported = "of 2 equally fast subnets that all hosts share, the one that Ansible reaches them by"
+        assert reported in preflight().done(change=False).text
+        requested = preflight(cluster_underlay_subnet="10.250.0.0/24").done(change=False)
+        assert "Underlay 10.250.0.0/24" in requested.text
+        assert "requested by cluster_underlay_subnet" in requested.text
 
 
 def test_one_node_on_another_subnet_is_named_with_what_it_has() -> None:

@@ -194,16 +194,16 @@ GOSSIP = [
 
 def test_names_that_are_not_there_yet_are_waited_for(tmp_path: Path) -> None:
     """One node's engine starts and receives no gossip until verify has tried to resolve its name for a while."""
-    silent, heard = ("; ".join(f"iptables -t raw {do} {rule}" for rule in GOSSIP) for do in ("-I", "-D"))
+    silent, restored = ("; ".join(f"iptables -t raw {do} {rule}" for rule in GOSSIP) for do in ("-I", "-D"))
     known = f"docker exec {container('lab1')} timeout 5 getent hosts {container('lab3')}"
     # The container's end has said that it is ready; next it looks for names.
-    looks = "until grep -qs ready /run/swarmspeed-fabric/*/inner/out; do sleep 0.2; done; sleep 12"
-    with condition("lab3", silent, f"iptables -t raw -S | grep -q swarmspd && {{ {heard}; }}; true"):
+    waits = "until grep -qs ready /run/swarmspeed-fabric/*/inner/out; do sleep 0.2; done; sleep 12"
+    with condition("lab3", silent, f"iptables -t raw -S | grep -q swarmspd && {{ {restored}; }}; true"):
         on("lab3", "systemctl restart docker")
         wait(lambda: is_running("lab3", container("lab3")), 60)
         # The others give up a member that does not answer, and with it its names.
         wait(lambda: node("lab1").run(known).rc != 0, 90)
-        on("lab3", f"nohup sh -c '{looks}; {heard}' > /dev/null 2>&1 &")
+        on("lab3", f"nohup sh -c '{waits}; {restored}' > /dev/null 2>&1 &")
         run = verify(tmp_path).done(change=False)
     waited = max(one["value"] for one in report(tmp_path)["pairs"] if one["check"] == "name")
     assert 3 < waited < 75

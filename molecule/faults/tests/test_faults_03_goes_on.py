@@ -54,8 +54,8 @@ def undisturbed() -> tuple[int, str]:
 
 def trains(**values: Any) -> None:
     """Start digits, and wait for the second epoch."""
-    asked = {**DIGITS, "deepspeed_launch_follow": False, **values}
-    playbook("launch", *variables(**asked)).done(change=True)
+    requested = {**DIGITS, "deepspeed_launch_follow": False, **values}
+    playbook("launch", *variables(**requested)).done(change=True)
     wait(lambda: "rank 0: digits: epoch 2/8" in log(), 300)
 
 
@@ -109,11 +109,11 @@ def test_a_node_that_stays_away_is_left_out() -> None:
         back("lab3")
     assert found["shrunk_from"] == {"world_size": 3, "nodes": 3, "left_out": ["lab3"]}
     assert found["world_size_expected"] == found["world_size_seen"] == 2
-    said = (
+    reported = (
         "lab3 did not come back within 300 s. The job goes on without: 2 instead of 3 ranks: "
         "gradient_accumulation_steps 2 becomes 3, so train_batch_size stays 96 and the micro batch 16"
     )
-    assert said in log()
+    assert reported in log()
     assert "digits: going on after epoch" in log() and LAST in log()
     why = found["restarts"][0]["reason"]
     note(f"| lab3 is switched off and stays so | direct | | succeeded without it after {took:.0f} s | {why} |")

@@ -85,13 +85,13 @@ def main() -> None:
     parser.add_argument("name", choices=MACHINES)
     parser.add_argument("--secure-boot", action="store_true")
     parser.add_argument("--nouveau", action="store_true")
-    asked = parser.parse_args()
-    build(MACHINES[asked.name])
-    if asked.secure_boot:
+    requested = parser.parse_args()
+    build(MACHINES[requested.name])
+    if requested.secure_boot:
         variable = STAND_IN / "sys" / SECURE_BOOT
         variable.parent.mkdir(parents=True)
         variable.write_bytes(b"\x06\x00\x00\x00\x01")
-    if asked.nouveau:
+    if requested.nouveau:
         (STAND_IN / "sys/module/nouveau").mkdir()
 
 

@@ -89,9 +89,9 @@ def package(
 
 def module_file(version: str, licence: str) -> bytes:
     """Return an ELF file with what modinfo reads: no code, so nothing could load it."""
-    said = "".join(f"{line}\0" for line in (f"version={version}", f"license={licence}", "name=nvidia")).encode()
+    reported = "".join(f"{line}\0" for line in (f"version={version}", f"license={licence}", "name=nvidia")).encode()
     names = b"\0.modinfo\0.shstrtab\0"
-    body = said + names
+    body = reported + names
     body += b"\0" * (-len(body) % 8)
     number = {"x86_64": 62, "aarch64": 183}.get(MACHINE, 62)
     start = b"\x7fELF\x02\x01\x01" + b"\0" * 9
@@ -100,7 +100,7 @@ def module_file(version: str, licence: str) -> bytes:
     def section(name: int, kind: int, flags: int, offset: int, size: int) -> bytes:
         return struct.pack("<IIQQQQIIQQ", name, kind, flags, 0, offset, size, 0, 0, 1, 0)
 
-    sections = bytes(64) + section(1, 1, 2, 64, len(said)) + section(10, 3, 0, 64 + len(said), len(names))
+    sections = bytes(64) + section(1, 1, 2, 64, len(reported)) + section(10, 3, 0, 64 + len(reported), len(names))
     return header + body + sections
 
 

@@ -84,8 +84,8 @@ REFUSED = {
 @pytest.mark.parametrize(("values", "texts"), REFUSED.values(), ids=REFUSED)
 def test_refused_before_any_change(values: dict[str, Any], texts: tuple[str, ...]) -> None:
     before = state_of("lab1")
-    asked = {name: key("other") if value == "OTHER" else value for name, value in values.items()}
-    toolkit("lab1", **asked).refused("lab1: ", *texts)
+    requested = {name: key("other") if value == "OTHER" else value for name, value in values.items()}
+    toolkit("lab1", **requested).refused("lab1: ", *texts)
     assert state_of("lab1") ^ before == set()
 
 

@@ -90,9 +90,9 @@ def test_no_log_of_a_node_has_it(busy: Run, name: str) -> None:
 def test_no_file_that_others_may_read_has_it(busy: Run, name: str) -> None:
     """Searched for by another account. Root finds it where it should be, and in containerd's own records of a build."""
     found = "find / /run /tmp -xdev -path /var/lib/docker -prune -o -type f -size -50M -print0 2>/dev/null"
-    look = f"{found} | xargs -0 grep -lF {PASSWORD} 2>/dev/null; true"
-    assert on(name, f"su nobody -s /bin/sh -c '{look}'") == ""
-    closed = set(on(name, look).split())
+    search = f"{found} | xargs -0 grep -lF {PASSWORD} 2>/dev/null; true"
+    assert on(name, f"su nobody -s /bin/sh -c '{search}'") == ""
+    closed = set(on(name, search).split())
     assert {*CONFIGURED.split(), "/etc/systemd/system/docker.service.d/swarmspeed-proxy.env"} <= closed
 
 

@@ -42,8 +42,8 @@ def run(*arguments: str, **values: Any) -> Run:
 
 def images() -> dict[str, list[str]]:
     """Return what each engine has, unnamed images and containers among it."""
-    look = "docker images --all --quiet --no-trunc | sort -u; docker ps --all --quiet --no-trunc"
-    return {name: on(name, f"{look}; ls -A {playbook_run.CLUSTER_ROOT} || true").splitlines() for name in HOSTS}
+    listing = "docker images --all --quiet --no-trunc | sort -u; docker ps --all --quiet --no-trunc"
+    return {name: on(name, f"{listing}; ls -A {playbook_run.CLUSTER_ROOT} || true").splitlines() for name in HOSTS}
 
 
 @contextmanager
@@ -57,15 +57,15 @@ def nothing_changed(names: bool = False) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("password", "said"),
+    ("password", "reported"),
     [("wrong-QQ71", REFUSES), ("", WANTS)],
 )
 @pytest.mark.parametrize("variable", ["host_apt_proxy", "host_pip_proxy", "docker_proxy", "training_image_proxy"])
-def test_a_proxy_that_refuses_is_found_before_anything_is_changed(variable: str, password: str, said: str) -> None:
+def test_a_proxy_that_refuses_is_found_before_anything_is_changed(variable: str, password: str, reported: str) -> None:
     named = {"docker_proxy": "docker_proxy.http, docker_proxy.https"}.get(variable, variable)
     with nothing_changed():
         found = run(**{variable: wrong(variable, password)}, **CONSENT)
-        found.refused_by(("proxy", ALL)).refused(f": {named}: {said}")
+        found.refused_by(("proxy", ALL)).refused(f": {named}: {reported}")
         assert "QQ71" not in found.output
 
 
@@ -177,17 +177,17 @@ def test_an_engine_that_the_proxy_refuses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         ("nothing of that kind", "holds no certificate in PEM form"),
         ("-----BEGIN PRIVATE KEY-----", "holds a private key"),
     ],
 )
-def test_a_file_that_is_no_certificate(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_no_certificate(tmp_path: Path, text: str, reported: str) -> None:
     path = tmp_path / "ca.crt"
     path.write_text(text, encoding="utf-8")
     with nothing_changed():
-        run(host_ca_certificate=str(path)).refused_by(("ca_certificate", "host_ca_certificate")).refused(said)
+        run(host_ca_certificate=str(path)).refused_by(("ca_certificate", "host_ca_certificate")).refused(reported)
 
 
 def test_after_all_this_nothing_is_to_be_repaired() -> None:

@@ -138,9 +138,9 @@ def test_an_image_that_somebody_else_gave_that_name_is_replaced() -> None:
 
 
 def test_a_whole_cluster_of_three_engines_trains_and_a_second_run_changes_nothing() -> None:
-    asked = (*variables(**VARIABLES), *from_archive())
-    process = start("site", *asked)  # without an image that another scenario has left it builds one
+    requested = (*variables(**VARIABLES), *from_archive())
+    process = start("site", *requested)  # without an image that another scenario has left it builds one
     output = process.communicate(timeout=2400)[0]
     Run(process.returncode, output).done(change=True)
-    playbook("site", *asked).done(change=False)
-    playbook("verify", *asked).done(change=False)
+    playbook("site", *requested).done(change=False)
+    playbook("verify", *requested).done(change=False)

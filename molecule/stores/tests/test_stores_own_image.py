@@ -43,10 +43,13 @@ def base() -> str:
 def site(folder: Path, base: str, more: str, *arguments: str) -> Run:
     (folder / "note").write_text("ours\n", encoding="utf-8")
     (folder / "Dockerfile").write_text(DOCKERFILE.format(base=base, more=more), encoding="utf-8")
-    asked = {"training_image_dockerfile": f"{folder}/Dockerfile", "training_image_build_args": {"RELEASE": "2026.11"}}
+    requested = {
+        "training_image_dockerfile": f"{folder}/Dockerfile",
+        "training_image_build_args": {"RELEASE": "2026.11"},
+    }
     # Of the lab's inventory, for the collection's own Dockerfile: refused beside one of one's own.
     unset = {"training_image_python_packages": [], "training_image_wheelhouse": "", "training_image_deepspeed_ops": []}
-    return playbook("site", *variables(**VARIABLES, **asked, **unset), *arguments)
+    return playbook("site", *variables(**VARIABLES, **requested, **unset), *arguments)
 
 
 def test_what_an_image_lacks_is_named_before_a_container_is_made_of_it(tmp_path: Path, base: str) -> None:
@@ -79,15 +82,15 @@ def test_an_archive_without_a_tag_gets_the_name_that_is_requested(tmp_path: Path
         command = ssh("lab1", f"docker save {inspect('lab1', 'image', image)['Id']}")
         subprocess.run(command, stdout=file, check=True, timeout=120)
     on("lab1", f"docker rmi -f {image}")
-    asked = variables(
+    requested = variables(
         **VARIABLES,
         training_image_source="archive",
         training_image_archive=str(archive),
         training_image_name="own/archive:1",
     )
-    playbook("site", "--tags", "training_image", *asked).done(change=True)
+    playbook("site", "--tags", "training_image", *requested).done(change=True)
     assert [has_image(name, "own/archive:1") for name in NODES] == [True] * len(NODES)
-    playbook("site", "--tags", "training_image", *asked).done(change=False)
+    playbook("site", "--tags", "training_image", *requested).done(change=False)
     for name in NODES:
         on(name, f"docker rmi -f own/archive:1; docker rmi own/base:1; rm -rf {FOLDER}; true")
         assert image_ids(name, REPOSITORY) == set()

@@ -174,9 +174,9 @@ def ask(place: Path, packages: Sequence[str]) -> None:
     arguments = ["--simulate", "--assume-yes", "--no-install-recommends", "--allow-change-held-packages", "install"]
     answer = run_program([*apt, *arguments, *packages], TIMEOUT)
     if answer.rc != 0:
-        said = " ".join(answer.text.partition("unmet dependencies:")[2].split() or answer.text.split())[:400]
+        reported = " ".join(answer.text.partition("unmet dependencies:")[2].split() or answer.text.split())[:400]
         raise BundleAptError(
-            f"apt cannot install {', '.join(packages)} from the bundle: {said}. Remedy: make the bundle again, "
+            f"apt cannot install {', '.join(packages)} from the bundle: {reported}. Remedy: make the bundle again, "
             "against a system of this distribution that is at least as new as this one"
         )
 

@@ -90,10 +90,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _held(path: Path) -> bool:
     """Ask whether a process has locked a file. To try the lock would make an apt fail that starts at this moment."""
-    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    requested = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
         with path.open("rb") as file:
-            answer = fcntl.fcntl(file, fcntl.F_GETLK, asked)
+            answer = fcntl.fcntl(file, fcntl.F_GETLK, requested)
     except OSError:
         return False
     return bool(struct.unpack(_FLOCK, answer)[0] != fcntl.F_UNLCK)

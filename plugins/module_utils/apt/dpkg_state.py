@@ -128,17 +128,17 @@ def repair(
         return found, []
     if check:
         return found, [" ".join(CONFIGURE)]
-    done, said, now = [], "", found
+    done, reported, now = [], "", found
     for command in (CONFIGURE, FIX_BROKEN):
         answer = io.change(command, limits.command)
         done.append(" ".join(command))
         late = f"no end within {limits.command:g} s" if answer.rc == TIMED_OUT else ""
-        said = late or " ".join(answer.text.split())[-400:] or f"status {answer.rc}"
+        reported = late or " ".join(answer.text.split())[-400:] or f"status {answer.rc}"
         now = _idle(io, limits.lock, sleep, clock)
         if not now.interrupted:
             return found, done
     raise DpkgError(
-        f"dpkg was interrupted and cannot be repaired: {now.words()}. It printed: {said.rstrip('.')}. "
+        f"dpkg was interrupted and cannot be repaired: {now.words()}. It printed: {reported.rstrip('.')}. "
         "Remedy: run dpkg --audit on this host, correct what it names, and run again"
     )
 

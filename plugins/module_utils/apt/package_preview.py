@@ -73,7 +73,7 @@ class Preview:
     problems: tuple[str, ...] = ()
 
 
-def look(io: AptIO, goal: Goal) -> Preview:
+def gather(io: AptIO, goal: Goal) -> Preview:
     """Ask apt. Whatever prevents the installation is in ``problems``, each a sentence with its remedy."""
     trouble = explain_update(io.update(), goal.address)
     if trouble is not None:
@@ -121,18 +121,18 @@ def _unknown(unknown: Sequence[str], goal: Goal) -> str:
 
 def _no_version(goal: Goal, versions: Mapping[str, Sequence[str]]) -> str:
     offered = "; ".join(f"{name} {', '.join(list(versions[name])[:MOST])}" for name in goal.locked)
-    asked = f" that begins with {goal.version}" if goal.version else ""
+    requested = f" that begins with {goal.version}" if goal.version else ""
     return (
-        f"apt has no version{asked} that {', '.join(goal.locked)} have in common (it has: {offered}). "
+        f"apt has no version{requested} that {', '.join(goal.locked)} have in common (it has: {offered}). "
         f"Remedy: set {goal.prefix}_version to one of these."
     )
 
 
 def _unsolvable(answer: CommandResult, goal: Goal) -> str:
     dummy, separator, tail = answer.text.partition("unmet dependencies:")
-    said = " ".join((tail if separator else answer.text).split())[:400].rstrip(". ")
+    reported = " ".join((tail if separator else answer.text).split())[:400].rstrip(". ")
     return (
-        f"apt cannot install {', '.join(goal.packages)}: {said}. Remedy: check what is held or half-installed "
+        f"apt cannot install {', '.join(goal.packages)}: {reported}. Remedy: check what is held or half-installed "
         "(apt-mark showhold; dpkg --audit), and run again."
     )
 

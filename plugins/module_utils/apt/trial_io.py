@@ -113,10 +113,10 @@ def _places(root: str) -> dict[str, Path]:
     program = find_program("apt-config") if root == "/" else None
     if program is None:
         return places
-    asked = [word for name, (key, dummy) in _PLACES.items() for word in (name, key)]
-    answer = run_program([program, "shell", *asked], TIMEOUT)
-    said = dict(re.findall(r"^(\w+)='([^']+)'$", answer.stdout, re.MULTILINE)) if answer.rc == 0 else {}
-    return {name: Path(said.get(name, path)) for name, path in places.items()}
+    requested = [word for name, (key, dummy) in _PLACES.items() for word in (name, key)]
+    answer = run_program([program, "shell", *requested], TIMEOUT)
+    printed = dict(re.findall(r"^(\w+)='([^']+)'$", answer.stdout, re.MULTILINE)) if answer.rc == 0 else {}
+    return {name: Path(printed.get(name, path)) for name, path in places.items()}
 
 
 def _give_to_apt(path: Path) -> None:

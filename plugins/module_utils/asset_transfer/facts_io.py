@@ -21,16 +21,16 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.
 MOUNTS = "/proc/self/mounts"
 
 
-def asset_facts(asked: Mapping[str, Any]) -> dict[str, Any]:
+def asset_facts(requested: Mapping[str, Any]) -> dict[str, Any]:
     """Return room, file system, and of each asset that is asked for what is recorded and what differs from that.
 
-    ``asked`` has the folder (``root``), and by name the digests that are wanted (``wanted``). The files of an asset are
+    ``requested`` has the folder (``root``), and by name the digests that are wanted (``wanted``). An asset's files are
     listed only where another digest is recorded: one that is as wanted has the files that the asker knows.
     """
-    if not asked.get("root"):
+    if not requested.get("root"):
         return {}
-    root = Path(str(asked["root"]))
-    found = {name: _asset(root, name, digest) for name, digest in (asked.get("wanted") or {}).items()}
+    root = Path(str(requested["root"]))
+    found = {name: _asset(root, name, digest) for name, digest in (requested.get("wanted") or {}).items()}
     return {
         "root": str(root),
         "free_bytes": free_bytes(root),

@@ -64,7 +64,7 @@ class AssetTransfer(SpoolTransfer):
 
     def start(self, assets: Mapping[str, Any], started_from: str) -> dict[str, Any]:
         """Begin. What keeps this node from taking part is an answer."""
-        return self.begin(started_from, lambda: self.look(assets))
+        return self.begin(started_from, lambda: self.gather(assets))
 
     def prepare(self) -> None:
         # Beside the assets, so that files move into place without being copied; the keys stay with the spool.
@@ -76,7 +76,7 @@ class AssetTransfer(SpoolTransfer):
             self.system.folder.unlink()
         self.system.folder.symlink_to(incoming(self.root))
 
-    def look(self, assets: Mapping[str, Any]) -> dict[str, Any]:
+    def gather(self, assets: Mapping[str, Any]) -> dict[str, Any]:
         """Return how much this node lacks of the assets, and what there is room for."""
         wanted, sizes = {}, {}
         for name, manifest in assets.items():
@@ -147,7 +147,7 @@ class AssetTransfer(SpoolTransfer):
         if whole.exists():
             # From an earlier transfer: what the disk made of it is not known.
             whole.replace(part)
-        worked, offset, heard = hashlib.sha256(), 0, time.monotonic()
+        worked, offset, received_at = hashlib.sha256(), 0, time.monotonic()
         with part.open("ab+", buffering=0) as file:
             file.seek(0)
             while offset < size:
@@ -155,8 +155,8 @@ class AssetTransfer(SpoolTransfer):
                 if piece:
                     worked.update(piece)
                     offset += len(piece)
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > SILENCE:
+                    received_at = time.monotonic()
+                elif time.monotonic() - received_at > SILENCE:
                     raise TransferError(
                         f"nothing has come from the controller for {SILENCE:.0f} s. "
                         "Remedy: run again; the transfer resumes."

@@ -24,7 +24,7 @@ for name, source in given["sources"]:
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__package__ = package
     exec(compile(source, name, "exec"), sys.modules[name].__dict__)
-sys.modules[name].main(given["asked"])
+sys.modules[name].main(given["requested"])
 """
 """What the command line holds: what is requested, and the program, come over standard input, which stays open after."""
 
@@ -35,6 +35,6 @@ def command_for(container: str | None, wrapper: Sequence[str], python: str) -> l
     return [*prefix, *wrapper, python, "-B", "-c", BOOT]
 
 
-def request_for(program: ModuleType, asked: Mapping[str, Any]) -> str:
+def request_for(program: ModuleType, requested: Mapping[str, Any]) -> str:
     """Return the one line that has ``main`` of this module called; what it imports relatively is sent with it."""
-    return json.dumps({"sources": list(sources(program).items()), "asked": dict(asked)}) + "\n"
+    return json.dumps({"sources": list(sources(program).items()), "requested": dict(requested)}) + "\n"

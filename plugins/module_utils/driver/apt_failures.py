@@ -51,11 +51,11 @@ def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
     apt may end well although an index is missing: its warnings count as well where they name our address.
     """
     lines = [line.strip() for line in answer.text.splitlines()]
-    said = [line for line in lines if re.match(r"(E|W|Err):", line)]
-    about_us = [line for line in said if ours and ours.rstrip("/") in line]
+    reported = [line for line in lines if re.match(r"(E|W|Err):", line)]
+    about_us = [line for line in reported if ours and ours.rstrip("/") in line]
     if answer.rc == 0 and not any(_KEY.search(line) or line.startswith("Err") for line in about_us):
         return None
-    about = about_us or said
+    about = about_us or reported
     shown = " ".join(dict.fromkeys(line.partition(": ")[2] or line for line in about if line.startswith(("E:", "W:"))))
     shown = (shown or " ".join(about) or answer.text or "nothing")[:400].rstrip(". ")
     if answer.rc == TIMED_OUT:
@@ -140,9 +140,9 @@ def unsolvable(answer: CommandResult) -> Trouble:
     """A conflict, in apt's words."""
     text = answer.text
     _head, separator, tail = text.partition("unmet dependencies:")
-    said = " ".join((tail if separator else text).split())[:400].rstrip(". ")
+    reported = " ".join((tail if separator else text).split())[:400].rstrip(". ")
     return Trouble(
         CONFLICT,
-        f"apt cannot install these packages together: {said}. Remedy: check what is held or half-installed "
+        f"apt cannot install these packages together: {reported}. Remedy: check what is held or half-installed "
         "(apt-mark showhold; dpkg --audit), or choose another nvidia_driver_branch",
     )

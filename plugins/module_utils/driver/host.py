@@ -80,9 +80,9 @@ def parse_dkms(text: str) -> list[dict[str, str]]:
     """Read ``dkms status`` of version 3 (``nvidia/580.1, 6.1.0, x86_64: installed``) and 2 (``nvidia, 470.1, …``)."""
     found = []
     for line in text.splitlines():
-        left, dummy, said = line.rpartition(":")
+        left, dummy, reported = line.rpartition(":")
         parts = [part.strip() for part in left.replace("/", ",", 1).split(",")]
-        state = said.strip().split(" ")[0]
+        state = reported.strip().split(" ")[0]
         if len(parts) >= 2 and parts[0] and parts[1] and state:
             kernel = parts[2] if len(parts) > 2 else ""  # one that is only added is for none yet
             found.append({"module": parts[0], "version": parts[1], "kernel": kernel, "state": state})
@@ -123,7 +123,7 @@ def gather_driver(io: DriverIO, kernel: str, *, secure_boot: bool | None) -> dic
     """Return what ``node_facts`` keeps as ``driver``, for the kernel that the module is wanted for."""
     listed = io.run("dpkg-query", "-W", "-f", "${Package}\t${db:Status-Abbrev}\t${Version}\n")
     packages = parse_packages(listed.stdout) if listed is not None else {}
-    dkms = parse_dkms(_said(io.run("dkms", "status")))
+    dkms = parse_dkms(_printed(io.run("dkms", "status")))
     return {
         "kernel": kernel,
         "kernel_there": io.exists(f"/lib/modules/{kernel}"),
@@ -140,7 +140,7 @@ def gather_driver(io: DriverIO, kernel: str, *, secure_boot: bool | None) -> dic
         "installer": _installer(io, packages),
         "users": io.users(),
         "services": parse_services(
-            _said(io.run("systemctl", "show", "-p", "Id,LoadState,ActiveState,UnitFileState", *SERVICES))
+            _printed(io.run("systemctl", "show", "-p", "Id,LoadState,ActiveState,UnitFileState", *SERVICES))
         ),
         "sources": as_dicts(parse_sources(_source_files(io))),
         "disk": {
@@ -149,7 +149,7 @@ def gather_driver(io: DriverIO, kernel: str, *, secure_boot: bool | None) -> dic
     }
 
 
-def _said(answer: CommandResult | None) -> str:
+def _printed(answer: CommandResult | None) -> str:
     return answer.stdout if answer is not None else ""
 
 
@@ -171,7 +171,7 @@ def _module(io: DriverIO, kernel: str, dkms: list[dict[str, str]]) -> dict[str, 
     # Debian names its modules nvidia-current and the like; an alias for nvidia comes with another package.
     names = dict.fromkeys(["nvidia", *(entry["module"] for entry in dkms if entry["module"].startswith("nvidia"))])
     for name in names:
-        found = parse_modinfo(_said(io.run("modinfo", "-k", kernel, name)))
+        found = parse_modinfo(_printed(io.run("modinfo", "-k", kernel, name)))
         if found is not None:
             return found
     return None

@@ -152,7 +152,7 @@ def parse_simulation(text: str) -> tuple[dict[str, str], dict[str, str], dict[st
     return installs, replaces, removes
 
 
-def look(io: AptIO, goal: Goal, address: str) -> Preview:
+def gather(io: AptIO, goal: Goal, address: str) -> Preview:
     """Try the choices in their order; return the first that apt can carry out, or why none can be.
 
     ``address`` is of the repository that is new, empty for none.

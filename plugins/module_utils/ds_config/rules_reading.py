@@ -41,12 +41,12 @@ def fp16_master(view: View) -> bool:
 def _precision(view: View) -> Iterator[Problem]:
     if view.on("fp16.enabled") and view.on("bf16.enabled"):
         yield Problem("bf16.enabled", "cannot be true together with fp16.enabled; keep one of them")
-    for path, asked in (
+    for path, requested in (
         (FP16_MASTER, fp16_master(view)),
         (BF16_MASTER, view.on(BF16_MASTER)),
         (BF16_STATES, view.on(BF16_STATES)),
     ):
-        if asked and view.stage not in (1, 2, 3):
+        if requested and view.stage not in (1, 2, 3):
             yield Problem(path, f"needs {ZERO}.stage 1, 2 or 3")
     if fp16_master(view) and view.version < MASTER_ANY_STAGE and view.stage in (1, 3):
         yield Problem(FP16_MASTER, f"needs {ZERO}.stage 2 in DeepSpeed {view.version}")

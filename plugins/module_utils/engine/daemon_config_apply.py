@@ -60,7 +60,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_c
     program_name,
 )
 
-LOOK = 30.0
+QUERY_TIMEOUT = 30.0
 """Seconds within which systemd, the journal, ``dockerd --validate`` and a running engine must answer a question."""
 RELOAD = 15.0
 """Seconds within which a running engine must have taken a reloaded file over."""
@@ -152,7 +152,7 @@ class Run:
         if same(found, wanted) and (content is not None or not wanted):
             self._refuse(check(request.config, wanted, None) + swarm)
             return
-        engine = self._look()
+        engine = self._gather()
         outcome.engine_version = engine.version
         if not swarm and _in_swarm(engine.info):
             swarm = swarm_problems(wanted)
@@ -172,18 +172,18 @@ class Run:
 
     # What is there
 
-    def _look(self) -> Engine:
+    def _gather(self) -> Engine:
         service = self.request.service
         managed, unit, active = False, Unit(), ""
         if self.host.systemd():
             names = ("LoadState", "ActiveState", "SubState")
-            answer = self.host.run(["systemctl", "show", f"--property={','.join(names)}", service], LOOK)
+            answer = self.host.run(["systemctl", "show", f"--property={','.join(names)}", service], QUERY_TIMEOUT)
             if answer.rc:
                 raise DaemonConfigError(f"Nothing was written: systemctl show {service} failed: {answer.text}")
             state = parse_properties(answer.stdout)
             managed = state.get("LoadState") == "loaded"
             if managed:
-                unit = parse_unit(self.host.run(["systemctl", "cat", service], LOOK).stdout, self.host.text)
+                unit = parse_unit(self.host.run(["systemctl", "cat", service], QUERY_TIMEOUT).stdout, self.host.text)
                 # After a start that failed, systemd waits in this state before it tries again.
                 waiting = state.get("SubState") == "auto-restart"
                 active = "" if waiting else state.get("ActiveState", "")
@@ -191,7 +191,7 @@ class Run:
             # Not asked: a question to the socket of a stopped engine starts it.
             return Engine(managed=True, unit=unit, version=self._installed_version())
         try:
-            info = self.host.ask("/info", LOOK)
+            info = self.host.ask("/info", QUERY_TIMEOUT)
         except EngineError as error:
             if managed and self.request.restart == "if_idle":
                 raise DaemonConfigError(
@@ -208,7 +208,7 @@ class Run:
         program = self.host.program("dockerd")
         if program is None:
             return None
-        answer = self.host.run([program, "--version"], LOOK)
+        answer = self.host.run([program, "--version"], QUERY_TIMEOUT)
         words = answer.stdout.split("version ", 1)
         return words[1].split(",")[0].strip() if answer.rc == 0 and len(words) == 2 else None
 
@@ -245,7 +245,7 @@ class Run:
 
     def _containers(self) -> list[str]:
         try:
-            running = self.host.ask("/containers/json", LOOK)
+            running = self.host.ask("/containers/json", QUERY_TIMEOUT)
         except EngineError as error:
             raise DaemonConfigError(f"Nothing was written: which containers run cannot be queried: {error}") from None
         names = [item.get("Names") or [item.get("Id", "?")[:12]] for item in running or []]
@@ -256,7 +256,7 @@ class Run:
         program = engine.unit.program if program_name(engine.unit) == "dockerd" else self.host.program("dockerd")
         if not self.request.validate or not program:
             return
-        answer = self.host.run([program, "--validate", "--config-file", candidate], LOOK)
+        answer = self.host.run([program, "--validate", "--config-file", candidate], QUERY_TIMEOUT)
         if answer.rc and "unknown flag: --validate" in answer.text:
             return
         if answer.rc:
@@ -299,7 +299,7 @@ class Run:
             self._wait_answer()
         except _FailedError as failure:
             journal = ["journalctl", f"--unit={self.request.service}", f"--since=@{int(since)}"]
-            shown = self.host.run([*journal, "--lines=100", "--no-pager", "--output=cat"], LOOK)
+            shown = self.host.run([*journal, "--lines=100", "--no-pager", "--output=cat"], QUERY_TIMEOUT)
             words = engine_words(shown.stdout)
             raise DaemonConfigError(
                 f"The engine did not take the new {self.file.path} over: {failure}."
@@ -324,7 +324,7 @@ class Run:
         try:
             if how == "restart":
                 # Else systemd counts the starts that failed, and soon refuses any.
-                self.host.run(["systemctl", "reset-failed", service], LOOK)
+                self.host.run(["systemctl", "reset-failed", service], QUERY_TIMEOUT)
             self._systemctl(how)
             self._wait_answer()
         except _FailedError as failure:
@@ -347,7 +347,10 @@ class Run:
         while True:
             try:
                 now = self.host.now()
-                if self.host.ask(f"/events?since={since:.9f}&until={now:.9f}&filters={filters}", LOOK) is not None:
+                if (
+                    self.host.ask(f"/events?since={since:.9f}&until={now:.9f}&filters={filters}", QUERY_TIMEOUT)
+                    is not None
+                ):
                     return
             except EngineError as error:
                 # The events come one a line, so of two or more the answer as a whole is not JSON.
@@ -362,7 +365,7 @@ class Run:
         while True:
             left = until - self.host.monotonic()
             try:
-                self.host.ask("/info", max(1.0, min(LOOK, left)))
+                self.host.ask("/info", max(1.0, min(QUERY_TIMEOUT, left)))
                 return
             except EngineError as error:
                 if left <= 0:

@@ -60,10 +60,10 @@ class Responder:
             connection.settimeout(CONNECT)
             with connection.makefile("rb") as lines:
                 while True:
-                    asked = json.loads(lines.readline(1024))
-                    if not hmac.compare_digest(asked["mac"], mac(self._token, "ask", asked["nonce"])):
+                    requested = json.loads(lines.readline(1024))
+                    if not hmac.compare_digest(requested["mac"], mac(self._token, "ask", requested["nonce"])):
                         return
-                    proof = mac(self._token, "answer", asked["nonce"], self._node)
+                    proof = mac(self._token, "answer", requested["nonce"], self._node)
                     answer = {"node": self._node, "mac": proof, "time": time.time()}
                     connection.sendall(json.dumps(answer).encode() + b"\n")
 

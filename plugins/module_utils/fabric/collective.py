@@ -86,14 +86,14 @@ def available(meminfo: str) -> int:
     return MEMORY
 
 
-def reduce(torch: Any, asked: dict[str, Any]) -> dict[str, Any]:
+def reduce(torch: Any, requested: dict[str, Any]) -> dict[str, Any]:
     """Join the others, reduce for the time asked, and say what was seen."""
     dist = torch.distributed
-    backend, rank, world = asked["backend"], asked["rank"], asked["world"]
+    backend, rank, world = requested["backend"], requested["rank"], requested["world"]
     device = torch.device("cuda:0" if backend == "nccl" else "cpu")
     limit = timedelta(seconds=PATIENCE)
     began = time.monotonic()
-    store = dist.TCPStore(asked["master"], asked["port"], world, rank == 0, timeout=limit)
+    store = dist.TCPStore(requested["master"], requested["port"], world, rank == 0, timeout=limit)
     dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=limit)
     data = torch.ones(ELEMENTS, dtype=torch.float32, device=device)
     joined, turns = time.monotonic(), 0
@@ -101,11 +101,11 @@ def reduce(torch: Any, asked: dict[str, Any]) -> dict[str, Any]:
     addresses: list[str] = []
     while not over:
         data.fill_(1.0)
-        data[0] = 1.0 if time.monotonic() - joined >= asked["seconds"] else 0.0
+        data[0] = 1.0 if time.monotonic() - joined >= requested["seconds"] else 0.0
         dist.all_reduce(data)
         # All see the same sum, and so end together.
         over, wrong, turns = float(data[0]) > 0, wrong or float(data[1]) != world, turns + 1
-        addresses = addresses or own_addresses(asked["port"])
+        addresses = addresses or own_addresses(requested["port"])
     ended = time.monotonic()
     dist.barrier()
     dist.destroy_process_group()
@@ -145,11 +145,11 @@ def main() -> None:
         line = sys.stdin.readline()
         if not line:
             os._exit(0)
-        asked = json.loads(line)
+        requested = json.loads(line)
         torch.set_num_threads(1)
-        reason = why_not(torch, asked["backend"])
-        answer = {"ok": False, "tried": False, "said": reason} if reason else reduce(torch, asked)
-        nccl = torch.cuda.nccl.version() if asked["backend"] == "nccl" else ()
+        reason = why_not(torch, requested["backend"])
+        answer = {"ok": False, "tried": False, "said": reason} if reason else reduce(torch, requested)
+        nccl = torch.cuda.nccl.version() if requested["backend"] == "nccl" else ()
         answer["nccl"] = ".".join(map(str, nccl))
     except Exception as error:
         words = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]

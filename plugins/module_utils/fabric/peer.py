@@ -81,11 +81,11 @@ def mtu_of(interface: str) -> int:
 
 
 class Peer:
-    """This end. ``asked`` is what the module asks for, see its ``request``."""
+    """This end. ``requested`` is what the module asks for, see its ``request``."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self.asked = asked
-        self.node, self.token = asked["node"], asked["token"]
+    def __init__(self, requested: dict[str, Any]) -> None:
+        self.requested = requested
+        self.node, self.token = requested["node"], requested["token"]
         self.late = 0
         self.responder: Responder | None = None
         self.listener: Listener | None = None
@@ -95,37 +95,43 @@ class Peer:
     def ready(self) -> dict[str, Any]:
         """Begin to answer; say where."""
         found = local_addresses(Path("/proc/net/fib_trie").read_text(encoding="ascii"))
-        network = ipaddress.ip_network(self.asked["subnet"], strict=False)
+        network = ipaddress.ip_network(self.requested["subnet"], strict=False)
         own = [address for address in found if ipaddress.ip_address(address) in network]
         # A second address in the subnet can be a virtual one that moves: the node's own is requested by the module.
-        address = self.asked["address"] if self.asked["address"] in own else (own or [""])[0]
-        interface = interface_in(self.asked["subnet"], Path("/proc/net/route").read_text(encoding="ascii"))
-        said: dict[str, Any] = {"address": address, "interface": interface, "mtu": mtu_of(interface), "port": 0}
+        address = self.requested["address"] if self.requested["address"] in own else (own or [""])[0]
+        interface = interface_in(self.requested["subnet"], Path("/proc/net/route").read_text(encoding="ascii"))
+        reported: dict[str, Any] = {"address": address, "interface": interface, "mtu": mtu_of(interface), "port": 0}
         if not address:
-            return {**said, "error": f"it has no address in {self.asked['subnet']}; its own: {', '.join(found)}"}
-        if self.asked["ports"]:
-            self.responder = Responder(self.node, self.token, address, self.asked["ports"])
-            said["port"] = self.responder.port
-        if self.asked["udp"]:
+            return {
+                **reported,
+                "error": f"it has no address in {self.requested['subnet']}; its own: {', '.join(found)}",
+            }
+        if self.requested["ports"]:
+            self.responder = Responder(self.node, self.token, address, self.requested["ports"])
+            reported["port"] = self.responder.port
+        if self.requested["udp"]:
             try:
-                self.listener = Listener(self.node, self.token, self.asked["udp"])
+                self.listener = Listener(self.node, self.token, self.requested["udp"])
             except OSError as error:
-                said["deaf"] = error.strerror
-        if self.asked["backend"]:
-            self._warm(said)
-        said["versions"] = {"python": ".".join(map(str, sys.version_info[:3])), **versions(self.asked["packages"])}
-        return said
+                reported["deaf"] = error.strerror
+        if self.requested["backend"]:
+            self._warm(reported)
+        reported["versions"] = {
+            "python": ".".join(map(str, sys.version_info[:3])),
+            **versions(self.requested["packages"]),
+        }
+        return reported
 
-    def _warm(self, said: dict[str, Any]) -> None:
+    def _warm(self, reported: dict[str, Any]) -> None:
         """Have torch imported while pairs are tried: that takes seconds."""
-        with listen(said["address"], self.asked["ports"]) as found:
-            said["store_port"] = found.getsockname()[1]
+        with listen(reported["address"], self.requested["ports"]) as found:
+            reported["store_port"] = found.getsockname()[1]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        environment.update(read_environment(self.asked["env_file"]))
-        if self.asked["backend"] == "nccl":
+        environment.update(read_environment(self.requested["env_file"]))
+        if self.requested["backend"] == "nccl":
             environment.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,NET,ENV")
         self.collective = subprocess.Popen(
-            [sys.executable, "-B", "-u", "-c", self.asked["collective"]],
+            [sys.executable, "-B", "-u", "-c", self.requested["collective"]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -137,15 +143,15 @@ class Peer:
     def pairs(self, peers: dict[str, Any], order: list[str]) -> None:
         """Try the others, and say what was found. ``peers`` are their answers to ``ready``."""
         began = time.monotonic()
-        names = self._names(peers) if self.asked["names"] else {}
+        names = self._names(peers) if self.requested["names"] else {}
         for name in order:
             if name in names:
                 self._note(name, "name", **names[name])
-            reached = self._connect(name, peers[name]) if self.asked["tcp"] else self._ask(name, peers[name])
+            reached = self._connect(name, peers[name]) if self.requested["tcp"] else self._ask(name, peers[name])
             if reached:
                 self._ping(name, peers[name])
                 self._ssh(name, names)
-            for port in self.asked["udp"]:
+            for port in self.requested["udp"]:
                 self._send(name, peers[name], port)
         say("pairs", results=self.results, seconds=round(time.monotonic() - began, 3))
 
@@ -154,8 +160,8 @@ class Peer:
         began = time.monotonic()
         waiting = Parallel()
 
-        def look(name: str) -> dict[str, Any]:
-            host, address, found = self.asked["names"][name], peers[name]["address"], {"addresses": [], "error": ""}
+        def look_up(name: str) -> dict[str, Any]:
+            host, address, found = self.requested["names"][name], peers[name]["address"], {"addresses": [], "error": ""}
             while True:
                 found = resolve(host, time.monotonic() + 1.0)
                 over = time.monotonic() - began > NAMES
@@ -164,20 +170,20 @@ class Peer:
                 time.sleep(0.5)
             waited = round(time.monotonic() - began, 1)
             seen = ", ".join(found["addresses"])
-            said = f"{host} leads to {seen}" if seen else f"{host}: {found['error']}"
+            reported = f"{host} leads to {seen}" if seen else f"{host}: {found['error']}"
             if seen and address not in found["addresses"]:
-                said += f", and its address is {address}"
-            return {"ok": address in found["addresses"], "value": waited, "said": said}
+                reported += f", and its address is {address}"
+            return {"ok": address in found["addresses"], "value": waited, "reported": reported}
 
-        wanted = [name for name in self.asked["names"] if name in peers]
+        wanted = [name for name in self.requested["names"] if name in peers]
         for name in wanted:
-            waiting.add("name", name, partial(look, name))
+            waiting.add("name", name, partial(look_up, name))
         waiting.wait(began + NAMES + 10)
-        late = {"ok": False, "value": NAMES, "said": "the lookup of its name does not end"}
+        late = {"ok": False, "value": NAMES, "reported": "the lookup of its name does not end"}
         return {name: waiting.get("name", name, late) for name in wanted}
 
-    def _note(self, to: str, check: str, ok: bool, value: float | None, said: str, **more: Any) -> None:
-        self.results.append({"to": to, "check": check, "ok": ok, "value": value, "said": said, **more})
+    def _note(self, to: str, check: str, ok: bool, value: float | None, reported: str, **more: Any) -> None:
+        self.results.append({"to": to, "check": check, "ok": ok, "value": value, "said": reported, **more})
 
     def _within(self, work: Callable[[float], Any]) -> Any:
         """Run what connects; an error is returned as its words."""
@@ -194,16 +200,16 @@ class Peer:
         found = self._within(lambda seconds: ask(address, port, name, self.token, seconds))
         where = f"{address} port {port}"
         if isinstance(found, str):
-            self._note(name, "tcp", ok=False, value=None, said=f"{where}: {found}")
+            self._note(name, "tcp", ok=False, value=None, reported=f"{where}: {found}")
             return False
-        self._note(name, "tcp", ok=True, value=found["ms"], said=where)
-        self._note(name, "clock", ok=True, value=found["offset"], said="")
+        self._note(name, "tcp", ok=True, value=found["ms"], reported=where)
+        self._note(name, "clock", ok=True, value=found["offset"], reported="")
         return True
 
     def _connect(self, name: str, peer: dict[str, Any]) -> bool:
         """The ports of services that are there anyway: only that they can be connected to is seen."""
         slowest = 0.0
-        for port in self.asked["tcp"][name]:
+        for port in self.requested["tcp"][name]:
             began = time.monotonic()
 
             def work(seconds: float, port: int = port) -> str:
@@ -213,38 +219,42 @@ class Peer:
             words = str(self._within(work))
             slowest = max(slowest, time.monotonic() - began)
             if words:
-                self._note(name, "tcp", ok=False, value=None, said=f"{peer['address']} port {port}: {words}", port=port)
+                self._note(
+                    name, "tcp", ok=False, value=None, reported=f"{peer['address']} port {port}: {words}", port=port
+                )
                 return words != NO_ANSWER
-        ports = ", ".join(map(str, self.asked["tcp"][name]))
-        self._note(name, "tcp", ok=True, value=round(slowest * 1000, 3), said=f"{peer['address']} port {ports}")
+        ports = ", ".join(map(str, self.requested["tcp"][name]))
+        self._note(name, "tcp", ok=True, value=round(slowest * 1000, 3), reported=f"{peer['address']} port {ports}")
         return True
 
     def _ping(self, name: str, peer: dict[str, Any]) -> None:
         """The largest packet that passes whole, of those that both ends' interfaces take."""
-        wanted = min(mtu_of(self.asked["interface"]), peer["mtu"])
+        wanted = min(mtu_of(self.requested["interface"]), peer["mtu"])
         if not wanted:
             return
         found = largest(peer["address"], wanted)
         more = {"wanted": wanted}
         if isinstance(found, str):
-            self._note(name, "mtu", ok=True, value=None, said=found, **more)
+            self._note(name, "mtu", ok=True, value=None, reported=found, **more)
         elif found == 0:
-            self._note(name, "mtu", ok=True, value=None, said="not measured: it answers no ping, not even a small one")
+            self._note(
+                name, "mtu", ok=True, value=None, reported="not measured: it answers no ping, not even a small one"
+            )
         elif found < wanted:
             words = f"packets of {wanted} bytes do not pass whole, those of {found} do"
-            self._note(name, "mtu", ok=False, value=found, said=words, **more)
+            self._note(name, "mtu", ok=False, value=found, reported=words, **more)
         else:
-            self._note(name, "mtu", ok=True, value=found, said=f"{found} bytes pass whole", **more)
+            self._note(name, "mtu", ok=True, value=found, reported=f"{found} bytes pass whole", **more)
 
     def _ssh(self, name: str, names: dict[str, Any]) -> None:
-        if not self.asked["ssh"]:
+        if not self.requested["ssh"]:
             return
         if not names.get(name, {"ok": True})["ok"]:
-            self._note(name, "ssh", ok=False, value=None, said="not tried: its name is not found", follows="name")
+            self._note(name, "ssh", ok=False, value=None, reported="not tried: its name is not found", follows="name")
             return
         began = time.monotonic()
         words = try_ssh(name, "", SSH)
-        self._note(name, "ssh", ok=not words, value=round((time.monotonic() - began) * 1000), said=words)
+        self._note(name, "ssh", ok=not words, value=round((time.monotonic() - began) * 1000), reported=words)
 
     def _send(self, name: str, peer: dict[str, Any], port: int) -> None:
         payload = datagram(self.token, self.node, name, port)
@@ -257,7 +267,7 @@ class Peer:
                     error = caught.strerror or str(caught)
                 time.sleep(0.02)
         # Whether it came in is known at the other end.
-        self._note(name, f"udp {port}", ok=not error, value=None, said=error)
+        self._note(name, f"udp {port}", ok=not error, value=None, reported=error)
 
     def reduce(self, command: dict[str, Any]) -> None:
         """Two seconds of all-reduce; the process that is there for it says how it went."""
@@ -301,20 +311,20 @@ def read_environment(path: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
 
 
-def main(asked: dict[str, Any]) -> None:
+def main(requested: dict[str, Any]) -> None:
     """Answer and obey until the input ends, ``end`` is received or the time is over."""
-    peer = Peer(asked)
+    peer = Peer(requested)
 
     def over() -> None:
         peer.stop()
         os._exit(0)
 
-    timer = threading.Timer(asked["life"], over)
+    timer = threading.Timer(requested["life"], over)
     timer.daemon = True
     timer.start()
-    said = peer.ready()
-    asked["interface"] = said["interface"]
-    say("ready", **said)
+    reported = peer.ready()
+    requested["interface"] = reported["interface"]
+    say("ready", **reported)
     for line in sys.stdin:
         command = json.loads(line)
         if command["do"] == "pairs":

@@ -40,7 +40,7 @@ class Gone(Exception):
 class PeerIO(Protocol):
     """What the module needs; tests hand in a fake."""
 
-    def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
+    def start(self, name: str, command: Sequence[str], requested: Mapping[str, Any]) -> None:
         """Start an end."""
 
     def send(self, name: str, command: Mapping[str, Any]) -> None:
@@ -57,7 +57,7 @@ class SystemPeerIO:
         self._root, self._folder = Path(root), Path(root, run)
         self._files: dict[str, tuple[Any, Any]] = {}
 
-    def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
+    def start(self, name: str, command: Sequence[str], requested: Mapping[str, Any]) -> None:
         place = self._folder / name
         for left in (2, 1, 0):  # the end of another run may just be clearing up
             try:
@@ -85,7 +85,7 @@ class SystemPeerIO:
                     env={**os.environ, "LC_ALL": "C"},
                     start_new_session=True,
                 )
-            self._write(name, request_for(peer, asked).encode())
+            self._write(name, request_for(peer, requested).encode())
         finally:
             os.close(pipe)
 

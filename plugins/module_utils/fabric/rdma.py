@@ -120,12 +120,12 @@ def gpu_distances(
     Where nvidia-smi gave its matrix, that counts; else the ways through the PCI bridges do. ``gpu`` is what
     ``gpu_info`` found; ``paths`` are the GPUs' below /sys/devices.
     """
-    said = ((gpu.get("topology") or {}).get("nics") or {}).get(device["name"]) or {}
+    reported = ((gpu.get("topology") or {}).get("nics") or {}).get(device["name"]) or {}
     indexes = {entry.get("address"): str(entry.get("index")) for entry in gpu.get("gpus") or []}
     found: dict[str, str] = {}
     for entry in gpu.get("pci_devices") or []:
         address = entry["address"]
-        distance = said.get(indexes.get(address, ""))
+        distance = reported.get(indexes.get(address, ""))
         if distance not in DISTANCES:
             nodes = (device["numa_node"], entry.get("numa_node"))
             # A machine without NUMA names no node for any device.

@@ -39,15 +39,15 @@ def attempt(host: str, port: int, seconds: float) -> dict[str, str]:
         return {"stage": stage, "error": "" if stage == "done" else words}
 
 
-def reach(asked: dict[str, Any]) -> dict[str, dict[str, str]]:
+def reach(requested: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Try all at once: the slowest counts, not the sum."""
-    seconds = float(asked["seconds"])
-    found = {name: {"stage": "name", "error": f"no answer within {seconds:g} s"} for name in asked["hosts"]}
+    seconds = float(requested["seconds"])
+    found = {name: {"stage": "name", "error": f"no answer within {seconds:g} s"} for name in requested["hosts"]}
 
     def one(name: str, host: str) -> None:
-        found[name] = attempt(host, asked["port"], seconds)
+        found[name] = attempt(host, requested["port"], seconds)
 
-    threads = [threading.Thread(target=one, args=entry, daemon=True) for entry in asked["hosts"].items()]
+    threads = [threading.Thread(target=one, args=entry, daemon=True) for entry in requested["hosts"].items()]
     for thread in threads:
         thread.start()
     until = time.monotonic() + seconds + 0.5
@@ -56,7 +56,7 @@ def reach(asked: dict[str, Any]) -> dict[str, dict[str, str]]:
     return dict(found)
 
 
-def main(asked: dict[str, Any]) -> None:
-    sys.stdout.write(f"\n{MARK}{json.dumps(reach(asked))}\n")
+def main(requested: dict[str, Any]) -> None:
+    sys.stdout.write(f"\n{MARK}{json.dumps(reach(requested))}\n")
     sys.stdout.flush()
     os._exit(0)  # a thread that still waits for a name must not hold the node

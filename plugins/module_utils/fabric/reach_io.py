@@ -43,8 +43,8 @@ def reached(
 ) -> dict[str, Any]:
     """Return ``stage`` and ``error`` for each name of ``hosts``. Raises ``ReachError`` where nothing can be tested."""
     names = {str(name): str(host) for name, host in hosts.items()}
-    asked = {"hosts": names, "port": port, "seconds": seconds}
-    done = run(source_runner.command_for(container, [], python), source_runner.request_for(reach, asked))
+    requested = {"hosts": names, "port": port, "seconds": seconds}
+    done = run(source_runner.command_for(container, [], python), source_runner.request_for(reach, requested))
     found = read_answer(done.stdout)
     if done.rc or found is None:
         words = (done.text.splitlines() or [f"exit status {done.rc}"])[-1][:300]
@@ -63,19 +63,21 @@ def _run(command: Sequence[str], data: str) -> CommandResult:
 class Beside:
     """A test that runs while other facts are gathered. What cannot be tested has no result."""
 
-    def __init__(self, asked: Mapping[str, Any], docker: Mapping[str, Any], run: Run = _run) -> None:
+    def __init__(self, requested: Mapping[str, Any], docker: Mapping[str, Any], run: Run = _run) -> None:
         """``docker`` are the engine's facts: a container that does not run is left alone."""
         self._found: dict[str, Any] = {}
-        self._asked, self._run = asked, run
-        container = (docker.get("containers") or {}).get(asked.get("container") or "") or {}
+        self._requested, self._run = requested, run
+        container = (docker.get("containers") or {}).get(requested.get("container") or "") or {}
         self._thread = threading.Thread(target=self._test, daemon=True)
-        self._started = bool(asked.get("hosts")) and container.get("state") == "running"
+        self._started = bool(requested.get("hosts")) and container.get("state") == "running"
         if self._started:
             self._thread.start()
 
     def _test(self) -> None:
         with contextlib.suppress(ReachError):  # the role tests again, and reports it
-            self._found = reached(self._run, self._asked["container"], self._asked["hosts"], self._asked["port"])
+            self._found = reached(
+                self._run, self._requested["container"], self._requested["hosts"], self._requested["port"]
+            )
 
     def result(self) -> dict[str, Any]:
         if self._started:

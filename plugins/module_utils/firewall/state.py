@@ -57,12 +57,12 @@ def gather_firewall(io: FirewallIO) -> dict[str, Any]:
     running = io.run("firewall-cmd", "--state")
     if running is not None and running.rc == 0:
         return {**facts, "active": [FIREWALLD]}
-    chains = parse_iptables(_said(io.run("iptables", "-S"))) if io.iptables() else None
+    chains = parse_iptables(_printed(io.run("iptables", "-S"))) if io.iptables() else None
     if chains is not None and (chains["refuses"] or chains["jump"]):
         facts["iptables"] = chains
     facts["nftables"] = [
         chain
-        for chain in parse_nftables(_said(io.run("nft", "-j", "list", "ruleset")))
+        for chain in parse_nftables(_printed(io.run("nft", "-j", "list", "ruleset")))
         if chain["refuses"] or chain["jump"]
     ]
     facts["active"] = [
@@ -76,7 +76,7 @@ def gather_firewall(io: FirewallIO) -> dict[str, Any]:
     return facts
 
 
-def _said(answer: CommandResult | None) -> str:
+def _printed(answer: CommandResult | None) -> str:
     return answer.stdout if answer is not None and answer.rc == 0 else ""
 
 
@@ -94,11 +94,11 @@ def parse_ufw(text: str) -> list[dict[str, str]]:
         words, dummy, comment = line.partition(" comment=")
         fields = words.split()[4:]
         try:
-            said = bytes.fromhex(comment.strip()).decode("utf-8")
+            reported = bytes.fromhex(comment.strip()).decode("utf-8")
         except ValueError:
             continue
         if len(fields) >= 5:
-            found.append({"protocol": fields[0], "ports": fields[1], "source": fields[4], "comment": said})
+            found.append({"protocol": fields[0], "ports": fields[1], "source": fields[4], "comment": reported})
     return found
 
 

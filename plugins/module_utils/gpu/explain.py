@@ -13,7 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import 
 
 MISMATCH = "Driver/library version mismatch"
 
-LOOK = "Check `dmesg | grep -e Xid -e NVRM`"
+CHECK_LOG = "Check `dmesg | grep -e Xid -e NVRM`"
 
 _REMEDIES = (
     (
@@ -57,19 +57,19 @@ def explain(answer: CommandResult) -> str | None:
     """Return what is wrong, with cause and remedy, or None where nvidia-smi is content."""
     # What stands in the row of a GPU concerns that GPU alone.
     lines = [line.strip()[:300] for line in answer.text.splitlines() if not ROW_START.match(line)]
-    for said, meaning in _REMEDIES:
-        line = next((line for line in lines if said.lower() in line.lower()), None)
+    for reported, meaning in _REMEDIES:
+        line = next((line for line in lines if reported.lower() in line.lower()), None)
         if line is not None:
             return f"nvidia-smi says '{line}': {meaning}."
     if answer.rc == TIMED_OUT:
         return (
             f"nvidia-smi gave {answer.stderr}: the driver hangs, often on a GPU that has failed. "
-            f"{LOOK}, then reboot this host."
+            f"{CHECK_LOG}, then reboot this host."
         )
     if answer.rc != 0:
-        said = " ".join(answer.text.split())[:300].rstrip(".") or "nothing"
+        reported = " ".join(answer.text.split())[:300].rstrip(".") or "nothing"
         return (
-            f"nvidia-smi ended with status {answer.rc} and said: {said}. "
+            f"nvidia-smi ended with status {answer.rc} and said: {reported}. "
             "Run nvidia-smi on this host and check `dmesg | grep -e Xid -e NVRM`."
         )
     return None

@@ -109,10 +109,10 @@ def _read_smi(io: GpuIO) -> Reading:
     gpus, broken = parse_gpus(answer.stdout, fields)
     if not gpus:
         return Reading(answer, broken=tuple(broken))
-    said = io.nvidia_smi("-q", "-x") or CommandResult(0)
-    report = parse_report(said.stdout)
+    reported = io.nvidia_smi("-q", "-x") or CommandResult(0)
+    report = parse_report(reported.stdout)
     if report is None:
-        return Reading(answer, said, tuple(gpus), tuple(broken))
+        return Reading(answer, reported, tuple(gpus), tuple(broken))
     details = _with_mig_names(io, {found.uuid: found for found in report.gpus if found.uuid})
     # In a query a GPU that failed may look sound, as its name and memory are remembered.
     for gpu in gpus:
@@ -151,11 +151,11 @@ def _topology(io: GpuIO, reading: Reading) -> Topology | None:
 
 def _driver(io: GpuIO, answer: CommandResult | None) -> dict[str, Any]:
     driver = parse_driver(io.driver_text())
-    said = answer.text if answer is not None else ""
-    named = re.search(rf"NVML library version:\s*({VERSION})", said, re.ASCII)
+    reported = answer.text if answer is not None else ""
+    named = re.search(rf"NVML library version:\s*({VERSION})", reported, re.ASCII)
     library = parse_library(io.library_name()) or (named.group(1) if named else None)
     matches: bool | None = None
-    if MISMATCH.lower() in said.lower():
+    if MISMATCH.lower() in reported.lower():
         matches = False
     elif driver["version"] and library:
         matches = driver["version"] == library

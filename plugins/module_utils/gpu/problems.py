@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.explain import LOOK, explain
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.explain import CHECK_LOG, explain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import Details, Gpu
 
 SECURE_BOOT = (
@@ -118,9 +118,9 @@ def _smi_problems(host: Host) -> Iterator[str]:
     reading, driver = host.reading, host.driver
     if reading.answer is None:
         return
-    said = explain(reading.answer)
-    if said:
-        yield said
+    reported = explain(reading.answer)
+    if reported:
+        yield reported
     elif driver["matches"] is False:
         yield (
             f"The loaded kernel module is {driver['version']} but the libraries are {driver['library_version']}: "
@@ -129,7 +129,7 @@ def _smi_problems(host: Host) -> Iterator[str]:
     if reading.report is not None:
         yield explain(reading.report) or (
             "nvidia-smi -q -x gave no whole document, so MIG, ECC and the fabric were not checked. Run it on this "
-            f"host. {LOOK}."
+            f"host. {CHECK_LOG}."
         )
     elif reading.gpus and reading.cuda_version is None:
         yield (
@@ -142,7 +142,7 @@ def _smi_problems(host: Host) -> Iterator[str]:
     if 0 < answering < len(host.devices):
         yield (
             f"Only {answering} of {len(host.devices)} NVIDIA GPUs ({_addresses(host.devices)}) answer. "
-            f"{LOOK}; one that has fallen off the bus comes back with a power cycle."
+            f"{CHECK_LOG}; one that has fallen off the bus comes back with a power cycle."
         )
 
 
@@ -152,18 +152,19 @@ def _gpu_problems(host: Host) -> Iterator[str]:
         if details.unreadable:
             yield (
                 f"{name} gives ERR! instead of {', '.join(details.unreadable)}: it or its driver has failed. "
-                f"{LOOK}, then reboot this host."
+                f"{CHECK_LOG}, then reboot this host."
             )
         if details.ecc_volatile:
             yield (
                 f"{name} has had memory errors since its last reset that ECC could not correct "
-                f"({details.ecc_volatile}); what was computed on it then is wrong. {LOOK}, then stop what runs on it "
-                f"and `nvidia-smi --gpu-reset -i {gpu.index}`, or reboot. If such errors come again, replace the GPU."
+                f"({details.ecc_volatile}); what was computed on it then is wrong. {CHECK_LOG}, then stop what runs "
+                f"on it and `nvidia-smi --gpu-reset -i {gpu.index}`, or reboot. If such errors come again, "
+                "replace the GPU."
             )
         if details.repair_failed:
             yield f"{name} could not retire more failing memory. Replace it."
         elif details.recovery:
-            todo = _RECOVERIES.get(details.recovery, LOOK).format(index=gpu.index)
+            todo = _RECOVERIES.get(details.recovery, CHECK_LOG).format(index=gpu.index)
             yield f"{name} wants to be recovered (nvidia-smi says '{details.recovery[:60]}'). {todo}."
         elif details.repair_pending:
             yield (

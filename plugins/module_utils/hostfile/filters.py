@@ -78,11 +78,11 @@ def plan(entries: object, include: object = None, exclude: object = None, first_
     sound = True
     chosen = _whole(checked.hosts) if checked else []
     for key, value in given:
-        asked, faults = parse_filter(key, value)
+        requested, faults = parse_filter(key, value)
         if checked:
-            faults += _strangers(key, asked, checked)
+            faults += _strangers(key, requested, checked)
         if checked and not faults:
-            chosen = _choose(key, asked, checked.hosts)
+            chosen = _choose(key, requested, checked.hosts)
             if not chosen:
                 faults = [Problem(key, "leaves no slot on any host, so no process would run; leave some in")]
         problems += faults
@@ -100,7 +100,7 @@ def parse_filter(key: str, value: object) -> tuple[dict[str, set[int]], list[Pro
     if not isinstance(value, str):
         text = f"must be text such as gpu1:0,1@gpu2, put into quotes, not {shown(value)}"
         return {}, [Problem(key, text)]
-    asked: dict[str, set[int]] = {}
+    requested: dict[str, set[int]] = {}
     whole: set[str] = set()
     # A mapping, because the same mistake many times over is one problem.
     faults: dict[str, None] = {}
@@ -117,18 +117,18 @@ def parse_filter(key: str, value: object) -> tuple[dict[str, set[int]], list[Pro
             ] = None
         elif not colon:
             whole.add(name)
-            asked.setdefault(name, set())
+            requested.setdefault(name, set())
         else:
             for slot in slots.split(","):
                 if _SLOT.fullmatch(slot):
-                    asked.setdefault(name, set()).add(int(slot))
+                    requested.setdefault(name, set()).add(int(slot))
                 else:
                     faults[_slot_fault(spec, slot)] = None
     # DeepSpeed would take the slots alone: with --exclude, host and all, the opposite of what stands there.
     for name in sorted(whole):
-        if asked[name]:
+        if requested[name]:
             faults[f"names {shown(name)} once as a whole and once by slots; keep the one that is meant"] = None
-    return asked, [Problem(key, fault) for fault in faults]
+    return requested, [Problem(key, fault) for fault in faults]
 
 
 def include_text(chosen: Sequence[Chosen]) -> str:
@@ -145,13 +145,13 @@ def _slot_fault(spec: str, slot: str) -> str:
     return f"{shown(slot)} {where} is not a slot number; slots are counted from 0, with ',' between, as in gpu1:0,1"
 
 
-def _strangers(key: str, asked: dict[str, set[int]], checked: Checked) -> list[Problem]:
+def _strangers(key: str, requested: dict[str, set[int]], checked: Checked) -> list[Problem]:
     """Hosts that are not there, and slots that a host does not have."""
     slots = {host.name: host.slots for host in checked.hosts}
     left_out = set(checked.left_out)
     problems: list[Problem] = []
     unknown = 0
-    for name, numbers in asked.items():
+    for name, numbers in requested.items():
         if name in left_out:
             problems.append(Problem(key, f"{shown(name)} has 0 slots, so it takes no part; do not name it here"))
         elif name not in slots:
@@ -172,12 +172,12 @@ def _whole(hosts: Sequence[Host]) -> list[Chosen]:
     return [Chosen(host.name, tuple(range(host.slots))) for host in hosts]
 
 
-def _choose(key: str, asked: dict[str, set[int]], hosts: Sequence[Host]) -> list[Chosen]:
+def _choose(key: str, requested: dict[str, set[int]], hosts: Sequence[Host]) -> list[Chosen]:
     """What is left, in the hostfile's order, without hosts of which nothing is left."""
     chosen: list[Chosen] = []
     for host in hosts:
         every = range(host.slots)
-        named = asked.get(host.name)
+        named = requested.get(host.name)
         if named is None:
             slots = () if key == "include" else tuple(every)
         elif key == "include":

@@ -67,7 +67,7 @@ def start(folder: Path, image: str, command: Sequence[str], environment: Mapping
         os.close(lock)
 
 
-def look(folder: Path, offset: int) -> dict[str, Any]:
+def gather(folder: Path, offset: int) -> dict[str, Any]:
     """Return the next piece of the log, where it ends, whether the build still runs, and its exit status."""
     running = _running(folder)
     rc = _exit_status(folder)

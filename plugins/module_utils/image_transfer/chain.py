@@ -52,17 +52,17 @@ def mebibytes(size: float) -> str:
 
 
 def plan(
-    looks: Mapping[str, Mapping[str, Any]],
+    gathered: Mapping[str, Mapping[str, Any]],
     holder: str,
     image: str,
     addresses: Mapping[str, str],
     ports: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return the order of the nodes, what each does, and in words what forbids it."""
-    there = looks[holder]
+    there = gathered[holder]
     found = there.get("image") or {}
-    others = [name for name in looks if name != holder]
-    problems = [text for name in looks for text in against(name, looks[name], "an image")]
+    others = [name for name in gathered if name != holder]
+    problems = [text for name in gathered for text in against(name, gathered[name], "an image")]
     if not found and not problems:
         problems.append(
             f"{holder}: the image {image} is not there, so it cannot be given to others. "
@@ -70,7 +70,7 @@ def plan(
         )
     if problems:
         return {"problems": problems, "order": [], "parts": {}}
-    problems += [text for name in looks for text in _foreign(name, looks[name], found, image)]
+    problems += [text for name in gathered for text in _foreign(name, gathered[name], found, image)]
     layers = [str(layer) for layer in found["layers"]]
     odd = [text for text in layers if not DIGEST.fullmatch(text)]
     if odd:
@@ -80,7 +80,7 @@ def plan(
         )
         return {"problems": [problem], "order": [], "parts": {}}
     sizes = layer_sizes(len(layers), found["history"])
-    best = {name: shared(layers, looks[name]["images"]) for name in others}
+    best = {name: shared(layers, gathered[name]["images"]) for name in others}
     have = {name: found[0] for name, found in best.items()}
     # Sorted by what they have; equal ones stay in the order of the inventory.
     order = sorted(others, key=lambda name: have[name])
@@ -96,59 +96,59 @@ def plan(
             "have": lacked,
             # An image of this node that has them.
             "base": best[name][1] if place else "",
-            "store": looks[name]["store"],
+            "store": gathered[name]["store"],
             "bytes": need,
             "skipped": sum(sizes[:lacked]),
-            "sources": [source(other, looks, addresses, ports) for other in sources],
-            "readers": {reader: looks[reader]["public_key"] for reader in order[place:]},
+            "sources": [source(other, gathered, addresses, ports) for other in sources],
+            "readers": {reader: gathered[reader]["public_key"] for reader in order[place:]},
         }
-        problems += _room(name, looks[name], need, sizes[lacked:], None if place else sum(sizes))
+        problems += _room(name, gathered[name], need, sizes[lacked:], None if place else sum(sizes))
     return {"problems": problems, "order": order, "parts": parts}
 
 
 def source(
-    name: str, looks: Mapping[str, Mapping[str, Any]], addresses: Mapping[str, str], ports: Mapping[str, int]
+    name: str, gathered: Mapping[str, Mapping[str, Any]], addresses: Mapping[str, str], ports: Mapping[str, int]
 ) -> dict[str, Any]:
     """Return how other nodes reach one that they read from."""
     return {
         "name": name,
         "address": addresses[name],
         "port": int(ports.get(name) or 22),
-        "account": looks[name]["account"],
-        "host_key": looks[name]["host_key"],
+        "account": gathered[name]["account"],
+        "host_key": gathered[name]["host_key"],
     }
 
 
-def against(name: str, look: Mapping[str, Any], what: str) -> list[str]:
+def against(name: str, gathered: Mapping[str, Any], what: str) -> list[str]:
     """Return why a node takes no part in a transfer of this: there is another one, or it reports trouble."""
-    running = look.get("running") or {}
+    running = gathered.get("running") or {}
     if running:
-        said = {"since": "some time ago", "pid": "?", "host": name, "started_from": "?", **running}
+        reported = {"since": "some time ago", "pid": "?", "host": name, "started_from": "?", **running}
         return [
-            f"{name}: another transfer of {what} has run there since {said['since']} (process {said['pid']} on "
-            f"{said['host']}, started from {said['started_from']}). Remedy: wait until it has ended, which it does "
-            f"by itself also without its controller, or end it: kill {said['pid']} on {name}."
+            f"{name}: another transfer of {what} has run there since {reported['since']} (process {reported['pid']} on "
+            f"{reported['host']}, started from {reported['started_from']}). Remedy: wait until it has ended, which it "
+            f"does by itself also without its controller, or end it: kill {reported['pid']} on {name}."
         ]
-    if look.get("trouble"):
-        return [f"{name}: {look['trouble']}"]
+    if gathered.get("trouble"):
+        return [f"{name}: {gathered['trouble']}"]
     return []
 
 
-def _foreign(name: str, look: Mapping[str, Any], found: Mapping[str, Any], image: str) -> list[str]:
-    machine = MACHINES.get(look["architecture"], look["architecture"])
+def _foreign(name: str, gathered: Mapping[str, Any], found: Mapping[str, Any], image: str) -> list[str]:
+    machine = MACHINES.get(gathered["architecture"], gathered["architecture"])
     if machine == found["architecture"]:
         return []
     return [
         f"{name}: the image {image} is made for {found['architecture']}, and the machine is {machine} "
-        f"({look['architecture']}). Remedy: build or name an image for {machine}."
+        f"({gathered['architecture']}). Remedy: build or name an image for {machine}."
     ]
 
 
-def _room(name: str, look: Mapping[str, Any], need: int, sizes: Sequence[int], saved: int | None) -> list[str]:
+def _room(name: str, gathered: Mapping[str, Any], need: int, sizes: Sequence[int], saved: int | None) -> list[str]:
     """Return what does not fit. ``saved`` is the size of the image on the node that hands it out."""
-    free = look["free"]
-    spool = max(0, need - sum(look["spooled"].values()))
-    if look["store"] == "graph":
+    free = gathered["free"]
+    spool = max(0, need - sum(gathered["spooled"].values()))
+    if gathered["store"] == "graph":
         # The engine writes a copy of what it hands out, and of what it is just loading.
         engine = saved if saved is not None else need + max([GROUP, *sizes]) if need else 0
     else:
@@ -161,7 +161,7 @@ def _room(name: str, look: Mapping[str, Any], need: int, sizes: Sequence[int], s
     for key, size in wanted.items():
         if size > free[key]:
             found.append(
-                f"{name}: {mebibytes(free[key])} are free in {look['places'][key]}, and the transfer of the image "
+                f"{name}: {mebibytes(free[key])} are free in {gathered['places'][key]}, and the transfer of the image "
                 f"needs {mebibytes(size)} there. Remedy: make room (docker image prune), or set cluster_root and the "
                 "engine's data-root to a larger disk."
             )

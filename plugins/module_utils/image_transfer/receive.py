@@ -159,10 +159,10 @@ class Receiver:
             self._alive()
 
     def _given_up(self, reasons: dict[str, str], offset: int) -> str:
-        said = "; ".join(f"{source}: {text}" for source, text in reasons.items())
+        reported = "; ".join(f"{source}: {text}" for source, text in reasons.items())
         kept = sum(path.stat().st_size for path in self._folder.iterdir())
         return (
-            f"no node offers {self._words.whole} any longer ({said}). {mebibytes(kept)} of it are kept. "
+            f"no node offers {self._words.whole} any longer ({reported}). {mebibytes(kept)} of it are kept. "
             "Remedy: restore the first node named and run again; the transfer resumes."
         )
 

@@ -28,7 +28,7 @@ class Transfer(SpoolTransfer):
         self._engine = engine
         self.system = SystemTransferIO(self.place, run, engine)
 
-    def look(self, image: str) -> dict[str, Any]:
+    def gather(self, image: str) -> dict[str, Any]:
         """Return what this node has, and what there is room for."""
         try:
             found = gather(self._engine, image, self.place)
@@ -38,7 +38,7 @@ class Transfer(SpoolTransfer):
 
     def start(self, image: str, started_from: str) -> dict[str, Any]:
         """Begin. What keeps this node from taking part is an answer."""
-        return self.begin(started_from, lambda: self.look(image))
+        return self.begin(started_from, lambda: self.gather(image))
 
     def prepare(self) -> None:
         super().prepare()

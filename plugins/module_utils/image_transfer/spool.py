@@ -42,7 +42,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
     write_json,
 )
 
-ASKED = 300.0
+REQUEST_LIMIT = 300.0
 """Seconds in which the transfer must get its instructions."""
 SLOWEST = 1 << 20
 """Bytes per second: what takes longer than at this rate, and half an hour, is given up."""
@@ -85,7 +85,7 @@ class SpoolTransfer:
 
     # -- begin --------------------------------------------------------------------------------------------------
 
-    def begin(self, started_from: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def begin(self, started_from: str, gather: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Take the lock, look, start the process. What keeps this node from taking part is an answer."""
         make_private(self.place)
         self.place.chmod(0o700)
@@ -100,7 +100,7 @@ class SpoolTransfer:
             source = inspect.getsource(image_serve)
             (self.place / "serve.py").write_text(source, encoding="utf-8")
             self._make_key()
-            found = {**look(), **self.access()}
+            found = {**gather(), **self.access()}
             self._fork(lock, started_from)
             return found
         except TransferError as error:
@@ -136,9 +136,9 @@ class SpoolTransfer:
             for number in (0, 1, 2):
                 os.dup2(null, number)
             since = time.strftime("%H:%M:%S UTC", time.gmtime())
-            said = {"pid": os.getpid(), "host": self.node, "since": since}
+            reported = {"pid": os.getpid(), "host": self.node, "since": since}
             # In place: another file would be another lock.
-            write_lock(lock, {**said, "started_from": started_from, "run": self.run})
+            write_lock(lock, {**reported, "started_from": started_from, "run": self.run})
             os.write(writing, b".")
             os.close(writing)
             self._stay()
@@ -156,7 +156,7 @@ class SpoolTransfer:
         signal.signal(signal.SIGTERM, ended)
         keep = True
         with contextlib.suppress(SystemExit):
-            part = self._asked()
+            part = self._requested()
             if part:
                 keep = not self._work(part)
                 self._linger()
@@ -166,8 +166,8 @@ class SpoolTransfer:
         """Whether there is anything to go on from."""
         return any(spooled(self.system.folder).values())
 
-    def _asked(self) -> dict[str, Any]:
-        until = time.monotonic() + ASKED
+    def _requested(self) -> dict[str, Any]:
+        until = time.monotonic() + REQUEST_LIMIT
         while time.monotonic() < until:
             part = read_json(self.place / "part")
             if part:
@@ -204,8 +204,8 @@ class SpoolTransfer:
 
     def mine(self) -> dict[str, Any]:
         """Return what the lock says, where this transfer has it."""
-        said = read_json(self.place / "lock")
-        return said if said.get("run") == self.run and running(int(said["pid"])) else {}
+        reported = read_json(self.place / "lock")
+        return reported if reported.get("run") == self.run and running(int(reported["pid"])) else {}
 
     def allow(self, part: dict[str, Any], python: str) -> None:
         """Let the readers in."""
@@ -232,8 +232,8 @@ class SpoolTransfer:
             if state.get("run") == self.run and state.get("state") in ("done", "failed"):
                 return {**state, "over": True}
             if not there:
-                said = "the process of the transfer was killed. Remedy: run again; the transfer resumes."
-                return {"state": "failed", "trouble": said, "over": True}
+                reported = "the process of the transfer was killed. Remedy: run again; the transfer resumes."
+                return {"state": "failed", "trouble": reported, "over": True}
             if time.monotonic() > until:
                 return {**state, "over": False}
             time.sleep(0.05)
@@ -247,11 +247,11 @@ class SpoolTransfer:
 
     def end(self, keep: bool) -> None:
         """End the process and remove everything but, where ``keep`` is set, the parts that came."""
-        said = read_json(self.place / "lock")
-        if said and said.get("run") != self.run and running(int(said.get("pid", 0))):
+        reported = read_json(self.place / "lock")
+        if reported and reported.get("run") != self.run and running(int(reported.get("pid", 0))):
             return  # another transfer's
         if self.mine():
-            pid = int(said["pid"])
+            pid = int(reported["pid"])
             for number, patience in ((signal.SIGTERM, 20.0), (signal.SIGKILL, 5.0)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
@@ -295,9 +295,9 @@ def _too_late(_number: int, _frame: Any) -> None:
     raise TransferError("it took too long. Remedy: check the links between the nodes (bench_network.yml); run again.")
 
 
-def write_lock(lock: int, said: dict[str, Any]) -> None:
+def write_lock(lock: int, reported: dict[str, Any]) -> None:
     os.ftruncate(lock, 0)
-    os.pwrite(lock, json.dumps(said).encode(), 0)
+    os.pwrite(lock, json.dumps(reported).encode(), 0)
 
 
 def running(pid: int) -> bool:

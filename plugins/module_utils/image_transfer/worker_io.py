@@ -77,15 +77,15 @@ class SystemTransferIO(SpoolIO):
         # Seen on 28.5, which ends well then; likewise daemon/containerd/image_exporter.go in moby at b985e231.
         if process.returncode == 0 and not lines[-1].startswith("Error unpacking image"):
             return ""
-        said = lines[-1].strip()
+        reported = lines[-1].strip()
         # What containerd went through stands first, the cause last.
-        said = said if len(said) <= 300 else f"{said[:100]} … {said[-200:]}"
-        if "no space left on device" in said.lower():
+        reported = reported if len(reported) <= 300 else f"{reported[:100]} … {reported[-200:]}"
+        if "no space left on device" in reported.lower():
             return (
-                f"the disk of the engine is full ({what}: {said}). Remedy: make room there (docker image prune), "
+                f"the disk of the engine is full ({what}: {reported}). Remedy: make room there (docker image prune), "
                 "and run again; the transfer resumes."
             )
-        return f"{what} failed: {said}. Remedy: see journalctl -u docker there."
+        return f"{what} failed: {reported}. Remedy: see journalctl -u docker there."
 
     def remove(self, identity: str) -> None:
         with contextlib.suppress(EngineError):
@@ -94,8 +94,8 @@ class SystemTransferIO(SpoolIO):
     def remove_partial(self) -> None:
         """Remove images that hold lower layers only, of a transfer that was killed too."""
         with contextlib.suppress(EngineError):
-            asked = quote(json.dumps({"label": [f"{LABEL}={self._place}"]}))
-            for image in self._engine.call("GET", f"/images/json?filters={asked}"):
+            requested = quote(json.dumps({"label": [f"{LABEL}={self._place}"]}))
+            for image in self._engine.call("GET", f"/images/json?filters={requested}"):
                 self.remove(image["Id"])
 
     def content(self, image: str) -> str:

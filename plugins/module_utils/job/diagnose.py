@@ -335,8 +335,8 @@ class Diagnosis:
                 continue
             if item.meaning.id:
                 failure = BY_ID[item.meaning.id]
-                said = f"{_who(item.node, item.rank)} ended with {item.meaning.text}"
-                graded.append((_grade(failure), item.order, _finding(failure, item.node, item.rank, said)))
+                reported = f"{_who(item.node, item.rank)} ended with {item.meaning.text}"
+                graded.append((_grade(failure), item.order, _finding(failure, item.node, item.rank, reported)))
             elif (item.node, item.rank) not in spoken and not (
                 whole_node and any(n == item.node for n, dummy in spoken)
             ):
@@ -356,12 +356,14 @@ class Diagnosis:
         for stream in self._streams.values():
             if stream.errors and stream.node == node and rank in (None, stream.rank) and not lines:
                 lines = stream.errors
-        said = f"{who} ended with {meaning.text} and printed no error" if meaning is not None else ""
+        reported = f"{who} ended with {meaning.text} and printed no error" if meaning is not None else ""
         if lines:
             ended = f"; it ended with {meaning.text}" if meaning is not None else ""
-            said = f"the first error lines of {who} are: " + " | ".join(lines) + ended
+            reported = f"the first error lines of {who} are: " + " | ".join(lines) + ended
         remedy = f"Read the whole log of {who}; the lines before its last ones mostly say more."
-        return Finding("unknown", "unknown", f"Not known; {said}.", remedy, "", node, rank, lines[0] if lines else "")
+        return Finding(
+            "unknown", "unknown", f"Not known; {reported}.", remedy, "", node, rank, lines[0] if lines else ""
+        )
 
 
 def _who(node: str, rank: int | None) -> str:

@@ -46,7 +46,7 @@ class JobsReader:
             }
         return sorted(found)
 
-    def look(self, name: str, tail: int) -> dict[str, Any]:
+    def gather(self, name: str, tail: int) -> dict[str, Any]:
         """What is known of one job on this host, without secrets."""
         store = Store.of(str(self._folder), name)
         environment = store.read_environment()

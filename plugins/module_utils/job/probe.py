@@ -265,61 +265,61 @@ def check_port(port: int, proc: Path = Path("/proc")) -> dict[str, Any]:
     return answer
 
 
-def probe(asked: dict[str, Any]) -> dict[str, Any]:
+def probe(requested: dict[str, Any]) -> dict[str, Any]:
     """Check everything that is requested; what has to wait for others waits side by side."""
     began = time.monotonic()
-    until = began + asked.get("patience", PATIENCE)
+    until = began + requested.get("patience", PATIENCE)
     waiting = Parallel()
-    for name in asked["ssh"]:
-        waiting.add("ssh", name, partial(try_ssh, name, asked["ssh_config"], until - began))
-    for name, host in asked["names"].items():
+    for name in requested["ssh"]:
+        waiting.add("ssh", name, partial(try_ssh, name, requested["ssh_config"], until - began))
+    for name, host in requested["names"].items():
         waiting.add("name", name, partial(resolve, host, until))
     smi = {
         "list": ["-L"],
         "gpus": ["--query-gpu=index,uuid,memory.used,memory.total,compute_mode", "--format=csv,noheader,nounits"],
         "apps": ["--query-compute-apps=gpu_uuid,pid,used_memory,process_name", "--format=csv,noheader,nounits"],
     }
-    for name, words in smi.items() if asked["smi"] else ():
+    for name, words in smi.items() if requested["smi"] else ():
         waiting.add("smi", name, partial(run, ["nvidia-smi", *words], SMI_PATIENCE))
 
-    chdir = Path(asked["chdir"] or Path.cwd())
+    chdir = Path(requested["chdir"] or Path.cwd())
 
     def inside(path: str) -> str:
         return str(chdir / path)
 
-    roots = extension_roots(asked["torch_extensions"], os.environ)
+    roots = extension_roots(requested["torch_extensions"], os.environ)
     answer: dict[str, Any] = {
         "python": ".".join(map(str, sys.version_info[:3])),
-        "versions": versions(asked["packages"]),
-        "programs": {name: shutil.which(inside(name) if "/" in name else name) for name in asked["programs"]},
-        "modules": {name: missing_module(name, str(chdir)) for name in asked.get("modules", [])},
+        "versions": versions(requested["packages"]),
+        "programs": {name: shutil.which(inside(name) if "/" in name else name) for name in requested["programs"]},
+        "modules": {name: missing_module(name, str(chdir)) for name in requested.get("modules", [])},
         "addresses": local_addresses(read_text(Path("/proc/net/fib_trie"))),
         "shm": shared_memory("/dev/shm"),
         "memlock": locked_memory(read_text(Path("/proc/self/status")), read_text(Path("/proc/self/uid_map"))),
         "infiniband": any(Path("/dev/infiniband").glob("uverbs*")),
-        "locks": locks(roots, asked["remove_locks"], asked["sees_all"]),
-        "operators": operators(asked["operators"], asked["accelerator"], roots, os.environ),
+        "locks": locks(roots, requested["remove_locks"], requested["sees_all"]),
+        "operators": operators(requested["operators"], requested["accelerator"], roots, os.environ),
         "chdir": check_path(str(chdir)),
-        "script": check_file(inside(asked["script"])) if asked["script"] else None,
-        "ds_config": check_file(inside(asked["ds_config"])) if asked["ds_config"] else None,
-        "hostfile": check_file(inside(asked["hostfile"])) if asked["hostfile"] else None,
-        "paths": {path: check_path(inside(path)) for path in asked["data_paths"]},
-        "checkpoints": check_space(inside(asked["checkpoints"])) if asked["checkpoints"] else None,
-        "port": check_port(asked["master_port"]) if asked["master_port"] else None,
+        "script": check_file(inside(requested["script"])) if requested["script"] else None,
+        "ds_config": check_file(inside(requested["ds_config"])) if requested["ds_config"] else None,
+        "hostfile": check_file(inside(requested["hostfile"])) if requested["hostfile"] else None,
+        "paths": {path: check_path(inside(path)) for path in requested["data_paths"]},
+        "checkpoints": check_space(inside(requested["checkpoints"])) if requested["checkpoints"] else None,
+        "port": check_port(requested["master_port"]) if requested["master_port"] else None,
     }
-    waiting.wait(began + SMI_PATIENCE + 2 if asked["smi"] else until + 1)
+    waiting.wait(began + SMI_PATIENCE + 2 if requested["smi"] else until + 1)
     late = f"no answer within {until - began:g} s"
-    unnamed = {name: {"host": host, "addresses": [], "error": late} for name, host in asked["names"].items()}
-    answer["names"] = {name: waiting.get("name", name, unnamed[name]) for name in asked["names"]}
-    answer["ssh"] = {name: waiting.get("ssh", name, late) for name in asked["ssh"]}
+    unnamed = {name: {"host": host, "addresses": [], "error": late} for name, host in requested["names"].items()}
+    answer["names"] = {name: waiting.get("name", name, unnamed[name]) for name in requested["names"]}
+    answer["ssh"] = {name: waiting.get("ssh", name, late) for name in requested["ssh"]}
     unsaid = {"rc": 124, "out": "", "err": f"no answer within {SMI_PATIENCE:g} s"}
-    answer["smi"] = {name: waiting.get("smi", name, unsaid) for name in smi} if asked["smi"] else None
+    answer["smi"] = {name: waiting.get("smi", name, unsaid) for name in smi} if requested["smi"] else None
     answer["seconds"] = round(time.monotonic() - began, 3)
     return answer
 
 
-def main(asked: dict[str, Any]) -> None:
-    answer = probe(asked)
+def main(requested: dict[str, Any]) -> None:
+    answer = probe(requested)
     sys.stdout.write(f"\n{MARK}{json.dumps(answer)}\n")
     sys.stdout.flush()
     os._exit(0)  # a thread that still waits for a name must not hold the node

@@ -89,9 +89,9 @@ def image_content(image: Mapping[str, Any]) -> str:
     return f"sha256:{hashlib.sha256(json.dumps(layers).encode()).hexdigest()}" if layers else ""
 
 
-def request_for(asked: Mapping[str, Any]) -> str:
+def request_for(requested: Mapping[str, Any]) -> str:
     """Return what the checks take on their standard input."""
-    return source_runner.request_for(probe, asked)
+    return source_runner.request_for(probe, requested)
 
 
 def read_answer(text: str) -> dict[str, Any] | None:

@@ -47,7 +47,7 @@ def repetitions(seconds: float, share: float, moved: float, most: float) -> int:
 
 
 def collectives(
-    asked: Mapping[str, Any], store: Store, rank: int, slot: int, report: Callable[[str], None]
+    requested: Mapping[str, Any], store: Store, rank: int, slot: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
     """Time every operation for every size, the small ones first.
 
@@ -57,13 +57,13 @@ def collectives(
     import torch  # noqa: PLC0415  # not on the controller, and only after the environment is set
     import torch.distributed as dist  # noqa: PLC0415
 
-    world, seconds = sum(int(number) for number in asked["slots"]), float(asked["collective_seconds"])
+    world, seconds = sum(int(number) for number in requested["slots"]), float(requested["collective_seconds"])
     device = torch.device("cpu")
-    if asked["backend"] == "nccl":
+    if requested["backend"] == "nccl":
         device = torch.device("cuda", slot)
         torch.cuda.set_device(device)
     dist.init_process_group(
-        asked["backend"],
+        requested["backend"],
         store=dist.PrefixStore("world", store),
         rank=rank,
         world_size=world,
@@ -71,7 +71,7 @@ def collectives(
     )
     measured: list[dict[str, Any]] = []
     unsupported: dict[str, str] = {}
-    cases = [(size, op) for size in asked["sizes"] for op in OPS]
+    cases = [(size, op) for size in requested["sizes"] for op in OPS]
     last: dict[str, float] = {}
     stopped, end = "", time.monotonic() + seconds
     for number, (size, op) in enumerate(cases):
@@ -94,7 +94,7 @@ def collectives(
             continue
         taken = [timed(run, device)]
         moved = count * 4 * factor(op, world)
-        more = repetitions(taken[0], share, moved, asked["collective_bytes"] / len(cases))
+        more = repetitions(taken[0], share, moved, requested["collective_bytes"] / len(cases))
         for dummy in range(_agreed(store, f"more/{number}", rank, more)):
             taken.append(timed(run, device))
         slowest = torch.tensor([statistics.median(taken)], dtype=torch.float64, device=device)

@@ -229,7 +229,7 @@ class Pairs:
             raise Trouble("the image has no iperf3")
         command = [program, "--client", host, "--port", str(port), "--bind", self._address, "--json"]
         command += ["--time", str(IPERF_SECONDS), "--connect-timeout", str(int(PATIENCE * 1000))]
-        said = ""
+        reported = ""
         for dummy in range(10):  # its server takes a moment to listen
             try:
                 done = subprocess.run(
@@ -241,13 +241,13 @@ class Pairs:
                 answer = json.loads(done.stdout)
                 if "error" not in answer:
                     return float(answer["end"]["sum_received"]["bits_per_second"]) / 1e9
-                said = str(answer["error"])
+                reported = str(answer["error"])
             except (ValueError, KeyError, TypeError):
-                said = " ".join((done.stdout + done.stderr).split())[-200:]
-            if "refused" not in said:
+                reported = " ".join((done.stdout + done.stderr).split())[-200:]
+            if "refused" not in reported:
                 break
             time.sleep(0.2)
-        raise Trouble(f"iperf3: {said or 'no answer'}")
+        raise Trouble(f"iperf3: {reported or 'no answer'}")
 
 
 def _words(error: Exception) -> str:

@@ -27,7 +27,7 @@ from typing import Any
 from .collectives import collectives
 from .pairs import Pairs, Store, Trouble, first_line, iperf_version, together
 
-ASKED = "SWARMSPEED_BENCH"
+REQUESTED = "SWARMSPEED_BENCH"
 LOCAL_RANK = "SWARMSPEED_BENCH_SLOT"
 MARK = "SWARMSPEED-BENCH "
 ROUND_PATIENCE = 30.0
@@ -55,18 +55,18 @@ def own_address(subnet: str) -> tuple[str, str]:
 class Rank:
     """One process of the benchmark."""
 
-    def __init__(self, asked: dict[str, Any], slot: int) -> None:
-        self._asked, self._slot, self._node = asked, slot, int(asked["node"])
-        self._names: list[str] = list(asked["nodes"])
+    def __init__(self, requested: dict[str, Any], slot: int) -> None:
+        self._requested, self._slot, self._node = requested, slot, int(requested["node"])
+        self._names: list[str] = list(requested["nodes"])
         self.doing = "its start"
         """Where it is, for the word of who has to end it."""
 
     def measure(self) -> dict[str, Any]:
         """Do all there is to do. Only the first process of the first node has the whole answer."""
-        asked, first = self._asked, self._node == 0 and self._slot == 0
-        interface, address = asked.get("interface", ""), asked.get("address", "")
+        requested, first = self._requested, self._node == 0 and self._slot == 0
+        interface, address = requested.get("interface", ""), requested.get("address", "")
         if not interface:
-            interface, address = own_address(asked["subnet"])
+            interface, address = own_address(requested["subnet"])
         self._set_environment(interface)
         others = self._start_others() if self._slot == 0 else []
         store = self._store(first, address)
@@ -77,9 +77,9 @@ class Rank:
             store.set(f"found/{self._node}", json.dumps(mine))
         self.doing = "the collectives"
         try:
-            slots = [int(number) for number in asked["slots"]]
+            slots = [int(number) for number in requested["slots"]]
             rank = sum(slots[: self._node]) + self._slot
-            answer["collectives"] = collectives(asked, store, rank, self._slot, self._progress)
+            answer["collectives"] = collectives(requested, store, rank, self._slot, self._progress)
         except (RuntimeError, OSError, ImportError, Trouble) as error:
             answer["collectives"] = {"measured": [], "error": first_line(error)}
         self.doing = "the end"
@@ -96,12 +96,14 @@ class Rank:
         self.doing = doing
 
     def _set_environment(self, interface: str) -> None:
-        given = {name: str(value).replace("@IFNAME@", interface) for name, value in self._asked["environment"].items()}
+        given = {
+            name: str(value).replace("@IFNAME@", interface) for name, value in self._requested["environment"].items()
+        }
         os.environ.update(given)
         os.environ.update(GLOO_SOCKET_IFNAME=interface, NCCL_SOCKET_IFNAME=f"={interface}")
 
     def _start_others(self) -> list[subprocess.Popen[bytes]]:
-        slots = range(1, int(self._asked["slots"][self._node]))
+        slots = range(1, int(self._requested["slots"][self._node]))
         command = [sys.executable, "-B", "-m", f"{__package__}.rank"]
         return [subprocess.Popen(command, env={**os.environ, LOCAL_RANK: str(slot)}) for slot in slots]
 
@@ -109,7 +111,7 @@ class Rank:
         self.doing = "the start of torch"
         from torch.distributed import TCPStore  # noqa: PLC0415  # after the environment, and not on the controller
 
-        port, patience = int(self._asked["port"]), float(self._asked["gather_seconds"])
+        port, patience = int(self._requested["port"]), float(self._requested["gather_seconds"])
         self.doing = "the rendezvous"
         wait = timedelta(seconds=ROUND_PATIENCE)
         if first:
@@ -118,7 +120,7 @@ class Rank:
             except RuntimeError as error:
                 raise Trouble(no_store(port, first_line(error))) from error
         else:
-            master = self._asked["master"]
+            master = self._requested["master"]
             reached = find_listener(master, port, patience)
             store = TCPStore(reached, port, None, False, wait, wait_for_workers=False)
         if self._slot == 0:
@@ -127,11 +129,11 @@ class Rank:
         return found
 
     def _pairs(self, store: Store, address: str) -> dict[str, Any]:
-        asked = self._asked
-        pairs = Pairs(self._node, address, store, seconds=asked["pair_seconds"], most=asked["pair_bytes"])
+        requested = self._requested
+        pairs = Pairs(self._node, address, store, seconds=requested["pair_seconds"], most=requested["pair_bytes"])
         for what, rounds, meet in (
-            ("pairs", asked["rounds"], pairs.meet),
-            ("iperf3", asked["floor_rounds"], pairs.meet_iperf),
+            ("pairs", requested["rounds"], pairs.meet),
+            ("iperf3", requested["floor_rounds"], pairs.meet_iperf),
         ):
             for number, pairing in enumerate(rounds):
                 self.doing = f"round {number + 1} of {what}"
@@ -144,33 +146,33 @@ class Rank:
             name: [{"from": pair[0], "to": pair[1], **values} for pair, values in found.items()]
             for name, found in (("pairs", pairs.found), ("floor", pairs.floor))
         }
-        return {**flat, "iperf3": iperf_version() if asked["floor_rounds"] else ""}
+        return {**flat, "iperf3": iperf_version() if requested["floor_rounds"] else ""}
 
 
-def no_store(port: int, said: str) -> str:
+def no_store(port: int, reported: str) -> str:
     """Why the first node's own store is not there: torch listens, and then connects to it as all others do."""
-    what = "does not answer even from this node itself" if "timed out" in said else "cannot be listened on"
-    return f"port {port} {what}: {said}"
+    what = "does not answer even from this node itself" if "timed out" in reported else "cannot be listened on"
+    return f"port {port} {what}: {reported}"
 
 
 def find_listener(host: str, port: int, patience: float) -> str:
     """The address of a host once its port answers. Names of a new container need a while to be known everywhere."""
-    end, said = time.monotonic() + patience, ""
+    end, reported = time.monotonic() + patience, ""
     while True:
         try:
             address = str(socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
             with socket.create_connection((address, port), 3):
                 return address
         except OSError as error:
-            said = str(error.strerror or error)
+            reported = str(error.strerror or error)
         if time.monotonic() > end:
-            raise Trouble(f"{host} does not answer on port {port} within {patience:g} s: {said}")
+            raise Trouble(f"{host} does not answer on port {port} within {patience:g} s: {reported}")
         time.sleep(0.3)
 
 
 def main() -> int:
     """Measure and print."""
-    asked: dict[str, Any] = json.loads(os.environ[ASKED])
+    requested: dict[str, Any] = json.loads(os.environ[REQUESTED])
     slot = int(os.environ.get(LOCAL_RANK, "0"))
     rank: Rank | None = None
 
@@ -180,15 +182,15 @@ def main() -> int:
             sys.stdout.flush()
 
     def give_up() -> None:
-        say({"error": f"{rank.doing if rank else 'its start'} did not end within {asked['limit_seconds']:g} s"})
+        say({"error": f"{rank.doing if rank else 'its start'} did not end within {requested['limit_seconds']:g} s"})
         os._exit(1)
 
-    watchdog = threading.Timer(float(asked["limit_seconds"]), give_up)
+    watchdog = threading.Timer(float(requested["limit_seconds"]), give_up)
     watchdog.daemon = True
     watchdog.start()
     begun = time.monotonic()
     try:
-        rank = Rank(asked, slot)
+        rank = Rank(requested, slot)
         say({**rank.measure(), "seconds": time.monotonic() - begun})
     except (Trouble, RuntimeError, OSError, ImportError) as error:
         say({"error": first_line(error)})

@@ -40,19 +40,19 @@ class SystemProxyIO:
             connection.close()
 
 
-def gather_proxies(io: ProxyIO, files: ServicesIO, asked: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def gather_proxies(io: ProxyIO, files: ServicesIO, requested: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what each proxy answers, by the variable that names it. A URL that several variables hold is queried once.
 
     What is requested is one of apt's own sources: a proxy may answer otherwise for what no one fetches.
     """
-    if not asked:
+    if not requested:
         return {}
     source = first_source(files.files(SOURCES))
     answers: dict[str, dict[str, Any] | None] = {}
-    for url in dict.fromkeys(map(str, asked.values())):
+    for url in dict.fromkeys(map(str, requested.values())):
         proxy = parse(url)
         answers[url] = _ask(io, proxy, source or f"http://{proxy.host}/") if proxy else None
-    found = {variable: answers[str(url)] for variable, url in asked.items()}
+    found = {variable: answers[str(url)] for variable, url in requested.items()}
     return {variable: answer for variable, answer in found.items() if answer}
 
 

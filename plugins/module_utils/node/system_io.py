@@ -199,7 +199,7 @@ def untrusted_file_facts(root: str, path: str, *, content: bool) -> dict[str, An
     return {**facts, "sha256": sha256(data), "content": text}
 
 
-def looks_at(files: list[dict[str, Any]], untrusted: Iterable[str], key: str) -> dict[str, dict[str, Any]]:
+def gathered_files(files: list[dict[str, Any]], untrusted: Iterable[str], key: str) -> dict[str, dict[str, Any]]:
     """Return the facts of each of these files; below one of the folders ``untrusted`` no link is followed.
 
     ``key``: by which digests of secret files are made.

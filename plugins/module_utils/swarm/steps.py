@@ -108,12 +108,12 @@ def notes(current: Current, wanted: Wanted) -> list[str]:
                 " member_ids, or leave_foreign: true to make it leave whichever it is."
             )
     elif kind == THIS and wanted.advertise_addr[:1].isdigit() and current.node_addr:
-        asked = (
+        requested = (
             wanted.advertise_addr.rsplit(":", 1)[0] if wanted.advertise_addr.count(":") == 1 else wanted.advertise_addr
         )
-        if asked != current.node_addr:
+        if requested != current.node_addr:
             found.append(
-                f"This node advertises {current.node_addr}, not {asked}: an address is fixed when a node joins. To"
+                f"This node advertises {current.node_addr}, not {requested}: an address is fixed when a node joins. To"
                 " change it, run with state: absent and then again."
             )
     return found
@@ -189,13 +189,13 @@ def _plan_member(current: Current, wanted: Wanted) -> list[Step]:
 def _check_fixed(current: Current, wanted: Wanted) -> None:
     if not current.cluster_id:
         return
-    for name, asked, found in (
+    for name, requested, found in (
         ("data_path_port", wanted.data_path_port, current.data_path_port),
         ("default_addr_pool", tuple(wanted.default_addr_pool), tuple(current.default_addr_pool)),
         ("subnet_size", wanted.subnet_size, current.subnet_size),
     ):
-        if asked and asked != found:
-            shown = [", ".join(value) if isinstance(value, tuple) else value for value in (found, asked)]
+        if requested and requested != found:
+            shown = [", ".join(value) if isinstance(value, tuple) else value for value in (found, requested)]
             raise SwarmError(
                 f"Swarm {wanted.cluster} was made with {name} {shown[0]}, not {shown[1]}, and that is fixed for its"
                 f" life. Set {name} to {shown[0]}, or tear the cluster down and build it again."
@@ -321,6 +321,15 @@ def _role(node: Node, role: str) -> Step:
     return Step("role", words, node.id, role, False, node.name, node.role, role)
 
 
-def _availability(node: Node, asked: str) -> Step:
+def _availability(node: Node, requested: str) -> Step:
     subject = f"{node.name} availability"
-    return Step("availability", f"set {node.name} to {asked}", node.id, asked, False, subject, node.availability, asked)
+    return Step(
+        "availability",
+        f"set {node.name} to {requested}",
+        node.id,
+        requested,
+        False,
+        subject,
+        node.availability,
+        requested,
+    )

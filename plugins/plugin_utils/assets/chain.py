@@ -17,31 +17,31 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest
 
 
 def plan(
-    looks: Mapping[str, Mapping[str, Any]],
+    gathered: Mapping[str, Mapping[str, Any]],
     order: Sequence[str],
     addresses: Mapping[str, str],
     ports: Mapping[str, int],
 ) -> dict[str, Any]:
     """Return what each node does, and in words what forbids it. The first in order gets files from the controller."""
-    problems = [text for name in order for text in against(name, looks[name], "models and data sets")]
+    problems = [text for name in order for text in against(name, gathered[name], "models and data sets")]
     if problems:
         return {"problems": problems, "parts": {}}
     parts = {
         name: {
-            "bytes": int(looks[name]["lacking_bytes"]),
-            "sources": [source(other, looks, addresses, ports) for other in reversed(order[:place])],
-            "readers": {reader: looks[reader]["public_key"] for reader in order[place + 1 :]},
+            "bytes": int(gathered[name]["lacking_bytes"]),
+            "sources": [source(other, gathered, addresses, ports) for other in reversed(order[:place])],
+            "readers": {reader: gathered[reader]["public_key"] for reader in order[place + 1 :]},
         }
         for place, name in enumerate(order)
     }
-    return {"problems": [text for name in order for text in _room(name, looks[name])], "parts": parts}
+    return {"problems": [text for name in order for text in _room(name, gathered[name])], "parts": parts}
 
 
-def _room(name: str, look: Mapping[str, Any]) -> list[str]:
-    needed, free = max(0, look["lacking_bytes"] - look["spooled_bytes"]), look["free_bytes"]
+def _room(name: str, gathered: Mapping[str, Any]) -> list[str]:
+    needed, free = max(0, gathered["lacking_bytes"] - gathered["spooled_bytes"]), gathered["free_bytes"]
     if needed <= free:
         return []
     return [
-        f"{name}: {size_text(free)} are free in {look['root']}, and {size_text(needed)} are needed there. "
+        f"{name}: {size_text(free)} are free in {gathered['root']}, and {size_text(needed)} are needed there. "
         "Remedy: make room, or set assets_path to a folder on a larger disk."
     ]

@@ -94,13 +94,13 @@ def refused(source: Source, status: int, headers: Mapping[str, str], token: bool
             f"{repository} has no revision {source.revision} on {host}", "name a branch, a tag or a commit of it"
         )
     if code == "GatedRepo":
-        said = f"the account of {TOKEN} was not given access" if token else f"{TOKEN} is not set"
+        reported = f"the account of {TOKEN} was not given access" if token else f"{TOKEN} is not set"
         remedy = f"accept its terms at {page}" + ("" if token else f", and set {TOKEN}")
-        return source.error(f"{repository} is gated, and {said}", remedy)
+        return source.error(f"{repository} is gated, and {reported}", remedy)
     if code == "RepoNotFound" or status in (401, 403, 404):
-        said = f"{TOKEN} may not read it" if token else f"{TOKEN} is not set"
+        reported = f"{TOKEN} may not read it" if token else f"{TOKEN} is not set"
         return source.error(
-            f"{repository} is not on {host}, or it is private and {said}",
+            f"{repository} is not on {host}, or it is private and {reported}",
             f"correct huggingface.repository and kind, or set {TOKEN} to one that may read it",
         )
     return source.error(f"{host} answers {status}", "run again later")

@@ -114,21 +114,21 @@ def _problems(name: str, item: Any) -> Iterator[tuple[str, str]]:
         yield "name is not the name of a folder", "use letters, digits, dots, hyphens and underscores"
     given = [kind for kind in KINDS if item.get(kind)]
     if len(given) != 1:
-        said = " and ".join(given) if given else "none"
-        yield f"one of huggingface, url and folder is needed, and {said} is given", "give one"
+        reported = " and ".join(given) if given else "none"
+        yield f"one of huggingface, url and folder is needed, and {reported} is given", "give one"
         return
     unknown = sorted(set(map(str, item)) - {"name"} - _OF[given[0]])
     if unknown:
         yield f"{unknown[0]} is not understood beside {given[0]}", "see docs/assets.md"
 
 
-def _of_hub(where: str, name: str, asked: Any, endpoint: str) -> Source:
-    if not isinstance(asked, Mapping) or not _REPOSITORY.fullmatch(str(asked.get("repository") or "")):
+def _of_hub(where: str, name: str, requested: Any, endpoint: str) -> Source:
+    if not isinstance(requested, Mapping) or not _REPOSITORY.fullmatch(str(requested.get("repository") or "")):
         raise AssetError(f"{where}: huggingface.repository is no repository. Remedy: write owner/name")
-    unknown = sorted(set(map(str, asked)) - _OF_HUB)
+    unknown = sorted(set(map(str, requested)) - _OF_HUB)
     if unknown:
         raise AssetError(f"{where}: huggingface.{unknown[0]} is not understood. Remedy: see docs/assets.md")
-    kind, files = str(asked.get("kind") or MODEL), asked.get("files") or []
+    kind, files = str(requested.get("kind") or MODEL), requested.get("files") or []
     if kind not in (MODEL, DATASET):
         raise AssetError(f"{where}: huggingface.kind is {kind!r}. Remedy: write model or dataset")
     if not isinstance(files, Sequence) or isinstance(files, str):
@@ -136,6 +136,6 @@ def _of_hub(where: str, name: str, asked: Any, endpoint: str) -> Source:
     address = urlsplit(endpoint)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise AssetError(f"{where}: assets_huggingface_endpoint is no address. Remedy: give https://host")
-    revision = str(asked.get("revision") or "main")
+    revision = str(requested.get("revision") or "main")
     patterns = tuple(str(pattern) for pattern in files)
-    return Source(name, HUGGINGFACE, str(asked["repository"]), revision, kind, patterns, endpoint=endpoint)
+    return Source(name, HUGGINGFACE, str(requested["repository"]), revision, kind, patterns, endpoint=endpoint)

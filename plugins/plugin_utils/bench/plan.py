@@ -110,7 +110,7 @@ def plan(slots: Mapping[str, int], accelerator: str, settings: Mapping[str, Any]
 
     ``slots``: ranks by node in the order of ranks; those without any take no part. ``settings``: see ``LIMITS``.
     """
-    asked = checked(settings)
+    requested = checked(settings)
     nodes = [name for name, count in slots.items() if count > 0]
     if len(nodes) < 2:
         raise BenchError(
@@ -119,7 +119,7 @@ def plan(slots: Mapping[str, int], accelerator: str, settings: Mapping[str, Any]
         )
     index = {name: number for number, name in enumerate(nodes)}
     every = [[[index[one], index[other]] for one, other in pairs] for pairs in rounds(nodes)]
-    seconds = asked["seconds"]
+    seconds = requested["seconds"]
     fixed = 2 * TRIP_SECONDS + PAIR_OVERHEAD
     chosen = evenly(every, int(seconds * FOR_PAIRS / (fixed + 2 * PAIR_SECONDS[0])))
     slot = (seconds * FOR_PAIRS / len(chosen) - fixed) / 2
@@ -130,15 +130,15 @@ def plan(slots: Mapping[str, int], accelerator: str, settings: Mapping[str, Any]
         "nodes": nodes,
         "slots": [int(slots[name]) for name in nodes],
         "backend": "nccl" if accelerator == "cuda" else "gloo",
-        "port": int(asked["port"]),
+        "port": int(requested["port"]),
         "rounds": chosen,
         "rounds_of_all": len(every),
         "floor_rounds": floor,
         "pair_seconds": pair_seconds,
-        "pair_bytes": int(asked["gib"] * GIB / 2 / len(chosen)),
-        "sizes": message_sizes(int(asked["message_mib"]) << 20),
+        "pair_bytes": int(requested["gib"] * GIB / 2 / len(chosen)),
+        "sizes": message_sizes(int(requested["message_mib"]) << 20),
         "collective_seconds": seconds * FOR_COLLECTIVES,
-        "collective_bytes": int(asked["gib"] * GIB / 2),
+        "collective_bytes": int(requested["gib"] * GIB / 2),
         "gather_seconds": GATHER_SECONDS,
         "limit_seconds": GATHER_SECONDS + 2 * seconds + 2 * ROUND_PATIENCE + SPARE_SECONDS,
     }

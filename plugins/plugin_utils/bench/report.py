@@ -37,10 +37,10 @@ REMEDIES = {
 }
 
 
-def by_kind(said: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+def by_kind(reported: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return ``results`` from what is kept of each node: by kind its ``network``, ``log`` and ``error``."""
     results: dict[str, dict[str, Any]] = {}
-    for node, kinds in said.items():
+    for node, kinds in reported.items():
         for kind, entry in kinds.items():
             result = results.setdefault(kind, {"network": entry["network"], "nodes": {}})
             result["nodes"][node] = str(entry.get("log") or "")
@@ -135,7 +135,7 @@ def network(kind: str, plan: Mapping[str, Any], result: Mapping[str, Any]) -> tu
         "pairs": _pairs(nodes, parts, "pairs", _wanted(plan["rounds"])),
         "collectives": _collectives(measured),
     }
-    notes = [f"{op}: {said}" for op, said in (measured.get("unsupported") or {}).items()]
+    notes = [f"{op}: {reported}" for op, reported in (measured.get("unsupported") or {}).items()]
     notes += [str(measured["stopped"])] if measured.get("stopped") else []
     if len(plan["rounds"]) < plan["rounds_of_all"]:
         notes.append(f"{len(plan['rounds'])} of {plan['rounds_of_all']} rounds of pairs fitted into the time")

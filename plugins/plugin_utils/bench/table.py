@@ -85,18 +85,18 @@ def table(report: Mapping[str, Any]) -> list[str]:
         *_pairs(report),
         *_bandwidths(report),
     ]
-    said = [f"{kind}: {found['error']}" for kind, found in report["networks"].items() if found.get("error")]
-    said += [f"iperf3: {report['floor']['error']}"] if report["floor"].get("error") else []
-    said += [f"{kind}: {note}." for kind, found in report["networks"].items() for note in found.get("notes") or []]
+    reported = [f"{kind}: {found['error']}" for kind, found in report["networks"].items() if found.get("error")]
+    reported += [f"iperf3: {report['floor']['error']}"] if report["floor"].get("error") else []
+    reported += [f"{kind}: {note}." for kind, found in report["networks"].items() for note in found.get("notes") or []]
     blamed = {(line["node"], line["network"]) for line in report["slow_nodes"]}
-    said += [line["text"] for line in report["slow_nodes"]]
+    reported += [line["text"] for line in report["slow_nodes"]]
     # What a node's own link explains is in the JSON.
-    said += _some(
+    reported += _some(
         [
             line["text"]
             for line in report["slow_pairs"]
             if not {(line["from"], line["network"]), (line["to"], line["network"])} & blamed
         ]
     )
-    said += _some([f"Asymmetric: {line['text']}" for line in report["asymmetric"]])
-    return [*lines, "", *said, report["recommendation"]["text"]]
+    reported += _some([f"Asymmetric: {line['text']}" for line in report["asymmetric"]])
+    return [*lines, "", *reported, report["recommendation"]["text"]]

@@ -263,23 +263,23 @@ def prune(folder: Path, kept: Iterable[str]) -> list[str]:
 def wheel_entry(path: Path, name: str) -> Entry:
     """Return the entry of a wheel or a source archive; its licence is what its metadata says."""
     size, sha256 = digest(path)
-    said: dict[str, str] = {}
+    reported: dict[str, str] = {}
     with contextlib.suppress(zipfile.BadZipFile, OSError, UnicodeDecodeError), zipfile.ZipFile(path) as wheel:
         metadata = [
             entry for entry in wheel.namelist() if entry.endswith(".dist-info/METADATA") and entry.count("/") == 1
         ]
         if metadata:
-            said = dict(HeaderParser().parsestr(wheel.read(metadata[0]).decode("utf-8", "replace")).items())
+            reported = dict(HeaderParser().parsestr(wheel.read(metadata[0]).decode("utf-8", "replace")).items())
     stem = path.name.removesuffix(".tar.gz").removesuffix(".zip").split("-")
-    licence = (said.get("License-Expression") or said.get("License") or "").strip().splitlines()
+    licence = (reported.get("License-Expression") or reported.get("License") or "").strip().splitlines()
     return Entry(
         name,
         size,
         sha256,
         "wheel",
-        package=said.get("Name") or stem[0],
-        version=said.get("Version") or (stem[1] if len(stem) > 1 else ""),
-        source=said.get("Name") or stem[0],
+        package=reported.get("Name") or stem[0],
+        version=reported.get("Version") or (stem[1] if len(stem) > 1 else ""),
+        source=reported.get("Name") or stem[0],
         licence=licence[0][:80] if licence and licence[0] != "UNKNOWN" else None,
     )
 

@@ -17,7 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underla
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import common_rdma
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
-    OverlayAsked,
+    OverlayRequest,
     plan_overlay,
 )
 
@@ -110,7 +110,7 @@ def cluster_view(  # one call gathers all that concerns more than one node
     underlay_subnet: str | None = None,
     ssh_addresses: dict[str, str] | None = None,
     own_addresses: dict[str, str] | None = None,
-    overlay: OverlayAsked | None = None,
+    overlay: OverlayRequest | None = None,
 ) -> dict[str, Any]:
     """Return what every role needs to know of the other nodes. Raises ClusterError, UnderlayError or OverlayError.
 

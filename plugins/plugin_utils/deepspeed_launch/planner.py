@@ -176,8 +176,8 @@ def _refused(node: Node) -> Refusal | None:
 def _edited(node: Node) -> bool:
     """Whether a configuration for VS Code is kept here, and all that it is made of can be said."""
     wishes = node.wishes
-    asked = wishes["deepspeed_launch_vscode"] and wishes["deepspeed_launch_script"] and node.first
-    return bool(asked) and all(name in wishes for name in OF_THE_COMMAND)
+    requested = wishes["deepspeed_launch_vscode"] and wishes["deepspeed_launch_script"] and node.first
+    return bool(requested) and all(name in wishes for name in OF_THE_COMMAND)
 
 
 def _known(node: Node, path: str) -> bool:

@@ -51,26 +51,26 @@ _FRESH = {"log-driver": "json-file", "log-opts": {"max-size": "50m", "max-file":
 
 def docker_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plan, in the form that the role reads."""
-    asked, host = parse_request(request), Host(facts)
-    packages, exact = packages_wanted(asked, host)
-    files = managed_files(asked, host, exact)
+    requested, host = parse_request(request), Host(facts)
+    packages, exact = packages_wanted(requested, host)
+    files = managed_files(requested, host, exact)
     found = as_config(host.part("engine").get("config"))
-    keys = patched({} if host.installed else fresh_config(asked, found), as_config(asked.config))
-    merged = merge(found, as_config(sealed(keys, asked.digest_key)))
+    keys = patched({} if host.installed else fresh_config(requested, found), as_config(requested.config))
+    merged = merge(found, as_config(sealed(keys, requested.digest_key)))
     changed = changed_keys(found, merged)
-    held, unheld, released = holds(asked, host, packages)
+    held, unheld, released = holds(requested, host, packages)
     reasons = restart_reasons(
-        host, needs_restart(found, merged), files, asked.version if exact else "", asked.digest_key
+        host, needs_restart(found, merged), files, requested.version if exact else "", requested.digest_key
     )
     shown = {key: shown_pair(found, merged, key) for key in changed}
     states: dict[str, tuple[Any, Any]] = {
         "packages_missing": ([name for name in packages if not host.version_of(name)], []),
         "running": (host.running, True),
         "daemon_json": ({key: pair[0] for key, pair in shown.items()}, {key: pair[1] for key, pair in shown.items()}),
-        "users_missing": (_users_missing(asked, host), []),
+        "users_missing": (_users_missing(requested, host), []),
     }
     if exact:
-        states["version"] = (host.engine_version, asked.version)
+        states["version"] = (host.engine_version, requested.version)
     if held:
         states["not_held"] = (unheld, [])
     if released:
@@ -78,11 +78,11 @@ def docker_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[st
     return {
         "family": host.family,
         "packages": packages,
-        "version": asked.version if exact else "",
+        "version": requested.version if exact else "",
         "locked": [name for name in packages if name in (*LOCKED, "docker.io", "docker-cli")] if exact else [],
-        "preview": bool(packages) and (asked.source == DOCKER or exact),
+        "preview": bool(packages) and (requested.source == DOCKER or exact),
         "sources": next((entry["content"] for entry in files if entry["path"] == SOURCES_PATH), ""),
-        "stale_sources": list(STALE_SOURCES) if sources_wanted(asked, host, exact) else [],
+        "stale_sources": list(STALE_SOURCES) if sources_wanted(requested, host, exact) else [],
         "files": files,
         "config": keys,
         "differing_keys": changed,
@@ -91,17 +91,17 @@ def docker_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[st
         "release": released,
         "record": exclusion("docker", held) if held else "",
         "restart_reasons": reasons,
-        "in_the_way": host.running_containers if reasons and not asked.restart else [],
-        "problems": [*request_problems(asked, host), *config_problems(asked, host, keys, merged)],
+        "in_the_way": host.running_containers if reasons and not requested.restart else [],
+        "problems": [*request_problems(requested, host), *config_problems(requested, host, keys, merged)],
         "found": {name: pair[0] for name, pair in states.items()},
         "wanted": {name: pair[1] for name, pair in states.items()},
     }
 
 
-def fresh_config(asked: Request, found: Mapping[str, Any]) -> dict[str, Any]:
+def fresh_config(requested: Request, found: Mapping[str, Any]) -> dict[str, Any]:
     """Values for an engine that is new. What is there already, and docker_daemon_config, win."""
-    fresh: dict[str, Any] = {"mtu": asked.mtu} if asked.mtu < 1500 else {}
-    driver = as_config(asked.config).get("log-driver") or found.get("log-driver") or "json-file"
+    fresh: dict[str, Any] = {"mtu": requested.mtu} if requested.mtu < 1500 else {}
+    driver = as_config(requested.config).get("log-driver") or found.get("log-driver") or "json-file"
     # Another driver does not know these options, and the engine would not start a container.
     return _without({**_FRESH, **fresh} if driver == "json-file" else fresh, found)
 
@@ -128,9 +128,9 @@ def patched(patch: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
     return joined
 
 
-def _users_missing(asked: Request, host: Host) -> list[str]:
+def _users_missing(requested: Request, host: Host) -> list[str]:
     members = host.part("groups").get("docker")
-    return [user for user in asked.users if user not in names(members)]
+    return [user for user in requested.users if user not in names(members)]
 
 
 def restart_reasons(

@@ -25,12 +25,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
 )
 
 
-def managed_files(asked: Request, host: Host, exact: bool) -> list[dict[str, Any]]:
+def managed_files(requested: Request, host: Host, exact: bool) -> list[dict[str, Any]]:
     """Return what ``managed_files`` keeps. The folder of drop-ins is named only where something goes into it."""
-    proxy = proxy_environment(asked.proxy)
-    wanted = sources_wanted(asked, host, exact)
-    sources = _sources(asked, host) if wanted else ""
-    files: list[dict[str, Any]] = [{"path": DROPIN_FOLDER, "mode": "0755"}] if proxy or asked.ca else []
+    proxy = proxy_environment(requested.proxy)
+    wanted = sources_wanted(requested, host, exact)
+    sources = _sources(requested, host) if wanted else ""
+    files: list[dict[str, Any]] = [{"path": DROPIN_FOLDER, "mode": "0755"}] if proxy or requested.ca else []
     files += [
         {
             # The unit's properties can be read by everybody, the file with the values by root alone.
@@ -49,8 +49,8 @@ def managed_files(asked: Request, host: Host, exact: bool) -> list[dict[str, Any
             # The engine reads the host's authorities once, when it starts: another one is another unit.
             "path": CA_PATH,
             "content": "# Kept by swarmspeed.cluster (host_ca_certificate)\n"
-            f"[Service]\nEnvironment=SWARMSPEED_CA={asked.ca}\n",
-            "state": "present" if asked.ca else "absent",
+            f"[Service]\nEnvironment=SWARMSPEED_CA={requested.ca}\n",
+            "state": "present" if requested.ca else "absent",
         },
         {"path": SOURCES_PATH, "content": sources, "state": "present" if wanted else "absent"},
     ]
@@ -69,19 +69,19 @@ def proxy_environment(proxy: Mapping[str, Any]) -> str:
     return "".join(lines)
 
 
-def sources_wanted(asked: Request, host: Host, exact: bool) -> bool:
+def sources_wanted(requested: Request, host: Host, exact: bool) -> bool:
     """Return whether Docker's repository is this role's: where it installs from there, and where it did before."""
-    if asked.source != DOCKER or host.family in ("docker.io", "other"):
+    if requested.source != DOCKER or host.family in ("docker.io", "other"):
         return False
     there = host.part("files").get(SOURCES_PATH)
     ours = isinstance(there, Mapping) and there.get("exists") is True
     return ours or exact or host.family is None
 
 
-def _sources(asked: Request, host: Host) -> str:
+def _sources(requested: Request, host: Host) -> str:
     distribution = str(host.part("system").get("distribution") or "")
-    uri = f"{asked.repository_url.rstrip('/')}/{distribution}"
-    return source_text("docker", uri, host.codename, ("stable",), asked.repository_key)
+    uri = f"{requested.repository_url.rstrip('/')}/{distribution}"
+    return source_text("docker", uri, host.codename, ("stable",), requested.repository_key)
 
 
 def differs(entry: Mapping[str, Any], host: Host, key: str = "") -> bool:

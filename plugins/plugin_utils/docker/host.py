@@ -127,32 +127,32 @@ def parse_request(request: Mapping[str, Any]) -> Request:
     return Request(**{**values, "version": str(values.get("version") or ""), "mtu": int(values.get("mtu") or 1500)})
 
 
-def packages_wanted(asked: Request, host: Host) -> tuple[list[str], bool]:
+def packages_wanted(requested: Request, host: Host) -> tuple[list[str], bool]:
     """Return what apt is to install, and whether in a version that is requested."""
     wanted = [name for name in PYTHON_PACKAGES if not host.version_of(name)]
     family = host.family
-    engine = engine_packages(DOCKER if family == "docker-ce" else asked.source, host.codename)
+    engine = engine_packages(DOCKER if family == "docker-ce" else requested.source, host.codename)
     if family is None:
-        if asked.source == KEEP:
+        if requested.source == KEEP:
             return wanted, False
-        return [*wanted, *engine, "iptables"], bool(asked.version)
+        return [*wanted, *engine, "iptables"], bool(requested.version)
     if family == "docker.io":
         engine = engine_packages(DISTRIBUTION, host.codename)
         wanted += [name for name in engine if not host.version_of(name)]
-    if not asked.version or family == "other" or satisfies(host.engine_version, asked.version):
+    if not requested.version or family == "other" or satisfies(host.engine_version, requested.version):
         return wanted, False
-    if (family, asked.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
+    if (family, requested.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
         return wanted, False  # reported by _request_problems
     locked = ("docker.io", "docker-cli") if family == "docker.io" else LOCKED
     return list(dict.fromkeys([*wanted, *(name for name in engine if name in locked)])), True
 
 
-def holds(asked: Request, host: Host, installing: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+def holds(requested: Request, host: Host, installing: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     """Return the packages that are to be on hold, those of them that are not, and those that need not be any more."""
     ours = recorded(host.part("files"), RECORD_PATH)
-    if asked.source == KEEP or host.family == "other":
+    if requested.source == KEEP or host.family == "other":
         return [], [], []
-    if not asked.hold and not asked.version:
+    if not requested.hold and not requested.version:
         return [], [], ours
     of_the_engine = (*OF_DOCKER, "docker.io", "docker-cli")
     engine = [name for name in of_the_engine if host.version_of(name) or name in installing]

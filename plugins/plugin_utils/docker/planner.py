@@ -83,9 +83,9 @@ class DockerPlanner:
             if wished.get("deepspeed_launch_runtime") == "host":  # there Docker does not apply
                 acts[host] = NOTHING
                 continue
-            asked = request(wished, inputs)
-            planned = docker_plan(found, asked)
-            parsed = parse_request(asked)
+            requested = request(wished, inputs)
+            planned = docker_plan(found, requested)
+            parsed = parse_request(requested)
             made = docker_changes(host, found, parsed, planned)
             changes += made
             refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
@@ -119,17 +119,17 @@ def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def act(host: Host, asked: Request, planned: Mapping[str, Any]) -> dict[str, Any]:
+def act(host: Host, requested: Request, planned: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the role's tasks read. Its files and its config may hold secrets."""
     known = host.part("files")
-    different = [item.path for item in owned(planned) if differs(item, known, asked.digest_key)]
+    different = [item.path for item in owned(planned) if differs(item, known, requested.digest_key)]
     units = [entry for entry in planned["files"] if entry["path"] in UNIT_FILES]
     preview = {
         "packages": planned["packages"],
         "locked": planned["locked"],
         "version": planned["version"],
         "sources": planned["sources"],
-        "address": asked.repository_url if planned["sources"] else "",
+        "address": requested.repository_url if planned["sources"] else "",
         "without": [*planned["stale_sources"], SOURCES_PATH],
         "holds": planned["recorded"],
     }
@@ -140,12 +140,14 @@ def act(host: Host, asked: Request, planned: Mapping[str, Any]) -> dict[str, Any
         "preview": preview if planned["preview"] else {},
         "files": [entry for entry in planned["files"] if entry["path"] in different],
         "config": planned["config"] if planned["differing_keys"] else {},
-        "restart": "always" if asked.restart else "if_idle",
-        "swarm": asked.swarm,
+        "restart": "always" if requested.restart else "if_idle",
+        "swarm": requested.swarm,
         "reload_units": any(entry["path"] in different for entry in units),
         # A new daemon.json is handed to the engine by docker_daemon_config, and another version by apt.
         "restart_engine": host.running
-        and (bool(host.stale_swarm_ports) or any(content_differs(entry, host, asked.digest_key) for entry in units)),
+        and (
+            bool(host.stale_swarm_ports) or any(content_differs(entry, host, requested.digest_key) for entry in units)
+        ),
         "users": list(dict.fromkeys(planned["found"]["users_missing"])),
         "hold": unheld(host, planned),
         "record": planned["record"] if planned["record"] and RECORD_PATH in different else "",

@@ -44,66 +44,67 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
 )
 
 
-def request_problems(asked: Request, host: Host) -> list[str]:
+def request_problems(requested: Request, host: Host) -> list[str]:
     problems = []
     family, version = host.family, host.engine_version
-    if asked.version and family is not None and not satisfies(version, asked.version):
-        if asked.source == KEEP:
+    if requested.version and family is not None and not satisfies(version, requested.version):
+        if requested.source == KEEP:
             problems.append(
-                f"docker_version is {asked.version}, the engine here is {version}, and docker_source is keep. Remedy: "
-                "change the version yourself, or leave docker_version out"
+                f"docker_version is {requested.version}, the engine here is {version}, and docker_source is keep. "
+                "Remedy: change the version yourself, or leave docker_version out"
             )
-        elif (family, asked.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
+        elif (family, requested.source) not in (("docker.io", DISTRIBUTION), ("docker-ce", DOCKER)):
             owner = "apt did not install it" if family == "other" else f"it is {family}"
             problems.append(
-                f"docker_version is {asked.version}, from docker_source {asked.source}, but the engine here is "
+                f"docker_version is {requested.version}, from docker_source {requested.source}, but the engine here is "
                 f"{version} ({owner}), and one kind is not replaced by another. Remedy: remove that engine yourself "
                 "(its images and containers stay below its data folder), or leave docker_version out to keep it"
             )
-    packages, exact = packages_wanted(asked, host)
-    if sources_wanted(asked, host, exact):
+    packages, exact = packages_wanted(requested, host)
+    if sources_wanted(requested, host, exact):
         problems += [
             f"{problem}. Remedy: correct it"
-            for problem in source_problems("docker", asked.repository_url, asked.repository_key)
+            for problem in source_problems("docker", requested.repository_url, requested.repository_key)
         ]
     ours = recorded(host.part("files"), RECORD_PATH)
     foreign = [name for name in names(host.facts.get("held")) if exact and name in packages and name not in ours]
     if foreign:
         problems.append(
-            f"{', '.join(foreign)} is on hold in version {host.engine_version}, and docker_version is {asked.version}. "
-            f"Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or leave docker_version out"
+            f"{', '.join(foreign)} is on hold in version {host.engine_version}, and docker_version is "
+            f"{requested.version}. Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or leave "
+            "docker_version out"
         )
-    problems += _proxy_problems(asked)
+    problems += _proxy_problems(requested)
     return problems
 
 
-def _proxy_problems(asked: Request) -> list[str]:
-    unknown = sorted(str(name) for name in asked.proxy if name not in PROXY_NAMES)
+def _proxy_problems(requested: Request) -> list[str]:
+    unknown = sorted(str(name) for name in requested.proxy if name not in PROXY_NAMES)
     if unknown:
         return [f"docker_proxy has {', '.join(unknown)}; it takes http, https and no_proxy. Remedy: correct it"]
-    broken = [name for name, value in asked.proxy.items() if any(mark in str(value or "") for mark in "\n\r\0")]
+    broken = [name for name, value in requested.proxy.items() if any(mark in str(value or "") for mark in "\n\r\0")]
     return [f"docker_proxy: {name} holds a line break. Remedy: correct it" for name in broken]
 
 
-def config_problems(asked: Request, host: Host, keys: Mapping[str, Any], merged: Mapping[str, Any]) -> list[str]:
+def config_problems(requested: Request, host: Host, keys: Mapping[str, Any], merged: Mapping[str, Any]) -> list[str]:
     engine = host.part("engine")
     if engine.get("problem"):
         return [f"{engine['problem']}. Remedy: fix it by hand"]
-    unwritable = wanted_problems(asked.config, "docker_daemon_config")
+    unwritable = wanted_problems(requested.config, "docker_daemon_config")
     if unwritable:
         return [f"{problem}. Remedy: correct it" for problem in unwritable]
-    version = parse_version(asked.version if packages_wanted(asked, host)[1] else host.engine_version)
-    if version is None and asked.source == DISTRIBUTION:
+    version = parse_version(requested.version if packages_wanted(requested, host)[1] else host.engine_version)
+    if version is None and requested.source == DISTRIBUTION:
         version = SHIPPED.get(host.codename)
     unit = unit_from_facts(engine.get("unit"))
     before = as_config(engine.get("config"))
-    found = check(asked.config, merge(before, dict(keys)), version)
-    found += swarm_problems(dict(merged)) if asked.swarm else []
+    found = check(requested.config, merge(before, dict(keys)), version)
+    found += swarm_problems(dict(merged)) if requested.swarm else []
     # As docker_daemon_config does, the whole file is judged where it is to be written.
     found += conflicts(unit, dict(merged)) if changed_keys(before, dict(merged)) else []
     problems = [f"{CONFIG_PATH}: {problem}. Remedy: correct docker_daemon_config or the file" for problem in found]
     settings = host.part("docker").get("settings")
-    if asked.swarm and isinstance(settings, Mapping):
+    if requested.swarm and isinstance(settings, Mapping):
         problems += _engine_problems(settings, merged)
     elsewhere = other_file(unit, CONFIG_PATH)
     if elsewhere and keys:

@@ -48,7 +48,7 @@ class Finding:
     check: str
     ok: bool
     value: float | None
-    said: str
+    reported: str
     reason: str = ""
     remedy: str = ""
     follows: bool = False
@@ -59,7 +59,7 @@ class Finding:
         rest = asdict(self)
         kept = {key: rest[key] for key in ("network", "check", "ok", "value")}
         unit = UNITS.get(self.check) if self.value is not None else None
-        return {**found, **kept, "unit": unit, "said": self.said, "reason": self.reason, "remedy": self.remedy}
+        return {**found, **kept, "unit": unit, "said": self.reported, "reason": self.reason, "remedy": self.remedy}
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,17 @@ def _arrived(one: Finding, receiver: Mapping[str, Any]) -> Finding:
     """Whether datagrams came in is known at their end."""
     deaf = mapping(mapping(receiver["start"]["ready"]).get("outer")).get("deaf")
     if deaf:
-        return replace(one, said=f"not measured: {one.target} cannot see datagrams ({deaf})")
+        return replace(one, reported=f"not measured: {one.target} cannot see datagrams ({deaf})")
     port = int(one.check.split()[1])
     if port in receiver["end"]["seen"].get(one.source, []):
-        return replace(one, ok=True, said="")
-    return replace(one, ok=False, said=one.said or "sent, and did not come in")
+        return replace(one, ok=True, reported="")
+    return replace(one, ok=False, reported=one.reported or "sent, and did not come in")
 
 
 def _apart(one: Finding, wanted: Wanted) -> Finding:
     offset = float(one.value or 0.0)
-    said = f"its clock is {abs(offset):.1f} s {'ahead' if offset > 0 else 'behind'}"
-    return replace(one, ok=abs(offset) <= wanted.clock, said=said if abs(offset) > wanted.clock else "")
+    reported = f"its clock is {abs(offset):.1f} s {'ahead' if offset > 0 else 'behind'}"
+    return replace(one, ok=abs(offset) <= wanted.clock, reported=reported if abs(offset) > wanted.clock else "")
 
 
 def label(check: str) -> str:
@@ -152,7 +152,7 @@ def _sentences(failed: Sequence[Finding]) -> Iterator[str]:
             if check == "clock":
                 here = _one_side(here)
             reasons = {(one.source, one.target): (one.reason, one.remedy) for one in here}
-            for sources, targets, words in group({(one.source, one.target): one.said for one in here}):
+            for sources, targets, words in group({(one.source, one.target): one.reported for one in here}):
                 reason, remedy = reasons[(sources[0], next((name for name in targets if name != sources[0]), ""))]
                 where = "between the hosts, " if network == HOST else ""
                 yield (
@@ -178,8 +178,9 @@ def _notes(found: Sequence[Finding]) -> Iterator[str]:
             f"{slowest.source} found the name of {slowest.target} only after {slowest.value:.0f} s: the overlay's DNS "
             "was still converging, as it does for up to a minute after a restart of the engine's daemon."
         )
-    unmeasured = [one for one in found if one.ok and one.said.startswith("not measured")]
-    for said in dict.fromkeys((one.network, one.check, one.said.split(" (")[0]) for one in unmeasured):
+    unmeasured = [one for one in found if one.ok and one.reported.startswith("not measured")]
+    for reported in dict.fromkeys((one.network, one.check, one.reported.split(" (")[0]) for one in unmeasured):
         ends = [f"{one.source} -> {one.target}" for one in unmeasured
-                if (one.network, one.check, one.said.split(" (")[0]) == said]  # fmt: skip
-        yield f"{listing(ends)}: {label(said[1])} {'between the hosts ' if said[0] == HOST else ''}{said[2]}."
+                if (one.network, one.check, one.reported.split(" (")[0]) == reported]  # fmt: skip
+        where = "between the hosts " if reported[0] == HOST else ""
+        yield f"{listing(ends)}: {label(reported[1])} {where}{reported[2]}."

@@ -33,20 +33,20 @@ PROMISES = {
 """What each role's verify.yml asserts, in the order in which the playbook runs them."""
 
 
-def roles_section(asked: Iterable[str], failed_role: str, failed_said: str) -> dict[str, dict[str, Any]]:
+def roles_section(requested: Iterable[str], failed_role: str, failed_reported: str) -> dict[str, dict[str, Any]]:
     """The roles that were verified, those before the failed one being right; after it nothing was verified."""
     section: dict[str, dict[str, Any]] = {}
-    wanted = set(asked)
+    wanted = set(requested)
     for role, promise in PROMISES.items():
         if role == failed_role:
-            section[role] = {"ok": False, "sentence": failed_said}
+            section[role] = {"ok": False, "sentence": failed_reported}
             break
         if role in wanted:
             section[role] = {"ok": True, "sentence": f"{promise[0].upper()}{promise[1:]}."}
     return section
 
 
-def asked_roles(run_tags: Sequence[str], skip_tags: Sequence[str]) -> list[str]:
+def requested_roles(run_tags: Sequence[str], skip_tags: Sequence[str]) -> list[str]:
     """The roles that a run with these tags walks."""
     everything = bool({"all", "verify", "tagged"} & set(run_tags))
     return [role for role in PROMISES if (everything or role in (*run_tags, "preflight")) and role not in skip_tags]

@@ -59,8 +59,8 @@ def _cause(one: Any, failed: Failed, wanted: Any) -> str:
 
 
 def _host_tcp(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
-    port = (re.findall(r"port (\d+):", one.said) or [str(GOSSIP)])[0]
-    if NO_ANSWER not in one.said and "nreachable" not in one.said and "No route" not in one.said:
+    port = (re.findall(r"port (\d+):", one.reported) or [str(GOSSIP)])[0]
+    if NO_ANSWER not in one.reported and "nreachable" not in one.reported and "No route" not in one.reported:
         return (
             f"port closed: the engine of {one.target} does not listen on it, as it is down or not in the swarm",
             f"{SITE} docker,swarm",
@@ -112,7 +112,7 @@ def _flat_mtu(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
 
 
 def _name(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
-    if " leads to " in one.said:
+    if " leads to " in one.reported:
         return (
             "another container has this name, or the overlay's DNS not converged: it still gives an old address",
             f"run verify.yml again in a minute; if it stays, docker ps on all nodes, and {SITE} training_container",
@@ -124,7 +124,7 @@ def _name(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
 
 
 def _overlay_tcp(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
-    if "something else" in one.said:
+    if "something else" in one.reported:
         return "two containers with one address", f"{SITE} overlay_network,training_container"
     if wanted.encrypted:
         return (
@@ -147,14 +147,14 @@ def _flat_tcp(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
 
 
 def _ssh(one: Any, failed: Failed, wanted: Any) -> tuple[str, str]:
-    remedy = next((text for pattern, text in SSH_REMEDIES if re.search(pattern, one.said)), f"{SITE} ssh_trust")
-    if re.search(r"Permission denied|Host key|identification|Too many auth", one.said):
+    remedy = next((text for pattern, text in SSH_REMEDIES if re.search(pattern, one.reported)), f"{SITE} ssh_trust")
+    if re.search(r"Permission denied|Host key|identification|Too many auth", one.reported):
         return "key: the key of the cluster, or the pinned host key, is not that of the container", remedy
-    if "refused" in one.said:
+    if "refused" in one.reported:
         return f"port closed: no sshd listens on port {wanted.ssh_port} in the container of {one.target}", remedy
-    if re.search(r"not resolve|Name or service|name resolution", one.said):
+    if re.search(r"not resolve|Name or service|name resolution", one.reported):
         return "DNS not converged", remedy
-    if re.search(r"timed out|no answer|unreachable|No route", one.said):
+    if re.search(r"timed out|no answer|unreachable|No route", one.reported):
         return f"port closed: {wanted.ssh_port}/tcp is dropped on the way", remedy
     return "ssh itself, see its words", remedy
 

@@ -172,7 +172,7 @@ def firewall_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[
             "after": dict(facts),
         }
     active = in_use(facts, wanted)
-    found, asked = _states(facts, wanted, active)
+    found, requested = _states(facts, wanted, active)
     scripted = IPTABLES in active or NFTABLES in active
     files = [
         _file(SCRIPT_PATH, script(wanted, facts, active) if scripted else None, "0755"),
@@ -190,7 +190,7 @@ def firewall_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[
         "files": files,
         "commands": [ufw_command(rule, delete=True) for rule in extra] + [ufw_command(rule) for rule in missing],
         "found": found,
-        "wanted": asked,
+        "wanted": requested,
         "after": _after(facts, wanted, active, ours),
     }
 
@@ -237,24 +237,24 @@ def _file(path: str, content: str | None, mode: str = "0644") -> dict[str, str]:
 def _states(facts: Mapping[str, Any], wanted: Wanted, active: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What stands in the kernel or in ufw, and what should. firewalld's policy is a file, and compared as one."""
     found: dict[str, Any] = {}
-    asked: dict[str, Any] = {}
+    requested: dict[str, Any] = {}
     theirs = {_words(rule) for rule in _rules_of(facts, wanted.cluster)}
     if UFW in active or theirs:
         found[UFW] = sorted(theirs)
-        asked[UFW] = sorted(_words(rule) for rule in (ufw_rules(wanted) if UFW in active else []))
+        requested[UFW] = sorted(_words(rule) for rule in (ufw_rules(wanted) if UFW in active else []))
     chains = facts.get("iptables")
     chain = chains if isinstance(chains, Mapping) else {}
     if IPTABLES in active:
         lines = iptables_rules(wanted)
         found[IPTABLES] = _chain_words(chain)
-        asked[IPTABLES] = f"{mark(wanted, lines)}: {len(lines)} rules"
+        requested[IPTABLES] = f"{mark(wanted, lines)}: {len(lines)} rules"
     if NFTABLES in active:
         lines = nftables_rules(wanted)
         for base in _refusing(facts):
             name = f"{NFTABLES} {base['family']} {base['table']} {base['name']}"
             found[name] = _chain_words(base)
-            asked[name] = f"{mark(wanted, lines)}: {len(lines)} rules"
-    return found, asked
+            requested[name] = f"{mark(wanted, lines)}: {len(lines)} rules"
+    return found, requested
 
 
 def _words(rule: Mapping[str, Any]) -> str:

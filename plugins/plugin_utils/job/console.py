@@ -86,8 +86,8 @@ class Console:
         self._recent: dict[str, float] = {}  # what rank 0 said, and when
         self._echo: dict[int, int] = {}  # rank: lines of it that rank 0 had printed just before
         self._echo_since = 0.0
-        self._said: tuple[Any, ...] = ()
-        self._said_at: float | None = None
+        self._reported: tuple[Any, ...] = ()
+        self._reported_at: float | None = None
 
     def feed(self, text: str) -> list[str]:
         """Lines to show now. Call it with "" when nothing is new: lines may be waiting for those of other ranks."""
@@ -114,11 +114,11 @@ class Console:
         figures = figures or {}
         key = tuple(figures.get(name) for name in ("step", "total", "loss", "bad_loss"))
         parts = self._parts(figures)
-        if not parts or key in (self._said, (None,) * 4):
+        if not parts or key in (self._reported, (None,) * 4):
             return []
-        if self._said_at is not None and now - self._said_at < self._interval:
+        if self._reported_at is not None and now - self._reported_at < self._interval:
             return []
-        self._said, self._said_at = key, now
+        self._reported, self._reported_at = key, now
         return [_cut((f"{self._name}: " if self._name else "") + ", ".join(parts))]
 
     def _parts(self, figures: dict[str, Any]) -> list[str]:

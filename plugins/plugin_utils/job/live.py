@@ -56,8 +56,8 @@ class Vitals:
             return []
         self._connecting = now if self._connecting is None else self._connecting
         waits = (found.get("connected") or 0) < (world or 0) and now - self._connecting < CONNECTING
-        said = [] if waits else nccl.sentences(self._name, job)
-        new = [line for line in said if line not in self._connected]
+        reported = [] if waits else nccl.sentences(self._name, job)
+        new = [line for line in reported if line not in self._connected]
         self._connected += new
         return new
 
@@ -78,8 +78,8 @@ class Vitals:
         self._shown, self._shown_at = figures, now
         # JOB is what the line begins with, GPU how many there are.
         dummy, dummy, busy, *others = gpu_table.row(gpus)
-        said = [f"{busy} busy", *(value for value in others if value != "-")]
-        return [f"{self._name}: {len(gpus)} GPU{'s' if len(gpus) > 1 else ''}: {', '.join(said)}"]
+        reported = [f"{busy} busy", *(value for value in others if value != "-")]
+        return [f"{self._name}: {len(gpus)} GPU{'s' if len(gpus) > 1 else ''}: {', '.join(reported)}"]
 
     def _notable(self, figures: tuple[float, ...], reads: Sequence[Mapping[str, Any]]) -> bool:
         if self._shown is None:
@@ -97,9 +97,9 @@ class Vitals:
                 return []
         else:
             self._resting = None
-        said = gpu_table.idle(self._name, gpus, log_path)
-        self._idle = {key: at for key, at in self._idle.items() if key in said}
-        new = {key: line for key, line in said.items() if now - self._idle.get(key, now - AGAIN) >= AGAIN}
+        reported = gpu_table.idle(self._name, gpus, log_path)
+        self._idle = {key: at for key, at in self._idle.items() if key in reported}
+        new = {key: line for key, line in reported.items() if now - self._idle.get(key, now - AGAIN) >= AGAIN}
         self._idle.update(dict.fromkeys(new, now))
         return list(new.values())
 

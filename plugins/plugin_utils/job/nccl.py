@@ -74,8 +74,8 @@ def warnings(nccl: Mapping[str, Any] | None, world: int | None, log_path: str) -
 def sentences(name: str, job: Mapping[str, Any]) -> list[str]:
     """Return all of it for a job, as lines that begin with its name."""
     nccl, world = job.get("nccl"), job.get("world_size_expected")
-    said = statement(nccl, world)
-    found = [said, *warnings(nccl, world, str(job.get("log_path") or ""))] if said else []
+    reported = statement(nccl, world)
+    found = [reported, *warnings(nccl, world, str(job.get("log_path") or ""))] if reported else []
     return [f"{name}: {text}." for text in found]
 
 
@@ -89,16 +89,16 @@ def _network(found: Mapping[str, Any]) -> str:
     return f"{named} on {_listed(devices)}" if named and devices else named
 
 
-def _matches(device: str, asked: str) -> bool:
-    """Whether NCCL would take ``device`` where it is asked for ``asked``: beginnings of names, after ``=`` whole ones.
+def _matches(device: str, requested: str) -> bool:
+    """Whether NCCL would take ``device`` where it is asked for ``requested``: beginnings of names, after ``=`` whole.
 
     An HCA without a port stands for all of its ports. What excludes (``^``) names nothing that was chosen.
     """
-    wanted = [part for part in asked.lstrip("=").split(",") if part]
-    if not wanted or asked.startswith("^"):
+    wanted = [part for part in requested.lstrip("=").split(",") if part]
+    if not wanted or requested.startswith("^"):
         return True
     name = device.partition(":")[0]
-    if asked.startswith("="):
+    if requested.startswith("="):
         return any(part in (device, name) for part in wanted)
     return any(device.startswith(part) for part in wanted)
 

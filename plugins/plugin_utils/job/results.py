@@ -39,7 +39,7 @@ def reply(host: str, reported: Mapping[str, Any], paths: list[str], most: int) -
     own = {key: reported.get(key) for key in ("packed", "problems")}
     checked: dict[str, Any] = accept(host, "job_results", own, _REPLY)
     for path in checked["packed"]:
-        if not any(path == asked or path.startswith(f"{asked}/") for asked in paths):
+        if not any(path == requested or path.startswith(f"{requested}/") for requested in paths):
             raise ReportedError(f"{host}: job_results: {path} was not asked for. Remedy: check that node.")
     if sum(entry["size"] for entry in checked["packed"].values()) > most:
         raise ReportedError(f"{host}: job_results: it sent more than was asked for. Remedy: check that node.")

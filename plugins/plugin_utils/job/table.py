@@ -56,8 +56,8 @@ def merge(results: Results) -> list[Known]:
 
 def _why(result: dict[str, Any]) -> str:
     """What a node that gave no answer said instead, on one line."""
-    said = " ".join(str(result.get("msg") or "it gave no answer").split())
-    return (said[len("Task failed: ") :] if said.startswith("Task failed: ") else said).rstrip(" .")[:300]
+    reported = " ".join(str(result.get("msg") or "it gave no answer").split())
+    return (reported[len("Task failed: ") :] if reported.startswith("Task failed: ") else reported).rstrip(" .")[:300]
 
 
 def silent(results: Results) -> list[str]:
@@ -83,12 +83,12 @@ def duration(seconds: float | None) -> str:
     rest = round(seconds)
     for number, (size, unit) in enumerate(UNITS):
         if rest >= size:
-            said = f"{rest // size} {unit}"
+            reported = f"{rest // size} {unit}"
             if number + 1 < len(UNITS):
                 smaller, name = UNITS[number + 1]
                 part = rest % size // smaller
-                said += f" {part} {name}" if part else ""
-            return said
+                reported += f" {part} {name}" if part else ""
+            return reported
     return "0 s"
 
 
@@ -134,8 +134,8 @@ def _trouble(known: Known) -> list[str]:
         )
     elif job["state"] in ("failed", "lost", "unreadable"):
         reason = on_one_line(str(job.get("reason") or ""), 2000)
-        said = explain({**job, "name": known.name, "reason": reason}, known.node, str(job["log_path"]))
-        lines.append(said if job["state"] != "unreadable" else said.replace(" failed", " cannot be read", 1))
+        reported = explain({**job, "name": known.name, "reason": reason}, known.node, str(job["log_path"]))
+        lines.append(reported if job["state"] != "unreadable" else reported.replace(" failed", " cannot be read", 1))
     if not known.led:
         members = (job.get("summary") or {}).get("members") or []
         leader = f" ({members[0]['name']})" if members else ""
@@ -156,8 +156,8 @@ def _trouble(known: Known) -> list[str]:
 
 
 def _sentence(text: Any) -> str:
-    said = on_one_line(str(text or "no reason is known"), 2000)
-    return said if said.endswith((".", "!", "?")) else f"{said}."
+    reported = on_one_line(str(text or "no reason is known"), 2000)
+    return reported if reported.endswith((".", "!", "?")) else f"{reported}."
 
 
 def table(results: Results) -> list[str]:

@@ -35,13 +35,13 @@ def board_name(cluster: str) -> str:
     return f"{cluster}.tensorboard"
 
 
-def board(asked: Mapping[str, Any], training: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def board(requested: Mapping[str, Any], training: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
     """Return what to do: ``problem``, ``exists``, ``same``, ``holds_port`` and the ``settings`` of the container.
 
-    ``asked``: ``host``, ``cluster``, ``runtime``, ``state``, ``port`` and ``logdir``. ``training`` and ``found`` are
-    what the engine says of the node's container and of TensorBoard's, empty where there is none.
+    ``requested``: ``host``, ``cluster``, ``runtime``, ``state``, ``port`` and ``logdir``. ``training`` and ``found``
+    are what the engine says of the node's container and of TensorBoard's, empty where there is none.
     """
-    name = board_name(str(asked["cluster"]))
+    name = board_name(str(requested["cluster"]))
     labels = _mapping(_mapping(found.get("Config")).get("Labels"))
     plan: dict[str, Any] = {
         "name": name,
@@ -51,25 +51,25 @@ def board(asked: Mapping[str, Any], training: Mapping[str, Any], found: Mapping[
         "holds_port": False,
         "settings": {},
     }
-    if found and not (LABEL in labels and labels.get(CLUSTER_LABEL) == asked["cluster"]):
+    if found and not (LABEL in labels and labels.get(CLUSTER_LABEL) == requested["cluster"]):
         problem = f"a container {name} exists that this collection did not make. Remedy: rename or remove it"
-        return {**plan, "problem": _at(asked, problem)}
-    if asked["state"] == "absent":
+        return {**plan, "problem": _at(requested, problem)}
+    if requested["state"] == "absent":
         return plan
-    problem = _wrong(asked)
+    problem = _wrong(requested)
     if problem:
-        return {**plan, "problem": _at(asked, problem)}
-    mounts, problem = _mounts(asked, training)
+        return {**plan, "problem": _at(requested, problem)}
+    mounts, problem = _mounts(requested, training)
     image = training.get("Image")
     if not problem and not (isinstance(image, str) and _ID.fullmatch(image)):
         problem = "the engine does not say of which image its training container is. Remedy: site.yml"
     if problem:
-        return {**plan, "problem": _at(asked, problem)}
+        return {**plan, "problem": _at(requested, problem)}
     settings = {
         "image": image,
         "entrypoint": ["python3", "-m", MODULE],
         "command": [
-            *("--logdir", str(asked["logdir"]), "--host", "127.0.0.1", "--port", str(int(asked["port"]))),
+            *("--logdir", str(requested["logdir"]), "--host", "127.0.0.1", "--port", str(int(requested["port"]))),
             # The faster reader is a server of its own, on another port.
             *("--reload_interval", RELOAD, "--load_fast=false"),
         ],
@@ -79,9 +79,9 @@ def board(asked: Mapping[str, Any], training: Mapping[str, Any], found: Mapping[
     runs = _mapping(found.get("State")).get("Running") is True
     return {
         **plan,
-        "holds_port": runs and _port_of(found) == str(int(asked["port"])),
+        "holds_port": runs and _port_of(found) == str(int(requested["port"])),
         "same": runs and labels.get(LABEL) == label,
-        "settings": {**settings, "labels": {CLUSTER_LABEL: str(asked["cluster"]), LABEL: label}},
+        "settings": {**settings, "labels": {CLUSTER_LABEL: str(requested["cluster"]), LABEL: label}},
     }
 
 
@@ -106,15 +106,15 @@ def tunnel(host: str, reached: Mapping[str, Any], port: int) -> list[str]:
     return [f"Run {' '.join(_quoted(word) for word in words)}", f"and open {address}."]
 
 
-def _wrong(asked: Mapping[str, Any]) -> str:
-    port, logdir = str(asked["port"]), str(asked["logdir"])
-    if asked["state"] != "present":
-        return f"tensorboard_state: {asked['state']!r} is neither present nor absent"
+def _wrong(requested: Mapping[str, Any]) -> str:
+    port, logdir = str(requested["port"]), str(requested["logdir"])
+    if requested["state"] != "present":
+        return f"tensorboard_state: {requested['state']!r} is neither present nor absent"
     if not re.fullmatch(r"\d{1,5}", port, re.ASCII) or int(port) not in PORTS:
         return f"tensorboard_port: {port!r} is not a port from {PORTS[0]} to {PORTS[-1]}"
     if not _PATH.fullmatch(logdir) or ".." in logdir.split("/"):
         return f"tensorboard_logdir: {logdir!r} is not an absolute path without a colon, as the containers see it"
-    if asked["runtime"] == "host":
+    if requested["runtime"] == "host":
         return (
             "deepspeed_launch_runtime is host, and TensorBoard is served from a container. Remedy: start it there by"
             f" hand, in the environment of the ranks: python3 -m {MODULE} --host 127.0.0.1 --logdir FOLDER"
@@ -122,12 +122,12 @@ def _wrong(asked: Mapping[str, Any]) -> str:
     return ""
 
 
-def _mounts(asked: Mapping[str, Any], training: Mapping[str, Any]) -> tuple[list[str], str]:
+def _mounts(requested: Mapping[str, Any], training: Mapping[str, Any]) -> tuple[list[str], str]:
     """Return the mounts of the training container in which the logs are, read-only, or what is wrong."""
-    node = container_name(str(asked["cluster"]), str(asked["host"]))
+    node = container_name(str(requested["cluster"]), str(requested["host"]))
     if not training:
         return [], f"there is no container {node}, of whose image TensorBoard runs. Remedy: site.yml makes it"
-    logdir = str(asked["logdir"]).rstrip("/") or "/"
+    logdir = str(requested["logdir"]).rstrip("/") or "/"
     places = {}
     for mount in _sequence(training.get("Mounts")):
         one = _mapping(mount)
@@ -150,8 +150,8 @@ def _within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _at(asked: Mapping[str, Any], problem: str) -> str:
-    return f"{asked['host']}: {problem}."
+def _at(requested: Mapping[str, Any], problem: str) -> str:
+    return f"{requested['host']}: {problem}."
 
 
 def _quoted(word: str) -> str:

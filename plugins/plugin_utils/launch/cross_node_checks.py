@@ -103,13 +103,13 @@ def check_names(nodes: Sequence[Node]) -> Iterator[Problem]:
     own = {node.name: node.own for node in nodes}
     failures: dict[tuple[str, str], str] = {}
     for node in nodes:
-        if not node.own and node.asked["subnet"]:
+        if not node.own and node.requested["subnet"]:
             remedy = (
                 f"{SITE} overlay_network,training_container"
                 if node.contained
                 else "correct cluster_underlay_subnet or cluster_address"
             )
-            yield Problem(node.name, f"it has no address in the training network {node.asked['subnet']}", remedy)
+            yield Problem(node.name, f"it has no address in the training network {node.requested['subnet']}", remedy)
         for target, found in node.answer["names"].items():
             if not found["addresses"]:
                 failures[(node.name, target)] = f"{found['host']}: {found['error']}"

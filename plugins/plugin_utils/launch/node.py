@@ -22,21 +22,21 @@ class Node:
     """What one node answered to what it was asked."""
 
     name: str
-    asked: Mapping[str, Any]
+    requested: Mapping[str, Any]
     answer: Mapping[str, Any]
     image: Mapping[str, Any]
 
     @property
     def contained(self) -> bool:
-        return bool(self.asked["runtime"] == "container")
+        return bool(self.requested["runtime"] == "container")
 
     @property
     def own(self) -> list[str]:
         """Its addresses in the training network; all where that is not given."""
         addresses = self.answer["addresses"]
-        if not self.asked["subnet"]:
+        if not self.requested["subnet"]:
             return [address for address in addresses if not address.startswith("127.")]
-        network = ipaddress.ip_network(self.asked["subnet"], strict=False)
+        network = ipaddress.ip_network(self.requested["subnet"], strict=False)
         return [address for address in addresses if ipaddress.ip_address(address) in network]
 
 

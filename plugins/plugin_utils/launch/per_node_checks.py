@@ -33,17 +33,17 @@ MEMLOCK = GIB
 def check_memory(nodes: Sequence[Node]) -> Iterator[Problem]:
     """Shared and locked memory."""
     for node in nodes:
-        shm, several = node.answer["shm"], len(node.asked["slots"]) > 1
+        shm, several = node.answer["shm"], len(node.requested["slots"]) > 1
         if shm["error"]:
             yield Problem(node.name, f"/dev/shm: {shm['error']}", "the ranks need it: mount a tmpfs there")
         elif shm["size"] <= SHM_EVER or (several and shm["size"] < SHM_SLOTS):
-            asked = f" for {len(node.asked['slots'])} ranks" if several else ""
+            requested = f" for {len(node.requested['slots'])} ranks" if several else ""
             remedy = (
                 f"raise training_container_shm_size ({SITE} training_container)"
                 if node.contained
                 else "mount -o remount,size=50% /dev/shm"
             )
-            yield Problem(node.name, f"/dev/shm has {size(shm['size'])}, too little{asked}", remedy)
+            yield Problem(node.name, f"/dev/shm has {size(shm['size'])}, too little{requested}", remedy)
         elif shm["free"] < (SHM_FREE if several else SHM_EVER):
             largest = f"; largest there: {', '.join(shm['largest'])}" if shm["largest"] else ""
             yield Problem(
@@ -56,7 +56,7 @@ def check_memory(nodes: Sequence[Node]) -> Iterator[Problem]:
 
 def _locked(node: Node) -> Iterator[Problem]:
     limit, exempt = node.answer["memlock"]["limit"], node.answer["memlock"]["exempt"]
-    if limit is None or node.asked["accelerator"] != "cuda":
+    if limit is None or node.requested["accelerator"] != "cuda":
         return
     text = f"the limit of locked memory is {size(limit)}"
     if node.answer["infiniband"] and not exempt and limit < MEMLOCK:
@@ -84,7 +84,7 @@ def check_gpus(nodes: Sequence[Node]) -> Iterator[Problem]:
             "mode": "set it with nvidia-smi -c DEFAULT, or choose other slots with deepspeed_launch_include",
             "note": "",
         }
-        for finding in gpus.judge(node.answer["smi"], node.asked["slots"]):
+        for finding in gpus.judge(node.answer["smi"], node.requested["slots"]):
             yield Problem(node.name, finding.text, remedies[finding.kind], fatal=finding.kind != "note")
 
 
@@ -106,7 +106,7 @@ def check_files(nodes: Sequence[Node]) -> Iterator[Problem]:
     for node in nodes:
         answer = node.answer
         if answer["chdir"]:
-            yield Problem(node.name, f"the working directory {node.asked['chdir']} {answer['chdir']}", again)
+            yield Problem(node.name, f"the working directory {node.requested['chdir']} {answer['chdir']}", again)
         for what, remedy in files:
             if answer[what] and answer[what]["error"]:
                 yield Problem(node.name, f"{what} {answer[what]['path']} {answer[what]['error']}", remedy)
@@ -130,17 +130,17 @@ def _digest(what: str, node: Node) -> str:
 def check_space(nodes: Sequence[Node]) -> Iterator[Problem]:
     """There is room for checkpoints, in a folder that can be written to."""
     for node in nodes:
-        space, need = node.answer["checkpoints"], node.asked["checkpoint_gib"]
+        space, need = node.answer["checkpoints"], node.requested["checkpoint_gib"]
         if not space:
             continue
         if space["error"] or not space["writable"]:
             why = space["error"] or f"{space['at']} cannot be written to"
             yield Problem(node.name, f"checkpoints {space['path']}: {why}", "correct deepspeed_launch_checkpoints")
         elif need and space["free"] < need * GIB:
-            asked = size(int(need * GIB))
+            requested = size(int(need * GIB))
             yield Problem(
                 node.name,
-                f"{space['at']} has {size(space['free'])} free for checkpoints, and {asked} are requested",
+                f"{space['at']} has {size(space['free'])} free for checkpoints, and {requested} are requested",
                 "make room there, or correct deepspeed_launch_checkpoints or deepspeed_launch_checkpoint_gib",
             )
 

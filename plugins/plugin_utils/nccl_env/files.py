@@ -70,48 +70,48 @@ class Request:
         return f"ip -4 -o address show {device}scope global to {self.subnet}"
 
 
-def setting_lines(asked: Request, fabric: Mapping[str, Any], release: str) -> list[str]:
+def setting_lines(requested: Request, fabric: Mapping[str, Any], release: str) -> list[str]:
     """Return the lines of NCCL's file. Raises ``NcclError`` where this release would not take them."""
     wanted = {
-        "network_mode": asked.network_mode,
+        "network_mode": requested.network_mode,
         # Inside a container the name is not known before: the entry point fills it in.
-        "interface": asked.interface if asked.runtime_host else MARK,
-        "subnet": asked.subnet,
-        "rdma": asked.rdma,
-        "settings": asked.settings,
-        "timeout": asked.timeout,
-        "debug": asked.debug,
+        "interface": requested.interface if requested.runtime_host else MARK,
+        "subnet": requested.subnet,
+        "rdma": requested.rdma,
+        "settings": requested.settings,
+        "timeout": requested.timeout,
+        "debug": requested.debug,
         "release": parse_release(release),
     }
     lines: list[str] = nccl_plan(wanted, fabric)["lines"]
     return lines
 
 
-def folders(asked: Request) -> list[ManagedFile]:
+def folders(requested: Request) -> list[ManagedFile]:
     """Return the folders that the files lie in, and on servers without Docker that of jobs, which a container makes."""
-    names = [asked.root, asked.etc, *([f"{asked.root}/jobs"] if asked.runtime_host else [])]
+    names = [requested.root, requested.etc, *([f"{requested.root}/jobs"] if requested.runtime_host else [])]
     return [ManagedFile(name, None, "0700") for name in names]
 
 
-def files(asked: Request, lines: Sequence[str], entry_point: str) -> list[ManagedFile]:
+def files(requested: Request, lines: Sequence[str], entry_point: str) -> list[ManagedFile]:
     """Return the files but for the record of the release."""
-    environment = {"DS_ACCELERATOR": asked.accelerator, "GLOO_SOCKET_IFNAME": MARK, **asked.environment}
-    if asked.runtime_host:
-        home = {"CUDA_HOME": asked.cuda_home} if asked.cuda_home else {}
+    environment = {"DS_ACCELERATOR": requested.accelerator, "GLOO_SOCKET_IFNAME": MARK, **requested.environment}
+    if requested.runtime_host:
+        home = {"CUDA_HOME": requested.cuda_home} if requested.cuda_home else {}
         # The host's own /etc/nccl.conf stays as it is.
-        path = f"{asked.etc}/nccl.conf.host"
+        path = f"{requested.etc}/nccl.conf.host"
         texts = _text(_OF_THE_HOST, lines), _environment({"NCCL_CONF_FILE": path, **home, **environment})
-        filled = [text.replace(MARK, asked.interface) for text in texts]
-        return [ManagedFile(path, filled[0]), _secret(asked, filled[1])]
+        filled = [text.replace(MARK, requested.interface) for text in texts]
+        return [ManagedFile(path, filled[0]), _secret(requested, filled[1])]
     return [
-        ManagedFile(f"{asked.etc}/nccl.conf", _text(_OF_CONTAINERS, lines)),
-        _secret(asked, _environment(environment)),
-        ManagedFile(f"{asked.etc}/entrypoint.sh", _entry_point(asked, entry_point), "0755"),
+        ManagedFile(f"{requested.etc}/nccl.conf", _text(_OF_CONTAINERS, lines)),
+        _secret(requested, _environment(environment)),
+        ManagedFile(f"{requested.etc}/entrypoint.sh", _entry_point(requested, entry_point), "0755"),
     ]
 
 
-def _secret(asked: Request, text: str) -> ManagedFile:
-    return ManagedFile(f"{asked.etc}/env", text, "0600", secret=True)
+def _secret(requested: Request, text: str) -> ManagedFile:
+    return ManagedFile(f"{requested.etc}/env", text, "0600", secret=True)
 
 
 def _text(head: str, lines: Sequence[str]) -> str:
@@ -123,7 +123,11 @@ def _environment(given: Mapping[str, Any]) -> str:
     return "".join(f"{name}={'' if value is None else value}\n" for name, value in ordered)
 
 
-def _entry_point(asked: Request, text: str) -> str:
-    for mark, value in (("@SUBNET@", asked.subnet), ("@LOCATE@", asked.locate), ("@SSH_PORT@", asked.ssh_port)):
+def _entry_point(requested: Request, text: str) -> str:
+    for mark, value in (
+        ("@SUBNET@", requested.subnet),
+        ("@LOCATE@", requested.locate),
+        ("@SSH_PORT@", requested.ssh_port),
+    ):
         text = text.replace(mark, str(value))
     return text

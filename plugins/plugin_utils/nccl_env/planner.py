@@ -73,7 +73,7 @@ class Release:
 
     text: str
     record: str | None = None
-    asked_of: str = ""
+    queried_image: str = ""
 
 
 class NcclEnvPlanner:
@@ -95,17 +95,17 @@ class NcclEnvPlanner:
             if not inputs.cluster.get("underlay"):  # what concerns all hosts is not known; preflight says why
                 acts[host] = NOTHING
                 continue
-            asked = request(host, wishes[host], inputs)
-            known, release = _section(found, "files"), release_of(asked, found)
+            requested = request(host, wishes[host], inputs)
+            known, release = _section(found, "files"), release_of(requested, found)
             try:
-                lines = setting_lines(asked, _section(found, "fabric"), release.text)
+                lines = setting_lines(requested, _section(found, "fabric"), release.text)
             except NcclError as error:
                 text, dummy, remedy = str(error).rpartition(". Remedy: ")
                 refusals.append(Refusal(ROLE, host, text, remedy))
-                acts[host] = {**NOTHING, "subnet": asked.subnet}
+                acts[host] = {**NOTHING, "subnet": requested.subnet}
                 continue
-            owned = [*folders(asked), *files(asked, lines, inputs.files.get(ENTRY_POINT, ""))]
-            record = f"{asked.etc}/nccl.release"
+            owned = [*folders(requested), *files(requested, lines, inputs.files.get(ENTRY_POINT, ""))]
+            record = f"{requested.etc}/nccl.release"
             if release.record is not None:
                 owned.append(ManagedFile(record, release.record))
             different = [item for item in owned if differs(item, known, inputs.digest_key)]
@@ -116,7 +116,7 @@ class NcclEnvPlanner:
                 else:
                     add_file(collected, item, known, inputs.digest_key, _WHY.get(item.path.rpartition("/")[2], ""))
             changes += collected.found
-            acts[host] = act(asked, found, release, different)
+            acts[host] = act(requested, found, release, different)
             if acts[host]["question"]:
                 queries.append(Query(ROLE, host, "command", {"argv": acts[host]["question"]["argv"]}))
             if different:
@@ -155,19 +155,19 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
     )
 
 
-def release_of(asked: Request, facts: Mapping[str, Any]) -> Release:
+def release_of(requested: Request, facts: Mapping[str, Any]) -> Release:
     """Return the release: as it is configured, else as the image reported when it was new here.
 
     Not on CPUs, where NCCL is not used, nor without Docker, where ranks' Python may be installed later in this run.
     """
-    if asked.version or asked.runtime_host or asked.accelerator != "cuda":
-        return Release(asked.version)
-    record = found_file(_section(facts, "files"), f"{asked.etc}/nccl.release")
+    if requested.version or requested.runtime_host or requested.accelerator != "cuda":
+        return Release(requested.version)
+    record = found_file(_section(facts, "files"), f"{requested.etc}/nccl.release")
     there = str(record.get("content") or "").split()
     image, release = (*there, "", "")[:2]
-    if not asked.image:  # the role is applied alone: what is recorded stays
+    if not requested.image:  # the role is applied alone: what is recorded stays
         return Release(release)
-    here = _section(_section(facts, "docker"), "images").get(asked.image)
+    here = _section(_section(facts, "docker"), "images").get(requested.image)
     if not here:
         return Release("", _AS_BUILT)
     if image != here:
@@ -175,42 +175,42 @@ def release_of(asked: Request, facts: Mapping[str, Any]) -> Release:
     return Release(release or "unknown", f"{here} {release or 'unknown'}\n")
 
 
-def act(asked: Request, facts: Mapping[str, Any], release: Release, different: list[ManagedFile]) -> dict[str, Any]:
+def act(requested: Request, facts: Mapping[str, Any], release: Release, different: list[ManagedFile]) -> dict[str, Any]:
     """Return what the role's tasks read. Its files may hold secrets."""
-    record = f"{asked.etc}/nccl.release"
-    entries = [item for item in different if not (item.path == record and release.asked_of)]
+    record = f"{requested.etc}/nccl.release"
+    entries = [item for item in different if not (item.path == record and release.queried_image)]
     question: dict[str, Any] = {}
-    if release.asked_of:
-        python = ["--entrypoint", "python3", asked.image, "-c", QUESTION]
+    if release.queried_image:
+        python = ["--entrypoint", "python3", requested.image, "-c", QUESTION]
         question = {
             "argv": ["docker", "run", "--rm", "--network", "none", *python],
             "record": record,
-            "image": release.asked_of,
+            "image": release.queried_image,
         }
-    container = container_of(facts, asked.cluster, asked.host)
-    attached = asked.network in _section(container, "addresses")
-    takes_over = not asked.runtime_host and attached and runs_as_ours(container, asked.cluster)
+    container = container_of(facts, requested.cluster, requested.host)
+    attached = requested.network in _section(container, "addresses")
+    takes_over = not requested.runtime_host and attached and runs_as_ours(container, requested.cluster)
     read = [item for item in different if item.text is not None and item.path != record]
     return {
-        "subnet": asked.subnet,
+        "subnet": requested.subnet,
         "folders": [entry_of(item) for item in entries if item.text is None],
         "files": [entry_of(item) for item in entries],
         "question": question,
         # One that is about to be re-created renders them itself, but does so here without harm.
-        "render": entry_point(asked.cluster, asked.host, "render") if read and takes_over else [],
-        "inside": {} if asked.runtime_host else inside(asked, container),
+        "render": entry_point(requested.cluster, requested.host, "render") if read and takes_over else [],
+        "inside": {} if requested.runtime_host else inside(requested, container),
     }
 
 
-def inside(asked: Request, container: Mapping[str, Any]) -> dict[str, Any]:
+def inside(requested: Request, container: Mapping[str, Any]) -> dict[str, Any]:
     """Return what verify reads in the container, and what must be there once the interface is filled in."""
-    gloo = asked.environment.get("GLOO_SOCKET_IFNAME", MARK)
-    nccl = as_text(asked.settings.get("NCCL_SOCKET_IFNAME", f"={MARK}"))
-    script = f"cat /etc/nccl.conf; grep ^GLOO_SOCKET_IFNAME= /root/.ssh/environment; {asked.locate}"
+    gloo = requested.environment.get("GLOO_SOCKET_IFNAME", MARK)
+    nccl = as_text(requested.settings.get("NCCL_SOCKET_IFNAME", f"={MARK}"))
+    script = f"cat /etc/nccl.conf; grep ^GLOO_SOCKET_IFNAME= /root/.ssh/environment; {requested.locate}"
     return {
-        "container": asked.container,
+        "container": requested.container,
         "state": str(container.get("state") or "absent"),
-        "argv": ["docker", "exec", asked.container, "sh", "-c", script],
+        "argv": ["docker", "exec", requested.container, "sh", "-c", script],
         "lines": [f"GLOO_SOCKET_IFNAME={gloo}", *([f"NCCL_SOCKET_IFNAME={nccl}"] if nccl else [])],
     }
 

@@ -45,7 +45,7 @@ class Range:
     example: str = ""
     since: Release = (2, 0, 0)
 
-    def said(self) -> str:
+    def reported(self) -> str:
         """Return the range in words."""
         if self.words:
             numbers = f", or {self.low} to {self.high}" if self.high else ""
@@ -205,14 +205,14 @@ def _outside(known: Range, text: str) -> str | None:
     if known.words and text.upper() in known.words:
         return None
     if known.form:
-        return None if re.fullmatch(known.form, text, re.ASCII) else f"'{text}' is not {known.said()}"
+        return None if re.fullmatch(known.form, text, re.ASCII) else f"'{text}' is not {known.reported()}"
     number = _number(text)
     if number is not None and known.low <= number <= known.high and (not known.words or known.high):
         return None
     meant = _SWITCHES.get(text.lower())
     if number is None and meant and not known.words:
-        return f"'{text}' is no number, and NCCL would read it as 0; it takes {known.said()}, so write {meant}"
-    return f"'{text}' is not {known.said()}"
+        return f"'{text}' is no number, and NCCL would read it as 0; it takes {known.reported()}, so write {meant}"
+    return f"'{text}' is not {known.reported()}"
 
 
 def _number(text: str) -> int | None:

@@ -173,18 +173,18 @@ def socket_retries(seconds: int) -> int:
     return count
 
 
-def own_settings(asked: Mapping[str, Any], fabric: Mapping[str, Any]) -> list[Setting]:
-    """Return what this role sets on a node; ``asked`` is documented at ``nccl_plan``."""
-    overlay = asked["network_mode"] == "overlay"
+def own_settings(requested: Mapping[str, Any], fabric: Mapping[str, Any]) -> list[Setting]:
+    """Return what this role sets on a node; ``requested`` is documented at ``nccl_plan``."""
+    overlay = requested["network_mode"] == "overlay"
     found = [
         Setting(
             "NCCL_SOCKET_IFNAME",
-            f"={asked['interface']}",
-            f"the interface in {asked['subnet']}; = asks for that very name, without it eth1 would also be eth10",
+            f"={requested['interface']}",
+            f"the interface in {requested['subnet']}; = asks for that very name, without it eth1 would also be eth10",
         )
     ]
-    found.extend(_rdma_settings(asked, fabric, overlay))
-    seconds, release = asked["timeout"], asked["release"]
+    found.extend(_rdma_settings(requested, fabric, overlay))
+    seconds, release = requested["timeout"], requested["release"]
     if seconds and not overlay and any(setting.name == "NCCL_IB_HCA" for setting in found):
         found.append(
             Setting("NCCL_IB_TIMEOUT", str(ib_timeout(seconds)), f"nccl_env_timeout: at least {seconds} s on RDMA")
@@ -192,17 +192,17 @@ def own_settings(asked: Mapping[str, Any], fabric: Mapping[str, Any]) -> list[Se
     if seconds and (release is None or release >= RETRIES_SOCKETS):
         reason = f"nccl_env_timeout: at least {seconds} s to connect"
         found.append(Setting("NCCL_SOCKET_RETRY_CNT", str(socket_retries(seconds)), reason))
-    if asked["debug"]:
-        found.append(Setting("NCCL_DEBUG", asked["debug"], "nccl_env_debug"))
+    if requested["debug"]:
+        found.append(Setting("NCCL_DEBUG", requested["debug"], "nccl_env_debug"))
     return found
 
 
-def _rdma_settings(asked: Mapping[str, Any], fabric: Mapping[str, Any], overlay: bool) -> list[Setting]:
-    rdma, release = asked["rdma"], asked["release"]
+def _rdma_settings(requested: Mapping[str, Any], fabric: Mapping[str, Any], overlay: bool) -> list[Setting]:
+    rdma, release = requested["rdma"], requested["release"]
     if overlay:
         reason = "an overlay is a network namespace of its own, where RoCE's GIDs are not, and VXLAN carries no RDMA"
         return [Setting("NCCL_IB_DISABLE", "1", f"{reason}; cluster_network_mode: host would use it")]
-    given = asked["settings"]
+    given = requested["settings"]
     if as_text(given.get("NCCL_IB_DISABLE", "")) == "1" or not any(ports_of(fabric, layer) for layer in _LAYERS):
         return []
     layer = rdma["link_layer"]
@@ -212,25 +212,25 @@ def _rdma_settings(asked: Mapping[str, Any], fabric: Mapping[str, Any], overlay:
     reason = f"{rdma['reason']}; these are active, fast and near a GPU" + (f"; left out: {left}" if left else "")
     found = [Setting("NCCL_IB_HCA", f"={','.join(port.name for port in ports)}", reason)]
     if layer == "ethernet" and release is not None and release < FINDS_GID and "NCCL_IB_GID_INDEX" not in given:
-        index = gid_index(ports, asked["subnet"])
+        index = gid_index(ports, requested["subnet"])
         reason = f"RoCE v2 with an IPv4 address; NCCL {shown(release)} does not find it, {shown(FINDS_GID)} does"
         found.append(Setting("NCCL_IB_GID_INDEX", str(index), reason))
     return found
 
 
-def nccl_plan(asked: Mapping[str, Any], fabric: Mapping[str, Any]) -> dict[str, Any]:
+def nccl_plan(requested: Mapping[str, Any], fabric: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``settings`` by name, and ``lines`` for NCCL's file, each setting with its reason above it.
 
-    ``asked``: ``network_mode``, ``interface``, ``subnet`` (of the training network), ``rdma``
+    ``requested``: ``network_mode``, ``interface``, ``subnet`` (of the training network), ``rdma``
     (of ``common_rdma``), ``release`` (of NCCL, or None), ``timeout`` (seconds, 0: NCCL's own), ``debug``, and
     ``settings``, which win key by key; an empty value takes a setting out. Raises NcclError.
     """
-    given = asked["settings"]
-    said = {name: complaint(name, value, asked["release"]) for name, value in given.items()}
-    wrong = [f"{name} {text}" for name, text in said.items() if text]
+    given = requested["settings"]
+    reported = {name: complaint(name, value, requested["release"]) for name, value in given.items()}
+    wrong = [f"{name} {text}" for name, text in reported.items() if text]
     if wrong:
         raise NcclError(f"{'; '.join(wrong)}. Remedy: correct it in nccl_env_settings")
-    settings = {setting.name: setting for setting in own_settings(asked, fabric)}
+    settings = {setting.name: setting for setting in own_settings(requested, fabric)}
     for name, value in given.items():
         settings[name] = Setting(name, as_text(value), "nccl_env_settings")
     kept = [settings[name] for name in sorted(settings) if settings[name].value != ""]

@@ -35,7 +35,7 @@ class Access:
 
 
 def access(
-    asked: str,
+    requested: str,
     engine: str | None,
     settings: Mapping[str, Any],
     found: Mapping[str, Any],
@@ -53,8 +53,8 @@ def access(
     version = parse_version(engine)
     features = {**_mapping(found.get("features")), **_mapping(users.get("features"))}
     off = features.get("cdi") is False
-    mode = asked
-    if asked == AUTO:
+    mode = requested
+    if requested == AUTO:
         mode = CDI if version is not None and version >= CDI_SINCE and not off else RUNTIME
     if mode == CDI:
         problem = None

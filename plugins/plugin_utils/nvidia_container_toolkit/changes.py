@@ -39,7 +39,7 @@ NO_RECORD = ManagedFile(RECORD_PATH, "", state="absent")
 
 
 def toolkit_changes(
-    host: str, facts: Mapping[str, Any], asked: Mapping[str, Any], planned: Mapping[str, Any], key: str
+    host: str, facts: Mapping[str, Any], requested: Mapping[str, Any], planned: Mapping[str, Any], key: str
 ) -> tuple[list[Change], Mapping[str, Any]]:
     """Return what the role would change, in the order in which it does, and the facts afterwards.
 
@@ -47,16 +47,16 @@ def toolkit_changes(
     """
     if planned["problems"]:
         return [], facts
-    changes, here, then = Changes(ROLE, host), Host(facts), facts_after(facts, asked, planned, key)
+    changes, here, then = Changes(ROLE, host), Host(facts), facts_after(facts, requested, planned, key)
     known = here.part("files")
     for item in owned(planned):
         if differs(item, known, key):
             add_file(changes, item, known, key, "" if item.path == UNIT_PATH else _SOURCE)
     _add_packages(changes, here, planned)
     _add_keys(changes, here, planned)
-    if asked["source"] != KEEP and planned["mode"] == CDI and not _exists(known, SPEC_PATH):
+    if requested["source"] != KEEP and planned["mode"] == CDI and not _exists(known, SPEC_PATH):
         changes.add(SPEC_PATH, None, f"written by {UNIT}", "how the engine hands out GPUs")
-    _add_restart(changes, asked, planned)
+    _add_restart(changes, requested, planned)
     for package in planned["unheld"]:
         changes.add(f"hold on {package}", None, True, _HOLD)
     for package in still_held(here, planned):
@@ -64,7 +64,7 @@ def toolkit_changes(
     wanted = record(planned)
     if wanted and differs(wanted, known, key):
         add_file(changes, wanted, known, key, _HOLD)
-    if tests(asked):
+    if tests(requested):
         _add_test(changes, known, then)
     return changes.found, then if changes.found else facts
 
@@ -87,9 +87,9 @@ def still_held(here: Host, planned: Mapping[str, Any]) -> list[str]:
     return [package for package in planned["release"] if package in already]
 
 
-def tests(asked: Mapping[str, Any]) -> bool:
+def tests(requested: Mapping[str, Any]) -> bool:
     """Whether the GPUs must be seen in a container after a change."""
-    return asked["source"] != KEEP and bool(asked["smoke_test"])
+    return requested["source"] != KEEP and bool(requested["smoke_test"])
 
 
 def _exists(known: Mapping[str, Any], path: str) -> bool:
@@ -114,7 +114,7 @@ def _add_keys(changes: Changes, here: Host, planned: Mapping[str, Any]) -> None:
         changes.add(f"{CONFIG_PATH} {key}", before, after, f"mode {planned['mode']}")
 
 
-def _add_restart(changes: Changes, asked: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
+def _add_restart(changes: Changes, requested: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
     """Add what running containers notice: a restart of the engine, or a reload of systemd under a job."""
     reasons, stopped = " and ".join(planned["restart_reasons"]), planned["in_the_way"]
     does = (
@@ -123,7 +123,7 @@ def _add_restart(changes: Changes, asked: Mapping[str, Any], planned: Mapping[st
         else "which reloads systemd, and that can take GPUs from a job that runs"
     )
     joined = f"the container toolkit changes, {'and ' if reasons else ''}{does}. In the way: {', '.join(stopped)}"
-    consent = Consent("docker_restart", joined, bool(asked["restart"]), "stop the containers first")
+    consent = Consent("docker_restart", joined, bool(requested["restart"]), "stop the containers first")
     if reasons:
         changes.add(ENGINE, "running", "restarted", reasons, consent if stopped else None)
     elif stopped:
@@ -141,7 +141,7 @@ def _add_test(changes: Changes, known: Mapping[str, Any], then: Mapping[str, Any
 
 
 def facts_after(
-    facts: Mapping[str, Any], asked: Mapping[str, Any], planned: Mapping[str, Any], key: str
+    facts: Mapping[str, Any], requested: Mapping[str, Any], planned: Mapping[str, Any], key: str
 ) -> dict[str, Any]:
     """Return the host's facts once the role has done what is planned, as far as they can be known."""
     here = Host(facts)
@@ -154,7 +154,7 @@ def facts_after(
     wanted = record(planned)
     if wanted:
         files[RECORD_PATH] = {**fact_after(wanted, key), "content": wanted.text if wanted.wanted else None}
-    if asked["source"] != KEEP and planned["mode"] == CDI:
+    if requested["source"] != KEEP and planned["mode"] == CDI:
         files[SPEC_PATH] = {**found_file(files, SPEC_PATH), "exists": True}
     held = [package for package in names(facts.get("held")) if package not in planned["release"]]
     then = {
@@ -164,7 +164,7 @@ def facts_after(
         "files": files,
         "held": [*held, *planned["unheld"]],
     }
-    if tests(asked):
-        tested = ManagedFile(STAMP_PATH, toolkit_plan(then, asked)["stamp"])
+    if tests(requested):
+        tested = ManagedFile(STAMP_PATH, toolkit_plan(then, requested)["stamp"])
         files[STAMP_PATH] = {**fact_after(tested, key), "content": tested.text}
     return then

@@ -84,12 +84,12 @@ class NvidiaContainerToolkitPlanner:
             if without_docker or not applies(found, wishes[host], inputs):
                 acts[host] = {**NOTHING, "recorded": recorded(Host(found).part("files"), RECORD_PATH)}
                 continue
-            asked = request(wishes[host], inputs)
-            planned = toolkit_plan(found, asked)
-            made, then = toolkit_changes(host, found, asked, planned, inputs.digest_key)
+            requested = request(wishes[host], inputs)
+            planned = toolkit_plan(found, requested)
+            made, then = toolkit_changes(host, found, requested, planned, inputs.digest_key)
             changes += made
             refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
-            acts[host] = act(Host(found), asked, planned, str(inputs.cluster.get("image") or ""), inputs.digest_key)
+            acts[host] = act(Host(found), requested, planned, str(inputs.cluster.get("image") or ""), inputs.digest_key)
             if acts[host]["preview"]:
                 queries.append(Query(ROLE, host, "package_preview", acts[host]["preview"]))
             if made:
@@ -112,7 +112,7 @@ def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def act(host: Host, asked: Mapping[str, Any], planned: Mapping[str, Any], image: str, key: str) -> dict[str, Any]:
+def act(host: Host, requested: Mapping[str, Any], planned: Mapping[str, Any], image: str, key: str) -> dict[str, Any]:
     """Return what the role's tasks read. ``image`` is the training image's name."""
     known = host.part("files")
     different = [item.path for item in owned(planned) if differs(item, known, key)]
@@ -132,24 +132,24 @@ def act(host: Host, asked: Mapping[str, Any], planned: Mapping[str, Any], image:
     installs = bool(planned["packages"])
     return {
         **done,
-        "preview": _preview(asked, planned) if installs else {},
+        "preview": _preview(requested, planned) if installs else {},
         "files": [entry for entry in planned["files"] if entry["path"] in different],
         "config": planned["config"] if planned["differing_keys"] else {},
-        "restart": "always" if asked["restart"] else "if_idle",
-        "swarm": asked["swarm"],
+        "restart": "always" if requested["restart"] else "if_idle",
+        "swarm": requested["swarm"],
         # The engine looks for NVIDIA's hook only when it starts.
-        "hook": planned["fresh"] and planned["mode"] == RUNTIME and asked["source"] != KEEP,
-        "unit": asked["source"] != KEEP,
+        "hook": planned["fresh"] and planned["mode"] == RUNTIME and requested["source"] != KEEP,
+        "unit": requested["source"] != KEEP,
         "reload_units": UNIT_PATH in different,
-        "smoke": _smoke(asked, planned, there) if tests(asked) else {},
+        "smoke": _smoke(requested, planned, there) if tests(requested) else {},
         "hold": planned["unheld"],
         "record": planned["record"] if wanted and wanted.wanted and differs(wanted, known, key) else "",
         "release": planned["release"],
-        "before": _before(asked, planned, installs),
+        "before": _before(requested, planned, installs),
     }
 
 
-def _preview(asked: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
+def _preview(requested: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of package_preview."""
     return {
         "packages": planned["packages"],
@@ -157,19 +157,19 @@ def _preview(asked: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, 
         "version": planned["version"],
         "prefix": ROLE,
         "sources": planned["sources"],
-        "address": asked["repository_url"],
+        "address": requested["repository_url"],
         "without": [*planned["stale_sources"], SOURCES_PATH],
         "holds": planned["recorded"],
     }
 
 
-def _smoke(asked: Mapping[str, Any], planned: Mapping[str, Any], image: str) -> dict[str, Any]:
+def _smoke(requested: Mapping[str, Any], planned: Mapping[str, Any], image: str) -> dict[str, Any]:
     """Return the image in which the GPUs must be seen, whether it is made for that, and what is then recorded."""
-    chosen = asked["smoke_image"] or image or STAND_IN
+    chosen = requested["smoke_image"] or image or STAND_IN
     return {"image": chosen, "makes_image": chosen == STAND_IN, "stamp": planned["stamp"]}
 
 
-def _before(asked: Mapping[str, Any], planned: Mapping[str, Any], installs: bool) -> dict[str, Any]:
+def _before(requested: Mapping[str, Any], planned: Mapping[str, Any], installs: bool) -> dict[str, Any]:
     """Return what the way back from a toolkit that does not work needs."""
     versions = planned["before"]
     return {
@@ -178,7 +178,7 @@ def _before(asked: Mapping[str, Any], planned: Mapping[str, Any], installs: bool
         "packages": [f"{name}={version}" for name, version in versions.items()],
         "version": next(iter(versions.values()), ""),
         "held": planned["recorded"],
-        "asked": asked["version"] or "it",
+        "requested": requested["version"] or "it",
     }
 
 

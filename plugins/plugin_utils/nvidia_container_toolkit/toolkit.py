@@ -80,27 +80,27 @@ class Request:
 def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the plan, in the form that the role reads."""
     values = {name: request[name] for name in Request.__dataclass_fields__ if name in request}
-    asked, host = Request(**{**values, "version": str(values.get("version") or "")}), Host(facts)
+    requested, host = Request(**{**values, "version": str(values.get("version") or "")}), Host(facts)
     found = as_config(host.part("engine").get("config"))
-    way = _access(asked, host, found)
-    keys = {} if asked.source == KEEP else dict(way.config)
+    way = _access(requested, host, found)
+    keys = {} if requested.source == KEEP else dict(way.config)
     merged = merge(found, as_config(sealed(keys)))
     changed = changed_keys(found, merged)
-    packages = _packages(asked, host)
-    held, unheld, released = _holds(asked, host)
+    packages = _packages(requested, host)
+    held, unheld, released = _holds(requested, host)
     restarts = _restart_reasons(host, way, found, merged, packages)
-    sources = _sources(asked, host, bool(packages))
+    sources = _sources(requested, host, bool(packages))
     return {
         "mode": way.mode,
         "device_requests": device_requests(way.mode),
         "run_arguments": run_arguments(way.mode),
         "packages": packages,
         "before": {name: version for name in PACKAGES if (version := host.version_of(name))},
-        "version": asked.version,
+        "version": requested.version,
         "fresh": host.version_of(PACKAGES[0]) is None,
         "sources": sources,
         "stale_sources": list(STALE_SOURCES) if sources else [],
-        "files": _files(asked, sources, way.mode),
+        "files": _files(requested, sources, way.mode),
         "config": keys,
         "differing_keys": changed,
         "hold": held,
@@ -108,52 +108,52 @@ def toolkit_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[s
         "recorded": recorded(host.part("files"), RECORD_PATH),
         "release": released,
         "record": exclusion(ROLE, held) if held else "",
-        "stamp": stamp_text(asked, host, way),
+        "stamp": stamp_text(requested, host, way),
         "restart_reasons": restarts,
         "in_the_way": _in_the_way(host, restarts, bool(packages or changed)),
-        "problems": [*_problems(asked, host, way, packages), *(_clashes(host, merged) if changed else [])],
-        "missing": _missing(asked, host, way),
+        "problems": [*_problems(requested, host, way, packages), *(_clashes(host, merged) if changed else [])],
+        "missing": _missing(requested, host, way),
     }
 
 
-def _access(asked: Request, host: Host, found: Mapping[str, Any]) -> Access:
+def _access(requested: Request, host: Host, found: Mapping[str, Any]) -> Access:
     engine = host.engine_version
-    if parse_version(engine) is None and asked.engine_source == "distribution" and host.codename in SHIPPED:
+    if parse_version(engine) is None and requested.engine_source == "distribution" and host.codename in SHIPPED:
         engine = ".".join(map(str, SHIPPED[host.codename]))  # what the role docker is going to install
     settings = host.part("docker").get("settings")
     return access(
-        asked.mode,
+        requested.mode,
         engine,
         settings if isinstance(settings, Mapping) and host.running else {},
         found,
-        asked.engine_config,
-        runtime=asked.runtime,
-        default_runtime=asked.default_runtime,
-        cgroups=asked.cgroups,
+        requested.engine_config,
+        runtime=requested.runtime,
+        default_runtime=requested.default_runtime,
+        cgroups=requested.cgroups,
     )
 
 
-def _packages(asked: Request, host: Host) -> list[str]:
+def _packages(requested: Request, host: Host) -> list[str]:
     """Return the packages that apt is to install: all of one version, so all where one is not as requested."""
-    if asked.source == KEEP:
+    if requested.source == KEEP:
         return []
     versions = [host.version_of(name) for name in PACKAGES]
-    right = all(satisfies(version, asked.version) if asked.version else version for version in versions)
+    right = all(satisfies(version, requested.version) if requested.version else version for version in versions)
     return [] if right else list(PACKAGES)
 
 
-def _sources(asked: Request, host: Host, installing: bool) -> str:
+def _sources(requested: Request, host: Host, installing: bool) -> str:
     """Return the text of our source file: where this role installs from it, and where it did before."""
-    if asked.source == KEEP or not (installing or _exists(host, SOURCES_PATH)):
+    if requested.source == KEEP or not (installing or _exists(host, SOURCES_PATH)):
         return ""
     machine = str(host.part("system").get("architecture") or "")
-    uri = f"{asked.repository_url.rstrip('/')}/{_ARCHITECTURES.get(machine, machine)}"
-    return source_text("nvidia_container_toolkit", uri, "/", (), asked.repository_key)
+    uri = f"{requested.repository_url.rstrip('/')}/{_ARCHITECTURES.get(machine, machine)}"
+    return source_text("nvidia_container_toolkit", uri, "/", (), requested.repository_key)
 
 
-def _files(asked: Request, sources: str, mode: str) -> list[dict[str, Any]]:
+def _files(requested: Request, sources: str, mode: str) -> list[dict[str, Any]]:
     """Return what ``managed_files`` keeps before anything is installed."""
-    if asked.source == KEEP:
+    if requested.source == KEEP:
         return []
     files = [
         {"path": UNIT_PATH, "content": unit_text(mode), "state": "present"},
@@ -180,17 +180,17 @@ def unit_text(mode: str) -> str:
     )
 
 
-def stamp_text(asked: Request, host: Host, way: Access) -> str:
+def stamp_text(requested: Request, host: Host, way: Access) -> str:
     """Return what a smoke test that passed stands for."""
     driver = host.part("gpu").get("driver")
-    said = {
+    reported = {
         "toolkit": host.version_of(PACKAGES[0]),
         "driver": driver.get("version") if isinstance(driver, Mapping) else None,
         "engine": host.engine_version,
         "mode": way.mode,
-        "default_runtime": asked.default_runtime,
+        "default_runtime": requested.default_runtime,
     }
-    return json.dumps(said, sort_keys=True) + "\n"
+    return json.dumps(reported, sort_keys=True) + "\n"
 
 
 def _entry(host: Host, path: str) -> Mapping[str, Any]:
@@ -202,11 +202,11 @@ def _exists(host: Host, path: str) -> bool:
     return _entry(host, path).get("exists") is True
 
 
-def _holds(asked: Request, host: Host) -> tuple[list[str], list[str], list[str]]:
+def _holds(requested: Request, host: Host) -> tuple[list[str], list[str], list[str]]:
     ours = recorded(host.part("files"), RECORD_PATH)
-    if asked.source == KEEP:
+    if requested.source == KEEP:
         return [], [], []
-    if not asked.hold:
+    if not requested.hold:
         return [], [], ours
     already = names(host.facts.get("held"))
     return list(PACKAGES), [name for name in PACKAGES if name not in already], []
@@ -234,14 +234,16 @@ def _in_the_way(host: Host, restarts: list[str], changes: bool) -> list[str]:
     return host.running_containers if changes and running else []
 
 
-def _problems(asked: Request, host: Host, way: Access, packages: list[str]) -> list[str]:
-    if asked.source == KEEP:
+def _problems(requested: Request, host: Host, way: Access, packages: list[str]) -> list[str]:
+    if requested.source == KEEP:
         return []
     problems = [way.problem] if way.problem else []
     if packages:
         problems += [
             f"{problem}. Remedy: correct it"
-            for problem in source_problems("nvidia_container_toolkit", asked.repository_url, asked.repository_key)
+            for problem in source_problems(
+                "nvidia_container_toolkit", requested.repository_url, requested.repository_key
+            )
         ]
         machine = str(host.part("system").get("architecture") or "")
         if machine and machine not in _ARCHITECTURES:
@@ -250,8 +252,8 @@ def _problems(asked: Request, host: Host, way: Access, packages: list[str]) -> l
     foreign = [name for name in names(host.facts.get("held")) if name in packages and name not in ours]
     if foreign:
         problems.append(
-            f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, and version {asked.version} is "
-            f"requested. Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or set "
+            f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, and version "
+            f"{requested.version} is requested. Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or set "
             "nvidia_container_toolkit_source: keep"
         )
     return problems
@@ -264,18 +266,22 @@ def _clashes(host: Host, merged: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _missing(asked: Request, host: Host, way: Access) -> list[str]:
+def _missing(requested: Request, host: Host, way: Access) -> list[str]:
     """Return what keeps containers from the GPUs, as verify reports it."""
     missing = []
     docker = host.part("docker")
     settings = docker.get("settings")
-    if way.mode == RUNTIME and asked.runtime not in names(docker.get("runtimes")):
-        missing.append(f"the Docker engine knows no runtime {asked.runtime}")
+    if way.mode == RUNTIME and requested.runtime not in names(docker.get("runtimes")):
+        missing.append(f"the Docker engine knows no runtime {requested.runtime}")
     if way.mode == CDI:
         if not (isinstance(settings, Mapping) and settings.get("cdi_directories")):
             missing.append("the Docker engine takes no CDI devices")
         if not _exists(host, SPEC_PATH):
             missing.append(f"there is no {SPEC_PATH}, which describes the GPUs to it")
-    if asked.default_runtime and isinstance(settings, Mapping) and settings.get("default_runtime") != asked.runtime:
-        missing.append(f"the engine's default runtime is {settings.get('default_runtime')}, not {asked.runtime}")
+    if (
+        requested.default_runtime
+        and isinstance(settings, Mapping)
+        and settings.get("default_runtime") != requested.runtime
+    ):
+        missing.append(f"the engine's default runtime is {settings.get('default_runtime')}, not {requested.runtime}")
     return missing

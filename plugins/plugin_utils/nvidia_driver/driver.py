@@ -92,13 +92,13 @@ def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
             "take it out of the cluster, or set cluster_accelerator: cpu for all",
         )
         return Plan(WORKS, refusals=(refusal,))
-    asked = tuple(request_refusals(request, node))
+    requested = tuple(request_refusals(request, node))
     why = shortcoming(request, node)
     how, reasons = how_to_load(request, node)
     if why is None:
-        return _beside_a_working_driver(request, node, asked)
-    if asked:
-        return Plan(INSTALL, why, refusals=asked, how=how, reasons=reasons)
+        return _beside_a_working_driver(request, node, requested)
+    if requested:
+        return Plan(INSTALL, why, refusals=requested, how=how, reasons=reasons)
     if request.source == KEEP:
         refusal = Refusal(
             f"{why}, and nvidia_driver_source is keep",
@@ -153,23 +153,23 @@ def _installation(request: Request, node: Node, why: str, how: str, reasons: tup
     )
 
 
-def _beside_a_working_driver(request: Request, node: Node, asked: tuple[Refusal, ...]) -> Plan:
+def _beside_a_working_driver(request: Request, node: Node, requested: tuple[Refusal, ...]) -> Plan:
     """A driver that works is left alone; only a fabric manager that it needs is added."""
     version = str(node.loaded.get("version"))
     why = manager_shortcoming(node)
     if why is None:
         # What is requested must make sense all the same: a misspelt branch does not become right by a driver that runs.
-        return Plan(WORKS, version=version, refusals=asked)
+        return Plan(WORKS, version=version, refusals=requested)
     branch = int(numeric(version)[0])
     if request.source == KEEP:
         refusal = Refusal(
             f"{why}, so CUDA fails with error 802, and nvidia_driver_source is keep",
             f"install nvidia-fabricmanager in version {version}, or let it be installed (nvidia_driver_source: auto)",
         )
-        return Plan(FABRIC, why, branch, version=version, refusals=(*asked, refusal))
+        return Plan(FABRIC, why, branch, version=version, refusals=(*requested, refusal))
     names = (f"nvidia-fabricmanager-{branch}", "nvidia-fabricmanager")
     found = repository(request, node, fabric=True)
-    refusals = (*asked, *found.refusals, *state_refusals(node, builds=False))
+    refusals = (*requested, *found.refusals, *state_refusals(node, builds=False))
     return Plan(
         FABRIC,
         why,

@@ -94,7 +94,7 @@ class NvidiaDriverPlanner:
             if not applies(found, wishes[host], inputs):
                 acts[host] = {**NOTHING, **undo}
                 continue
-            request = parse_request(asked(wishes[host]))
+            request = parse_request(requested(wishes[host]))
             planned = make_plan(found, request)
             made, then = driver_changes(host, found, request, planned, inputs.digest_key)
             changes += made
@@ -114,7 +114,7 @@ def applies(facts: Mapping[str, Any], wishes: Mapping[str, Any], inputs: Inputs)
     return bool(Node(facts).devices) if accelerator == "auto" else accelerator == "cuda"
 
 
-def asked(wishes: Mapping[str, Any]) -> dict[str, Any]:
+def requested(wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is configured for a host's driver, and which drivers there are, in the form of ``parse_request``."""
     own = {name.removeprefix(PREFIX): value for name, value in wishes.items() if name.startswith(PREFIX)}
     return {**own, "offers": offers()}

@@ -37,7 +37,7 @@ class OverlayError(Exception):
 
 
 @dataclass(frozen=True)
-class OverlayAsked:
+class OverlayRequest:
     """What the roles' variables ask. ``addresses`` is by host: empty, ``auto`` or an address."""
 
     name: str
@@ -51,16 +51,16 @@ class OverlayAsked:
 
 
 def plan_overlay(
-    asked: OverlayAsked, facts: Mapping[str, Mapping[str, Any]], first: str, underlay_mtu: int
+    requested: OverlayRequest, facts: Mapping[str, Mapping[str, Any]], first: str, underlay_mtu: int
 ) -> dict[str, Any]:
     """Return ``subnet``, ``mtu`` (bytes, of the underlay) and ``addresses`` by host (only of those that have one)."""
-    found = network_of(facts[first], asked.name)
-    subnet = choose_subnet(asked, found, facts)
+    found = network_of(facts[first], requested.name)
+    subnet = choose_subnet(requested, found, facts)
     try:
-        addresses = choose_addresses(asked, subnet, facts)
+        addresses = choose_addresses(requested, subnet, facts)
     except SubnetError as error:
         raise OverlayError(f"overlay_network_subnet: {error} Remedy: correct it.") from None
-    return {"subnet": subnet, "mtu": choose_mtu(asked, found, underlay_mtu), "addresses": addresses}
+    return {"subnet": subnet, "mtu": choose_mtu(requested, found, underlay_mtu), "addresses": addresses}
 
 
 def network_of(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -69,21 +69,21 @@ def network_of(node: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found
 
 
-def choose_subnet(asked: OverlayAsked, found: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> str:
+def choose_subnet(requested: OverlayRequest, found: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the subnet: the one requested, else that of the network that exists, else the first free one of the pool.
 
     One that exists and collides is given up only where the network may be re-created.
     """
-    if asked.subnet:
-        return asked.subnet
-    present = {host: conflicts(node, asked.name, asked.swarm_pools) for host, node in facts.items()}
+    if requested.subnet:
+        return requested.subnet
+    present = {host: conflicts(node, requested.name, requested.swarm_pools) for host, node in facts.items()}
     existing = next(iter(found.get("subnets") or []), "")
     collides = existing and any(list(in_the_way(existing, known)) for known in present.values())
-    if existing and not (collides and asked.recreate):
+    if existing and not (collides and requested.recreate):
         return str(existing)
     taken = {f"{host}: {item.words}": item.network for host, known in present.items() for item in known}
     try:
-        return pick_subnet(asked.pool, PREFIX, taken)
+        return pick_subnet(requested.pool, PREFIX, taken)
     except SubnetError as error:
         text = str(error).replace("Name another address pool.", "").rstrip(". ")
         raise OverlayError(
@@ -91,15 +91,15 @@ def choose_subnet(asked: OverlayAsked, found: Mapping[str, Any], facts: Mapping[
         ) from None
 
 
-def choose_mtu(asked: OverlayAsked, found: Mapping[str, Any], underlay_mtu: int) -> int:
+def choose_mtu(requested: OverlayRequest, found: Mapping[str, Any], underlay_mtu: int) -> int:
     """Return the MTU option in bytes: the one requested, else the smallest of all hosts' underlay interfaces.
 
     A network that exists with a smaller one works, so it is kept until it may be re-created.
     """
-    if asked.mtu:
-        return asked.mtu
+    if requested.mtu:
+        return requested.mtu
     existing = existing_mtu(found)
-    return existing if existing and existing < underlay_mtu and not asked.recreate else underlay_mtu
+    return existing if existing and existing < underlay_mtu and not requested.recreate else underlay_mtu
 
 
 def existing_mtu(found: Mapping[str, Any]) -> int | None:
@@ -135,18 +135,18 @@ def _kind(encrypted: bool) -> str:
     return "encrypted" if encrypted else "plain"
 
 
-def choose_addresses(asked: OverlayAsked, subnet: str, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def choose_addresses(requested: OverlayRequest, subnet: str, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the address of each host's container that is to have a fixed one.
 
     With ``auto``, one that a container was given before stays its own; the others get the highest free ones in rank
     order, as the swarm itself hands out from the lower end. Raises ``OverlayError`` with all that is wrong.
     """
-    wishes = {host: str(asked.addresses.get(host) or "") for host in facts}
+    wishes = {host: str(requested.addresses.get(host) or "") for host in facts}
     if not any(wishes.values()):
         return {}
     network = parse_network(subnet, "the overlay's subnet")
     usable = (int(network.network_address) + 2, int(network.broadcast_address) - 1)  # the first one is the gateway
-    others = _others(asked, facts)
+    others = _others(requested, facts)
     fixed: dict[str, str] = {}
     problems = []
     for host, wish in wishes.items():
@@ -157,7 +157,7 @@ def choose_addresses(asked: OverlayAsked, subnet: str, facts: Mapping[str, Mappi
         if problem:
             problems.append(f"{host}: training_container_address {wish} {problem}")
         fixed[host] = wish
-    kept = _kept(asked, facts)
+    kept = _kept(requested, facts)
     for host, wish in wishes.items():
         held = kept.get(host, "")
         if wish == AUTO and held and not _unfit(held, network, usable, others) and held not in fixed.values():
@@ -182,22 +182,22 @@ ADDRESS_LABEL = "swarmspeed.address"
 """Label of a container that holds the fixed address it was given."""
 
 
-def _others(asked: OverlayAsked, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _others(requested: OverlayRequest, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the addresses in the overlay of containers that are not ours, each with whose it is."""
     found: dict[str, str] = {}
     for host, node in facts.items():
         for name, container in (node.get("docker") or {}).get("containers", {}).items():
-            address = (container.get("addresses") or {}).get(asked.name)
-            if address and name != asked.containers.get(host):
+            address = (container.get("addresses") or {}).get(requested.name)
+            if address and name != requested.containers.get(host):
                 found[str(address)] = f"container {name} on {host}"
     return found
 
 
-def _kept(asked: OverlayAsked, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _kept(requested: OverlayRequest, facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the address by host that its container was given before; of two alike, the first one's in rank order."""
     found: dict[str, str] = {}
     for host, node in facts.items():
-        container = (node.get("docker") or {}).get("containers", {}).get(asked.containers.get(host, "")) or {}
+        container = (node.get("docker") or {}).get("containers", {}).get(requested.containers.get(host, "")) or {}
         address = str((container.get("labels") or {}).get(ADDRESS_LABEL) or "")
         if address and address not in found.values():
             found[host] = address

@@ -58,9 +58,9 @@ def conflicts(node: Mapping[str, Any], but_network: str, swarm_pools: Sequence[s
             for subnet in texts(mapping(network).get("subnets")):
                 found.append(Conflict(f"network {subnet} of Docker's {name}", subnet, DOCKER))
     config = mapping(mapping(node.get("engine")).get("config"))
-    asked = [str(mapping(pool).get("base")) for pool in _listed(config.get("default-address-pools"))]
-    for pool in asked or DOCKER_POOLS:
-        where = "default-address-pools in /etc/docker/daemon.json" if asked else "Docker's own default"
+    requested = [str(mapping(pool).get("base")) for pool in _listed(config.get("default-address-pools"))]
+    for pool in requested or DOCKER_POOLS:
+        where = "default-address-pools in /etc/docker/daemon.json" if requested else "Docker's own default"
         found.append(Conflict(f"address pool {pool} of the engine ({where})", pool, POOL))
     for server in texts(config.get("dns")):
         found.append(Conflict(f"name server {server} of the engine (dns in /etc/docker/daemon.json)", server, SERVICE))

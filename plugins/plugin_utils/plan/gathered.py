@@ -30,7 +30,7 @@ class Gathered:
     by_wishes: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
-def asked(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: Mapping[str, Any]) -> dict[str, Any]:
+def requested(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of ``node_facts`` with what the planners need added to them."""
     merged = dict(arguments)
     more = [part.by_wishes(wishes) if part.by_wishes else {} for part in needed]

@@ -347,8 +347,8 @@ def check_nccl(inventory: Inventory) -> Iterator[Problem]:
         given = {name: values[host] for name, values in by_name.items() if host in values}
         for problem in check_settings(given, modes.get(host)):
             hosts.setdefault(problem, []).append(host)
-    for problem, said_for in hosts.items():
-        yield replace(problem, text=problem.text + _where(inventory, said_for))
+    for problem, reported_for in hosts.items():
+        yield replace(problem, text=problem.text + _where(inventory, reported_for))
 
 
 def check_container_environment(inventory: Inventory) -> Iterator[Problem]:

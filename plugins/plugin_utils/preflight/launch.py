@@ -70,10 +70,10 @@ def check_ds_config(launch: Mapping[str, Any]) -> Iterator[Problem]:
 
 def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
     """A job that may go on with fewer nodes is resumed, and its configuration allows it."""
-    asked, name = mapping(launch.get("shrink")), "deepspeed_launch_shrink"
-    if asked.get("wanted") is not True:
+    requested, name = mapping(launch.get("shrink")), "deepspeed_launch_shrink"
+    if requested.get("wanted") is not True:
         return
-    if asked.get("resume") != "auto":
+    if requested.get("resume") != "auto":
         text = "is true, and a job is only started again with deepspeed_launch_resume: auto"
         yield Problem(name, text, f"set deepspeed_launch_resume: auto, or {name}: false")
     request = mapping(launch.get("ds_config"))

@@ -44,11 +44,11 @@ def check_swarm_fixed(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
     if wanted.runtime == "host" or not swarm:
         return
     rebuild = "rebuild the swarm: teardown.yml, then site.yml"
-    asked, found = whole(wanted.swarm.get("data_path_port")), whole(swarm.get("data_path_port")) or DATA_PATH_PORT
-    if asked and asked != found:
+    requested, found = whole(wanted.swarm.get("data_path_port")), whole(swarm.get("data_path_port")) or DATA_PATH_PORT
+    if requested and requested != found:
         yield Problem(
             "swarm_data_path_port",
-            f"is {asked}, and the swarm was formed with {found}, which is fixed for its life",
+            f"is {requested}, and the swarm was formed with {found}, which is fixed for its life",
             f"set it to {found}, or {rebuild}",
         )
     pools, has = texts(wanted.swarm.get("default_address_pool")), texts(swarm.get("default_addr_pool"))

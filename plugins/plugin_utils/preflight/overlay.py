@@ -54,13 +54,13 @@ def _overlay(hosts: Hosts, wanted: Wanted) -> Mapping[str, Any]:
 
 def check_overlay_subnet(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
     """The overlay's subnet overlaps nothing that a host has: one asked for must not, one that exists had better not."""
-    asked = wanted.overlay_subnet
+    requested = wanted.overlay_subnet
     existing = texts(_overlay(hosts, wanted).get("subnets"))
-    subnet = asked or ("" if wanted.overlay.get("recreate") else next(iter(existing), ""))
+    subnet = requested or ("" if wanted.overlay.get("recreate") else next(iter(existing), ""))
     if not subnet or not _applies(wanted):
         return
     remedy = "choose another overlay_network_subnet, or remove the variable to have a free one chosen"
-    if not asked:
+    if not requested:
         remedy = f"the network works, but its containers cannot reach that; {_RECREATE}, on a free subnet"
     try:
         collisions(subnet, {})
@@ -74,7 +74,7 @@ def check_overlay_subnet(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             yield missing(host, "which routes and interfaces it has")
             continue
         for item in in_the_way(subnet, conflicts(node, wanted.overlay_network, pools)):
-            yield Problem(host, f"{item.words} overlaps the overlay's subnet {subnet}", remedy, fatal=bool(asked))
+            yield Problem(host, f"{item.words} overlaps the overlay's subnet {subnet}", remedy, fatal=bool(requested))
 
 
 def check_overlay_network(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
@@ -146,17 +146,17 @@ def check_overlay_mtu(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             size = whole(interface.get("mtu"))
             if interface.get("name") == name and size:
                 sizes[str(host)] = size
-    asked = whole(wanted.overlay.get("mtu")) or 0
+    requested = whole(wanted.overlay.get("mtu")) or 0
     for host, size in sizes.items():
-        if asked > size:
+        if requested > size:
             yield Problem(
                 host,
-                f"overlay_network_mtu is {asked}, and its interface {interfaces[host]} takes at most {size} bytes: "
+                f"overlay_network_mtu is {requested}, and its interface {interfaces[host]} takes at most {size} bytes: "
                 "larger "
                 "packets would be lost, and transfers hang",
                 f"set overlay_network_mtu to {min(sizes.values())}, or to 0 to have the smallest of all hosts taken",
             )
-        elif not asked and size == min(sizes.values()) < max(sizes.values()):
+        elif not requested and size == min(sizes.values()) < max(sizes.values()):
             yield Problem(
                 host,
                 f"its interface {interfaces[host]} has an MTU of {size}, others have up to {max(sizes.values())}: the "

@@ -38,12 +38,12 @@ def check_certificate(path: str, text: str) -> Iterator[Problem]:
 def check_proxies(sections: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
     """Every proxy lets each host through. ``sections`` are, by host, the answers by the variable that names a proxy."""
     for host, answers in sections.items():
-        said: dict[tuple[str, str, bool], list[str]] = {}
+        reported: dict[tuple[str, str, bool], list[str]] = {}
         for variable, answer in answers.items():
             trouble = _trouble(mapping(answer))
             if trouble:
-                said.setdefault(trouble, []).append(str(variable))
-        for (text, remedy, fatal), variables in said.items():
+                reported.setdefault(trouble, []).append(str(variable))
+        for (text, remedy, fatal), variables in reported.items():
             yield Problem(host, f"{', '.join(variables)}: {text}", remedy, fatal=fatal)
 
 

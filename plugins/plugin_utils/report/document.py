@@ -203,7 +203,7 @@ def _health(inputs: Inputs) -> dict[str, Any]:
     interfaces: dict[str, list[str]] = {}
     for name, interface in used.items():
         interfaces.setdefault(str(interface), []).append(str(name))
-    said = ", ".join(f"{interface} on {names(those, 4)}" for interface, those in interfaces.items())
+    reported = ", ".join(f"{interface} on {names(those, 4)}" for interface, those in interfaces.items())
     failing = grouped(verify.checks)
     tried = len({(check.source, check.target) for check in verify.checks})
     broken = len({(check.source, check.target) for those in failing.values() for check in those})
@@ -219,8 +219,8 @@ def _health(inputs: Inputs) -> dict[str, Any]:
         + (f"{broken} of the pairs fail." if broken else "all pass.")
         if tried
         else "",
-        "collective": f"{BACKENDS.get(str(verify.collective.get('backend')), 'The collective')} used {said}."
-        if said
+        "collective": f"{BACKENDS.get(str(verify.collective.get('backend')), 'The collective')} used {reported}."
+        if reported
         else "",
     }
 

@@ -103,8 +103,8 @@ def _nodes(inputs: Inputs) -> Iterator[Finding]:
             reasons.setdefault(" ".join(inputs.silent[name].split())[:300], []).append(name)
     for why, those in reasons.items():
         one = len(those) == 1
-        said = f"{'Does' if one else 'Do'} not answer, so nothing is known of {'it' if one else 'them'}: {why}"
-        yield Finding("bad", tuple(those), said, f"Look: ansible {','.join(those[:8])} -m ping", 0)
+        reported = f"{'Does' if one else 'Do'} not answer, so nothing is known of {'it' if one else 'them'}: {why}"
+        yield Finding("bad", tuple(those), reported, f"Look: ansible {','.join(those[:8])} -m ping", 0)
     for name in inputs.hosts:
         if name in inputs.silent:
             continue
@@ -141,15 +141,15 @@ def _containers(
             yield Finding("bad", (name,), "In a swarm that the managers do not know of", _site("swarm"), 2)
             return
         if entry.get("state") != "ready" or entry.get("availability") != "active":
-            said = f"The swarm has it as {entry.get('state')}, {entry.get('availability')}"
-            yield Finding("bad", (name,), said, _site("swarm"), 2)
+            reported = f"The swarm has it as {entry.get('state')}, {entry.get('availability')}"
+            yield Finding("bad", (name,), reported, _site("swarm"), 2)
     container = container_of(inputs, name)
     state = container.get("state") or "absent"
     if state != "running":
         yield Finding("bad", (name,), f"Its training container is {state}", _site("training_container"), 3)
     elif inputs.network_mode == "overlay" and not mapping(container.get("addresses")).get(inputs.network_name):
-        said = f"Its training container is not attached to the overlay {inputs.network_name}"
-        yield Finding("bad", (name,), said, _site("training_container"), 3)
+        reported = f"Its training container is not attached to the overlay {inputs.network_name}"
+        yield Finding("bad", (name,), reported, _site("training_container"), 3)
 
 
 def _cluster(inputs: Inputs, view_problem: str) -> Iterator[Finding]:
@@ -160,17 +160,17 @@ def _cluster(inputs: Inputs, view_problem: str) -> Iterator[Finding]:
         return
     stale = [str(entry.get("hostname")) for key, entry in swarm_entries(inputs).items() if key not in ours]
     if stale:
-        said = f"The swarm has {counted(len(stale), 'member')} that the inventory does not: {names(stale)}"
-        yield Finding("warn", (), said, _site("swarm"), 3)
+        reported = f"The swarm has {counted(len(stale), 'member')} that the inventory does not: {names(stale)}"
+        yield Finding("warn", (), reported, _site("swarm"), 3)
 
 
 def _verify(inputs: Inputs) -> Iterator[Finding]:
     verify = inputs.verify
     when = age(verify.time, inputs.now)
     then = f" (So it was {when['text']}.)" if when and when["old"] else ""
-    for role, (good, said) in verify.roles.items():
+    for role, (good, reported) in verify.roles.items():
         if not good:
-            what, dummy, remedy = said.partition(" Remedy: ")
+            what, dummy, remedy = reported.partition(" Remedy: ")
             yield Finding("bad", (), what + then, remedy.rstrip("."), 4, role)
     below = {frozenset((one.source, one.target)) for one in verify.checks if one.network == "host" and not one.ok}
     # Where two hosts cannot reach one another, their containers cannot either.
@@ -183,11 +183,11 @@ def _verify(inputs: Inputs) -> Iterator[Finding]:
         examples = ", ".join(f"{one} → {other}" for one, other in pairs[:3])
         more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
         kind = CHECKS.get(check, check.upper())
-        what = f"{kind} between {network}s fails for {where} ({examples}{more}). {reason or those[0].said}{then}"
+        what = f"{kind} between {network}s fails for {where} ({examples}{more}). {reason or those[0].reported}{then}"
         yield Finding("bad", (who,) if who else (), what, remedy, 3)
     if verify.collective and verify.collective.get("ok") is not True:
-        said = sentence(verify.collective.get("said")) or "It said nothing."
-        yield Finding("bad", (), f"The collective over all nodes failed: {said}", rank=4)
+        reported = sentence(verify.collective.get("said")) or "It said nothing."
+        yield Finding("bad", (), f"The collective over all nodes failed: {reported}", rank=4)
 
 
 def grouped(checks: Iterable[Check]) -> dict[tuple[str, str, str, str], list[Check]]:
@@ -207,20 +207,22 @@ def common(pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _bench(inputs: Inputs) -> Iterator[Finding]:
-    for said in inputs.bench.failed:
-        yield Finding("bad", (), said, rank=4, subject="network")
-    for name, said in inputs.bench.slow_nodes:
-        yield Finding("warn", (name,), _without(said, name), rank=4)
+    for reported in inputs.bench.failed:
+        yield Finding("bad", (), reported, rank=4, subject="network")
+    for name, reported in inputs.bench.slow_nodes:
+        yield Finding("warn", (name,), _without(reported, name), rank=4)
     blamed = {name for name, dummy in inputs.bench.slow_nodes}
-    others = [said for said, pair in zip(inputs.bench.slow, inputs.bench.slow_pairs) if not blamed.intersection(pair)]
+    others = [
+        reported for reported, pair in zip(inputs.bench.slow, inputs.bench.slow_pairs) if not blamed.intersection(pair)
+    ]
     if others:
         more = f"{len(others)} pairs are slow, such as this one: " if len(others) > 1 else ""
         yield Finding("warn", (), more + others[0], rank=4, subject="network")
 
 
-def _without(said: str, name: str) -> str:
+def _without(reported: str, name: str) -> str:
     """A sentence without the name that stands before it already."""
-    rest = said.removeprefix(f"{name} ").removeprefix(f"{name}: ")
+    rest = reported.removeprefix(f"{name} ").removeprefix(f"{name}: ")
     return rest[:1].upper() + rest[1:]
 
 
@@ -236,14 +238,14 @@ def _job(inputs: Inputs) -> Iterator[Finding]:
         job = known.job
         first = mapping(mapping(job.get("summary")).get("first_failure"))
         if job.get("state") == "failed" and first.get("cause"):
-            said = f"Failed. {sentence(first['cause'])}"
+            reported = f"Failed. {sentence(first['cause'])}"
             if first.get("rank") is not None:
                 place = f" on {first['node']}" if first.get("node") else ""
-                said = f"Failed: rank {first['rank']}{place} was first. {sentence(first['cause'])}"
-            yield Finding("bad", (), said, str(first.get("remedy") or ""), 4, f"job {known.name}")
+                reported = f"Failed: rank {first['rank']}{place} was first. {sentence(first['cause'])}"
+            yield Finding("bad", (), reported, str(first.get("remedy") or ""), 4, f"job {known.name}")
         elif job.get("state") in ("failed", "lost", "unreadable"):
-            said = f"Is {job['state']}: {sentence(job.get('reason')) or 'no reason is known.'}"
-            yield Finding("bad", (), said, "", 4, f"job {known.name}")
+            reported = f"Is {job['state']}: {sentence(job.get('reason')) or 'no reason is known.'}"
+            yield Finding("bad", (), reported, "", 4, f"job {known.name}")
 
 
 def _differences(differing: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
@@ -253,5 +255,5 @@ def _differences(differing: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
             parts = [f"{group['value']} on {'most' if group['majority'] else group['who']}" for group in known[:3]]
             more = "; and others" if len(known) > 3 else ""
             others = [name for group in known[1:] for name in group["nodes"]] if known[0]["majority"] else []
-            said = f"{item['what']} differs: {'; '.join(parts)}{more}"
-            yield Finding("warn", tuple(others), said, rank=6, subject="nodes")
+            reported = f"{item['what']} differs: {'; '.join(parts)}{more}"
+            yield Finding("warn", tuple(others), reported, rank=6, subject="nodes")

@@ -18,7 +18,7 @@ Pair = tuple[str, str]
 
 STEPS = (0.8, 1.25, 1.6, 2.5, 4.0)
 """Slowness against the median at which the next colour begins."""
-SAID = ("faster", "as most", "1.25 × slower", "1.6 ×", "2.5 ×", "4 × and more")
+LEGEND = ("faster", "as most", "1.25 × slower", "1.6 ×", "2.5 ×", "4 × and more")
 WRITTEN = 12
 """Nodes up to which each cell holds its number."""
 _LABEL = 14  # characters of a node's name that stand beside a row
@@ -138,16 +138,16 @@ def _summary(
     *,
     high_is_good: bool,
 ) -> str:
-    said = []
+    reported = []
     if known and slowest:
         factor, pair = slowest
         worst = f"{pair[0]} → {pair[1]} with {short(known[pair])} {unit}"
-        said.append(f"Median {short(middle)} {unit} over {counted(len(known), 'pair')}.")
+        reported.append(f"Median {short(middle)} {unit} over {counted(len(known), 'pair')}.")
         if step_of(factor) > 1:
             how = "of the median" if high_is_good else "× the median"
-            said.append(f"Slowest: {worst}, {short(1 / factor if high_is_good else factor)} {how}.")
+            reported.append(f"Slowest: {worst}, {short(1 / factor if high_is_good else factor)} {how}.")
         else:
-            said.append(f"No pair stands out; the slowest is {worst}.")
+            reported.append(f"No pair stands out; the slowest is {worst}.")
     if broken:
-        said.append(f"{counted(len(broken), 'pair')} did not work (✕).")
-    return " ".join(said)
+        reported.append(f"{counted(len(broken), 'pair')} did not work (✕).")
+    return " ".join(reported)

@@ -36,7 +36,7 @@ class Check:
     ok: bool
     value: float | None
     unit: str
-    said: str
+    reported: str
     reason: str
     remedy: str
 
@@ -153,8 +153,8 @@ def parse_verify(text: str | None, file: str = "verify.json") -> Verify:
         seconds=number(found.get("seconds")),
         nodes=_strings(found.get("nodes")),
         roles={
-            str(role): (mapping(said).get("ok") is True, sentence(mapping(said).get("sentence")))
-            for role, said in mapping(found.get("roles")).items()
+            str(role): (mapping(reported).get("ok") is True, sentence(mapping(reported).get("sentence")))
+            for role, reported in mapping(found.get("roles")).items()
         },
         checks=tuple(check for check in checks if check),
         collective=mapping(found.get("collective")),
@@ -176,7 +176,7 @@ def _check(entry: Mapping[str, Any]) -> Check | None:
         ok=entry.get("ok") is True,
         value=number(entry.get("value")),
         unit=str(entry.get("unit") or ""),
-        said=sentence(entry.get("said")),
+        reported=sentence(entry.get("said")),
         reason=sentence(entry.get("reason")),
         remedy=str(entry.get("remedy") or ""),
     )
@@ -220,8 +220,10 @@ def parse_bench(text: str | None, file: str = "bench_network.json") -> Bench:
 
 def _sentences(entries: Any) -> tuple[str, ...]:
     """The texts of a list of ``{from, to, network, text}``, or of plain texts."""
-    said = [mapping(entry).get("text") or "" if isinstance(entry, Mapping) else entry for entry in sequence(entries)]
-    return tuple(sentence(text) for text in said if text)
+    reported = [
+        mapping(entry).get("text") or "" if isinstance(entry, Mapping) else entry for entry in sequence(entries)
+    ]
+    return tuple(sentence(text) for text in reported if text)
 
 
 def _measured(found: Mapping[str, Any]) -> Measured:

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.curves import Series, line_chart
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.heat import SAID, heat_map
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.heat import LEGEND, heat_map
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import (
     NETWORKS,
     OPERATIONS,
@@ -49,7 +49,7 @@ def network_view(inputs: Inputs) -> dict[str, Any]:
         "backend": bench.backend,
         "maps": maps,
         "few": len(nodes) <= 3,
-        "steps": [{"step": step, "text": said} for step, said in enumerate(SAID)],
+        "steps": [{"step": step, "text": reported} for step, reported in enumerate(LEGEND)],
         "charts": _charts(inputs, level),
         "legend": [
             {"style": name, "text": NETWORK_NAMES[name]}

@@ -40,8 +40,8 @@ def sequence(value: Any) -> list[Any]:
 
 def sentence(text: Any) -> str:
     """One line that ends with a full stop."""
-    said = " ".join(str(text or "").split())
-    return said if not said or said.endswith((".", "!", "?", ".)")) else f"{said}."
+    reported = " ".join(str(text or "").split())
+    return reported if not reported or reported.endswith((".", "!", "?", ".)")) else f"{reported}."
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:

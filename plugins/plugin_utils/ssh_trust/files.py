@@ -50,43 +50,46 @@ class Request:
         return f"{self.ssh}/ssh_host_ed25519_key"
 
 
-def folders(asked: Request) -> list[ManagedFile]:
-    return [ManagedFile(path, None, "0700") for path in (asked.root, f"{asked.root}/etc", asked.ssh)]
+def folders(requested: Request) -> list[ManagedFile]:
+    return [ManagedFile(path, None, "0700") for path in (requested.root, f"{requested.root}/etc", requested.ssh)]
 
 
-def authorized_keys(asked: Request, cluster_key: str) -> ManagedFile:
+def authorized_keys(requested: Request, cluster_key: str) -> ManagedFile:
     """Return the file that lets the cluster's key in, from the training network alone."""
-    forwarding = ",port-forwarding" if asked.forwarding else ""
-    line = f'restrict,pty{forwarding},from="{asked.sources}" {cluster_key.strip()}\n'
-    return ManagedFile(f"{asked.ssh}/authorized_keys", line, "0600")
+    forwarding = ",port-forwarding" if requested.forwarding else ""
+    line = f'restrict,pty{forwarding},from="{requested.sources}" {cluster_key.strip()}\n'
+    return ManagedFile(f"{requested.ssh}/authorized_keys", line, "0600")
 
 
-def public_part(asked: Request, cluster_key: str) -> ManagedFile:
+def public_part(requested: Request, cluster_key: str) -> ManagedFile:
     """Return the cluster's public key, for a node that has another one beside the private key."""
-    return ManagedFile(f"{asked.cluster_key}.pub", f"{cluster_key.strip()}\n")
+    return ManagedFile(f"{requested.cluster_key}.pub", f"{cluster_key.strip()}\n")
 
 
-def known_hosts(asked: Request, host_keys: Mapping[str, str]) -> ManagedFile:
+def known_hosts(requested: Request, host_keys: Mapping[str, str]) -> ManagedFile:
     """Return the file that pins the keys of all containers."""
-    lines = [f"{name} {' '.join(host_keys[name].split()[:2])}\n" for name in asked.hosts]
-    return ManagedFile(f"{asked.ssh}/known_hosts", "".join(lines))
+    lines = [f"{name} {' '.join(host_keys[name].split()[:2])}\n" for name in requested.hosts]
+    return ManagedFile(f"{requested.ssh}/known_hosts", "".join(lines))
 
 
-def configuration(asked: Request, sshd_config: str) -> list[ManagedFile]:
-    text = sshd_config.replace("@SSH_PORT@", str(asked.port))
-    text = text.replace("@FORWARDING@", "yes" if asked.forwarding else "no")
-    return [ManagedFile(f"{asked.ssh}/ssh_config", _ssh_config(asked)), ManagedFile(f"{asked.ssh}/sshd_config", text)]
+def configuration(requested: Request, sshd_config: str) -> list[ManagedFile]:
+    text = sshd_config.replace("@SSH_PORT@", str(requested.port))
+    text = text.replace("@FORWARDING@", "yes" if requested.forwarding else "no")
+    return [
+        ManagedFile(f"{requested.ssh}/ssh_config", _ssh_config(requested)),
+        ManagedFile(f"{requested.ssh}/sshd_config", text),
+    ]
 
 
-def _ssh_config(asked: Request) -> str:
-    lines, containers = [_HEAD], [container_name(asked.cluster, name) for name in asked.hosts]
-    for name, container in zip(asked.hosts, containers):
-        address = container if asked.network_mode == OVERLAY else asked.addresses[name]
+def _ssh_config(requested: Request) -> str:
+    lines, containers = [_HEAD], [container_name(requested.cluster, name) for name in requested.hosts]
+    for name, container in zip(requested.hosts, containers):
+        address = container if requested.network_mode == OVERLAY else requested.addresses[name]
         lines += [f"Host {name} {container}", f"  HostName {address}", f"  HostKeyAlias {name}"]
     lines += [
-        f"Host {' '.join([*asked.hosts, *containers])}",
+        f"Host {' '.join([*requested.hosts, *containers])}",
         "  User root",
-        f"  Port {asked.port}",
+        f"  Port {requested.port}",
         f"  IdentityFile {_MOUNTED}/id_ed25519",
         "  IdentitiesOnly yes",
         f"  UserKnownHostsFile {_MOUNTED}/known_hosts",
@@ -97,9 +100,9 @@ def _ssh_config(asked: Request) -> str:
         "  ConnectionAttempts 3",
         "  ServerAliveInterval 15",
     ]
-    if asked.network_mode != OVERLAY:
+    if requested.network_mode != OVERLAY:
         lines += [
             "  # The key is good from the underlay only, and a host with several networks could take another address.",
-            f"  BindAddress {asked.addresses[asked.host]}",
+            f"  BindAddress {requested.addresses[requested.host]}",
         ]
     return "".join(f"{line}\n" for line in [*lines, "  LogLevel ERROR"])

@@ -60,14 +60,14 @@ def add_pair(changes: Changes, path: str, found: Pair, files: Mapping[str, Any])
     return True
 
 
-def add_copy(changes: Changes, asked: Request, found: Pair, of_first: Pair) -> bool:
+def add_copy(changes: Changes, requested: Request, found: Pair, of_first: Pair) -> bool:
     """Add what changes of the cluster's private key on a host that gets it from the first one."""
     digest = found.private.get("sha256")
     if found.exists and of_first.exists and digest == of_first.private.get("sha256"):
-        return _add_attributes(changes, asked.cluster_key, found)
+        return _add_attributes(changes, requested.cluster_key, found)
     after = Sealed(str(of_first.private.get("sha256"))) if of_first.exists else _GENERATED
-    why = f"the cluster's key, of {asked.first}"
-    changes.add(asked.cluster_key, Sealed(str(digest)) if found.exists else None, after, why)
+    why = f"the cluster's key, of {requested.first}"
+    changes.add(requested.cluster_key, Sealed(str(digest)) if found.exists else None, after, why)
     return True
 
 

@@ -90,24 +90,24 @@ class SshTrustPlanner:
         if not inputs.cluster.get("underlay") or any(host not in facts for host in hosts):
             return RolePlan(acts=dict.fromkeys(facts, NOTHING))  # preflight says why
         ports = {host: int(wishes[host]["ssh_trust_hosts_port"]) for host in hosts}
-        asked = {host: request(host, wishes[host], inputs, ports) for host in hosts}
+        wanted = {host: request(host, wishes[host], inputs, ports) for host in hosts}
         on_hosts = [host for host in hosts if wishes[host].get("deepspeed_launch_runtime") == "host"]
         requested = [host for host in hosts if wishes[host]["ssh_trust_hosts"]]
         misplaced = _misplaced(hosts, on_hosts, requested)
         if misplaced:
             return RolePlan(refusals=[misplaced], acts=dict.fromkeys(facts, NOTHING))
         if on_hosts:  # each node starts its own ranks: keys are made on request only
-            return plan_servers(asked, facts, inputs, bool(requested))
-        known = {host: files_of(facts[host]) for host in asked}
-        first = asked[str(inputs.cluster["first"])]
+            return plan_servers(wanted, facts, inputs, bool(requested))
+        known = {host: files_of(facts[host]) for host in wanted}
+        first = wanted[str(inputs.cluster["first"])]
         cluster = Cluster(
-            {host: pair(host, known[host], one.host_key) for host, one in asked.items()},
+            {host: pair(host, known[host], one.host_key) for host, one in wanted.items()},
             pair(first.host, known[first.host], first.cluster_key),
         )
         changes: list[Change] = []
         acts: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
         after: dict[str, Mapping[str, Any]] = {}
-        for host, one in asked.items():
+        for host, one in wanted.items():
             made, acts[host], left = _plan_host(one, facts[host], cluster, inputs)
             changes += made
             if made:
@@ -149,29 +149,29 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs, server_ports: 
 
 
 def _plan_host(
-    asked: Request, facts: Mapping[str, Any], cluster: Cluster, inputs: Inputs
+    requested: Request, facts: Mapping[str, Any], cluster: Cluster, inputs: Inputs
 ) -> tuple[list[Change], dict[str, Any], dict[str, Any]]:
     """Return the changes of a host, what its tasks read, and the facts of its files afterwards."""
     known, key = files_of(facts), inputs.digest_key
-    changes = Changes(ROLE, asked.host)
-    places = [item for item in folders(asked) if differs(item, known, key)]
+    changes = Changes(ROLE, requested.host)
+    places = [item for item in folders(requested) if differs(item, known, key)]
     for item in places:
         add_file(changes, item, known, key)
-    mine, is_first = cluster.pairs[asked.host], asked.host == asked.first
-    copied = pair(asked.host, known, asked.cluster_key)
-    makes_host_key = add_pair(changes, asked.host_key, mine, known)
+    mine, is_first = cluster.pairs[requested.host], requested.host == requested.first
+    copied = pair(requested.host, known, requested.cluster_key)
+    makes_host_key = add_pair(changes, requested.host_key, mine, known)
     if is_first:
-        takes_cluster_key = add_pair(changes, asked.cluster_key, cluster.of_first, known)
+        takes_cluster_key = add_pair(changes, requested.cluster_key, cluster.of_first, known)
     else:
-        takes_cluster_key = add_copy(changes, asked, copied, cluster.of_first)
+        takes_cluster_key = add_copy(changes, requested, copied, cluster.of_first)
     trusted = [
-        (authorized_keys(asked, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None),
-        (known_hosts(asked, cluster.host_keys), cluster.host_keys_known),
-        *((item, True) for item in configuration(asked, inputs.files.get(SSHD_CONFIG, ""))),
+        (authorized_keys(requested, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None),
+        (known_hosts(requested, cluster.host_keys), cluster.host_keys_known),
+        *((item, True) for item in configuration(requested, inputs.files.get(SSHD_CONFIG, ""))),
     ]
-    if not is_first and is_of_another_key(found_file(known, f"{asked.cluster_key}.pub"), cluster.of_first):
+    if not is_first and is_of_another_key(found_file(known, f"{requested.cluster_key}.pub"), cluster.of_first):
         trusted.append(
-            (public_part(asked, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None)
+            (public_part(requested, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None)
         )
     texts: list[ManagedFile] = []
     for item, complete in trusted:
@@ -184,26 +184,26 @@ def _plan_host(
     if makes_host_key or takes_cluster_key:
         provide = {
             "generate_host": makes_host_key,
-            "host_path": asked.host_key,
-            "host_comment": f"{asked.cluster}-{asked.host}",
+            "host_path": requested.host_key,
+            "host_comment": f"{requested.cluster}-{requested.host}",
             "generate_cluster": is_first and takes_cluster_key,
             "copy_cluster": takes_cluster_key and not is_first,
-            "copied_from": asked.first,
-            "path": asked.cluster_key,
-            "comment": f"swarmspeed {asked.cluster}",
+            "copied_from": requested.first,
+            "path": requested.cluster_key,
+            "comment": f"swarmspeed {requested.cluster}",
         }
-    reads = runs_as_ours(container_of(facts, asked.cluster, asked.host), asked.cluster)
+    reads = runs_as_ours(container_of(facts, requested.cluster, requested.host), requested.cluster)
     act = {
         **NOTHING,
         "folders": [entry_of(item) for item in places],
         "provide": provide,
         "files": [entry_of(item) for item in (*places, *texts)],
         # One that is about to be re-created reads them itself, but does so here without harm.
-        "reload": entry_point(asked.cluster, asked.host, "reload") if texts and reads else [],
+        "reload": entry_point(requested.cluster, requested.host, "reload") if texts and reads else [],
     }
-    left = {item.path: fact_after(item, key) for item in (*folders(asked), *(item for item, dummy in trusted))}
-    left[asked.host_key], left[asked.cluster_key] = private_after(mine), private_after(copied, cluster.of_first)
-    own = {asked.host_key: mine, **({asked.cluster_key: cluster.of_first} if is_first else {})}
+    left = {item.path: fact_after(item, key) for item in (*folders(requested), *(item for item, dummy in trusted))}
+    left[requested.host_key], left[requested.cluster_key] = private_after(mine), private_after(copied, cluster.of_first)
+    own = {requested.host_key: mine, **({requested.cluster_key: cluster.of_first} if is_first else {})}
     for path, found in own.items():
         left[f"{path}.pub"] = public_after(found, found_file(known, f"{path}.pub"))
     return changes.found, act, left

@@ -66,12 +66,12 @@ container's, ``generate_cluster``, ``copy_cluster``, ``copied_from``, ``path`` a
 _WHY = "ssh_trust_hosts"
 
 
-def plan_servers(asked: Mapping[str, Request], facts: Facts, inputs: Inputs, wanted: bool) -> RolePlan:
+def plan_servers(requested: Mapping[str, Request], facts: Facts, inputs: Inputs, wanted: bool) -> RolePlan:
     """Plan all hosts together, or what is to be removed of them where it is not ``wanted`` any more."""
     acts: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
     refusals: list[Refusal] = []
     host_keys = {}
-    for host in asked if wanted else ():
+    for host in requested if wanted else ():
         host_keys[host] = _host_key(host, files_of(facts[host]))
         if not host_keys[host]:
             text = f"ssh_trust_hosts pins the keys of the hosts' sshd, and {HOST_KEY} does not exist there"
@@ -79,11 +79,11 @@ def plan_servers(asked: Mapping[str, Request], facts: Facts, inputs: Inputs, wan
             refusals.append(Refusal(ROLE, host, text, remedy))
     if refusals:
         return RolePlan(refusals=refusals, acts=acts)
-    first = next(iter(asked.values())).first
-    of_first = pair(first, files_of(facts[first]), asked[first].cluster_key)
+    first = next(iter(requested.values())).first
+    of_first = pair(first, files_of(facts[first]), requested[first].cluster_key)
     changes: list[Change] = []
     after: dict[str, Mapping[str, Any]] = {}
-    for host, one in asked.items():
+    for host, one in requested.items():
         if wanted:
             made, acts[host], left = _plan_server(one, facts[host], of_first, host_keys, inputs)
         else:
@@ -99,38 +99,38 @@ def files_of(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def authorized_block(asked: Request, cluster_key: str) -> ManagedFile:
+def authorized_block(requested: Request, cluster_key: str) -> ManagedFile:
     """Return the block that lets the cluster's key in as root, from the addresses of the hosts alone."""
-    line = f'restrict,pty,from="{asked.sources}" {cluster_key.strip()}\n'
-    return ManagedFile(AUTHORIZED, line, "0600", block=block_name(asked.cluster))
+    line = f'restrict,pty,from="{requested.sources}" {cluster_key.strip()}\n'
+    return ManagedFile(AUTHORIZED, line, "0600", block=block_name(requested.cluster))
 
 
-def configuration(asked: Request) -> ManagedFile:
+def configuration(requested: Request) -> ManagedFile:
     """Return root's configuration of ssh. What root has in its own wins, as ssh takes the first value that it finds."""
     lines = [f"# Kept by swarmspeed.cluster, role ssh_trust ({_WHY}). For root only; ~/.ssh/config comes first."]
-    for name in asked.hosts:
+    for name in requested.hosts:
         lines += [
             f"Match localuser root originalhost {name}",
-            f"  HostName {asked.addresses[name]}",
+            f"  HostName {requested.addresses[name]}",
             f"  HostKeyAlias {name}",
-            f"  Port {asked.server_ports[name]}",
+            f"  Port {requested.server_ports[name]}",
         ]
     lines += [
-        f"Match localuser root originalhost {','.join(asked.hosts)}",
+        f"Match localuser root originalhost {','.join(requested.hosts)}",
         "  User root",
-        f"  IdentityFile {asked.cluster_key}",
+        f"  IdentityFile {requested.cluster_key}",
         "  IdentitiesOnly yes",
-        f"  UserKnownHostsFile {asked.ssh}/known_hosts",
+        f"  UserKnownHostsFile {requested.ssh}/known_hosts",
         "  GlobalKnownHostsFile /dev/null",
         "  StrictHostKeyChecking yes",
         "  PasswordAuthentication no",
         "  ConnectTimeout 10",
         "  ServerAliveInterval 15",
         "  # The key is good from these addresses only, and a host with several networks could take another one.",
-        f"  BindAddress {asked.addresses[asked.host]}",
+        f"  BindAddress {requested.addresses[requested.host]}",
         "  LogLevel ERROR",
     ]
-    return ManagedFile(configuration_path(asked.cluster), "".join(f"{line}\n" for line in lines))
+    return ManagedFile(configuration_path(requested.cluster), "".join(f"{line}\n" for line in lines))
 
 
 def _host_key(host: str, files: Mapping[str, Any]) -> str:
@@ -144,29 +144,29 @@ def _host_key(host: str, files: Mapping[str, Any]) -> str:
 
 
 def _plan_server(
-    asked: Request, facts: Mapping[str, Any], of_first: Pair, host_keys: Mapping[str, str], inputs: Inputs
+    requested: Request, facts: Mapping[str, Any], of_first: Pair, host_keys: Mapping[str, str], inputs: Inputs
 ) -> tuple[list[Change], dict[str, Any], dict[str, Any]]:
     """Return the changes of a host, what its tasks read, and the facts of its files afterwards."""
     known, key = files_of(facts), inputs.digest_key
-    changes = Changes(ROLE, asked.host)
-    owned = [*folders(asked), *_folders_of_others(known)]
+    changes = Changes(ROLE, requested.host)
+    owned = [*folders(requested), *_folders_of_others(known)]
     places = [item for item in owned if differs(item, known, key)]
     for item in places:
         add_file(changes, item, known, key)
-    is_first, copied = asked.host == asked.first, pair(asked.host, known, asked.cluster_key)
+    is_first, copied = requested.host == requested.first, pair(requested.host, known, requested.cluster_key)
     takes_key = (
-        add_pair(changes, asked.cluster_key, of_first, known)
+        add_pair(changes, requested.cluster_key, of_first, known)
         if is_first
-        else add_copy(changes, asked, copied, of_first)
+        else add_copy(changes, requested, copied, of_first)
     )
     there, public = of_first.public is not None, of_first.public or KNOWN_AFTER
     trusted = [
-        (authorized_block(asked, public), there),
-        (known_hosts(asked, host_keys), True),
-        (configuration(asked), True),
+        (authorized_block(requested, public), there),
+        (known_hosts(requested, host_keys), True),
+        (configuration(requested), True),
     ]
-    if not is_first and is_of_another_key(found_file(known, f"{asked.cluster_key}.pub"), of_first):
-        trusted.append((public_part(asked, public), there))
+    if not is_first and is_of_another_key(found_file(known, f"{requested.cluster_key}.pub"), of_first):
+        trusted.append((public_part(requested, public), there))
     texts: list[ManagedFile] = []
     for item, complete in trusted:
         if not complete:
@@ -178,25 +178,25 @@ def _plan_server(
     if takes_key:
         provide = {
             "generate_host": False,
-            "host_path": asked.host_key,
+            "host_path": requested.host_key,
             "host_comment": "",
             "generate_cluster": is_first,
             "copy_cluster": not is_first,
-            "copied_from": asked.first,
-            "path": asked.cluster_key,
-            "comment": f"swarmspeed {asked.cluster}",
+            "copied_from": requested.first,
+            "path": requested.cluster_key,
+            "comment": f"swarmspeed {requested.cluster}",
         }
     act = {
         **NOTHING,
         "folders": [entry_of(item) for item in places],
         "provide": provide,
         "files": [entry_of(item) for item in (*places, *texts)],
-        "reach": list(asked.hosts),
+        "reach": list(requested.hosts),
     }
     left = {item.path: fact_after(item, key) for item in (*owned, *(item for item, dummy in trusted))}
-    left[asked.cluster_key] = private_after(copied, of_first)
+    left[requested.cluster_key] = private_after(copied, of_first)
     if is_first:
-        left[f"{asked.cluster_key}.pub"] = public_after(of_first, found_file(known, f"{asked.cluster_key}.pub"))
+        left[f"{requested.cluster_key}.pub"] = public_after(of_first, found_file(known, f"{requested.cluster_key}.pub"))
     return changes.found, act, left
 
 
@@ -207,15 +207,15 @@ def _folders_of_others(known: Mapping[str, Any]) -> list[ManagedFile]:
 
 
 def _plan_removal(
-    asked: Request, facts: Mapping[str, Any], inputs: Inputs
+    requested: Request, facts: Mapping[str, Any], inputs: Inputs
 ) -> tuple[list[Change], dict[str, Any], dict[str, Any]]:
     """Take back who is trusted. The key itself stays until teardown; no host accepts it then."""
     known, key = files_of(facts), inputs.digest_key
     items = [
-        ManagedFile(AUTHORIZED, "", block=block_name(asked.cluster), state="absent"),
-        ManagedFile(configuration_path(asked.cluster), "", state="absent"),
+        ManagedFile(AUTHORIZED, "", block=block_name(requested.cluster), state="absent"),
+        ManagedFile(configuration_path(requested.cluster), "", state="absent"),
     ]
-    changes = Changes(ROLE, asked.host)
+    changes = Changes(ROLE, requested.host)
     texts = [item for item in items if differs(item, known, key)]
     for item in texts:
         add_file(changes, item, known, key, _WHY)

@@ -171,14 +171,14 @@ class Cluster:
 
         Raises ``SwarmError`` where it would refuse.
         """
-        asked = self.order()
+        requested = self.order()
         wanted = Wanted(
             state=MANAGER,
             cluster=self.name,
-            hostnames={name: frozenset(ids) for name, ids in asked["hostnames"].items()},
-            node_roles=asked["node_roles"],
-            node_availability=asked["node_availability"],
-            removed_nodes=frozenset(asked["removed_nodes"]),
+            hostnames={name: frozenset(ids) for name, ids in requested["hostnames"].items()},
+            node_roles=requested["node_roles"],
+            node_availability=requested["node_availability"],
+            removed_nodes=frozenset(requested["removed_nodes"]),
         )
         own = self.first.node_id if self.exists else self.first.future_id
         now = Current(state="active", node_id=own, manager=True, cluster_id="known", nodes=self.joined())

@@ -53,8 +53,8 @@ def seccomp_profile(wishes: Mapping[str, Any], files: Mapping[str, str]) -> str:
 def devices(wishes: Mapping[str, Any]) -> list[str]:
     """Return them as the engine's API takes them: on the host, in the container, and what is allowed there."""
     made = []
-    for asked in wishes.get(DEVICES) or []:
-        device = DEVICE.fullmatch(str(asked))
+    for requested in wishes.get(DEVICES) or []:
+        device = DEVICE.fullmatch(str(requested))
         if device:
             host, inside, allowed = device.groups()
             made.append(f"{host}:{inside or host}:{allowed or 'rwm'}")

@@ -159,17 +159,17 @@ def _words(setting: str) -> str:
 
 def _shared_memory(wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """Half of the memory, at least 1 GiB: Docker's 64 MiB ends in bus errors. It is a limit, nothing is set aside."""
-    asked = str(wishes["training_container_shm_size"])
-    if asked != "auto":
-        return asked
+    requested = str(wishes["training_container_shm_size"])
+    if requested != "auto":
+        return requested
     memory = mapping(facts.get("system")).get("memory_bytes")
     return f"{max(int((memory if isinstance(memory, int) else 0) / 2 / 1024**3), 1)}g"
 
 
 def _security_options(wishes: Mapping[str, Any]) -> list[str]:
     options = [str(option) for option in wishes["training_container_security_opts"]]
-    said = any(option.startswith(NO_NEW_PRIVILEGES) for option in options)
-    return [*options, NO_NEW_PRIVILEGES] if wishes["training_container_no_new_privileges"] and not said else options
+    reported = any(option.startswith(NO_NEW_PRIVILEGES) for option in options)
+    return [*options, NO_NEW_PRIVILEGES] if wishes["training_container_no_new_privileges"] and not reported else options
 
 
 def _device_requests(
@@ -178,10 +178,10 @@ def _device_requests(
     """Return how it asks for all GPUs of its node, where the cluster computes on them."""
     if cluster.get("accelerator") != "cuda":
         return []
-    asked = {
+    requested = {
         "mode": wishes.get("nvidia_container_toolkit_mode") or "auto",
         "engine_source": wishes.get("docker_source") or "distribution",
         "engine_config": wishes.get("docker_daemon_config") or {},
     }
-    found: list[dict[str, Any]] = toolkit_plan(facts, asked)["device_requests"]
+    found: list[dict[str, Any]] = toolkit_plan(facts, requested)["device_requests"]
     return found

@@ -138,9 +138,9 @@ def apt_sources_troubles(given: Any, name: str = "training_image_apt_sources") -
     text = apt_sources_text(given)
     if is_deb822(text):
         for number, part in enumerate(re.split(r"\n\s*\n", text.strip()), 1):
-            said = {field.lower() for field in re.findall(r"^([\w-]+)\s*:", part, re.MULTILINE)}
-            missing = [field for field in ("Types", "URIs", "Suites") if field.lower() not in said]
-            if missing and said:
+            reported = {field.lower() for field in re.findall(r"^([\w-]+)\s*:", part, re.MULTILINE)}
+            missing = [field for field in ("Types", "URIs", "Suites") if field.lower() not in reported]
+            if missing and reported:
                 yield Trouble(
                     name, f"entry {number} has no {' and no '.join(missing)}", "see deb822 in sources.list(5)"
                 )

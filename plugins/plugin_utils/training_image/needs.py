@@ -122,14 +122,14 @@ def check_problem(job: Mapping[str, Any], run: Mapping[str, Any], image: str, no
     """
     stdout = str(run.get("stdout") or "")
     if END not in stdout.splitlines():
-        said = " ".join(str(run.get("stderr") or stdout or f"exit status {run.get('rc')}").split())
-        if re.search(r"exec: \"?sh\"?: executable file not found", said):
+        reported = " ".join(str(run.get("stderr") or stdout or f"exit status {run.get('rc')}").split())
+        if re.search(r"exec: \"?sh\"?: executable file not found", reported):
             return (
                 f"{node}: the image {image} has no shell (sh), which starts sshd in it. "
                 "Remedy: begin its Dockerfile with a Debian or Ubuntu image."
             )
         return (
-            f"{node}: the image {image} was not checked, as no container of it ran: {said[-_SHOWN:].rstrip('. ')}. "
+            f"{node}: the image {image} was not checked, as no container of it ran: {reported[-_SHOWN:].rstrip('. ')}. "
             f"Remedy: fix that; docker run --rm --entrypoint sh {image} -c true has to work there."
         )
     wanted = needs_of(job)

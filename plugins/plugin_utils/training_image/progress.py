@@ -55,35 +55,35 @@ class BuildLog:
         match = _LINE.match(line)
         if match is None:
             return ""
-        number, said = match[1], match[2]
-        head = _HEAD.match(said)
+        number, reported = match[1], match[2]
+        head = _HEAD.match(reported)
         if head is not None:
             if number in self._titles:
                 return ""
             self._titles[number] = title(head[2], head[3])
             return f"{self._titles[number]} …" if head[2] == "RUN" else ""
-        name = self._titles.get(number, "Write the image" if said.startswith("exporting to") else "")
+        name = self._titles.get(number, "Write the image" if reported.startswith("exporting to") else "")
         if name:
             self._titles[number] = name
-        return self._of_a_step(name, said) if name else ""
+        return self._of_a_step(name, reported) if name else ""
 
-    def _of_a_step(self, name: str, said: str) -> str:
-        reason = _REASON.match(said)
+    def _of_a_step(self, name: str, reported: str) -> str:
+        reason = _REASON.match(reported)
         if reason is not None:
             self.reason = reason[1]
-        done = _DONE.match(said)
+        done = _DONE.match(reported)
         if done is not None:
             seconds = float(done[1])
             self.steps.append(Step(name, seconds))
             return f"{name}: {seconds:.0f} s" if seconds >= _QUICK else ""
-        if said == "CACHED":
+        if reported == "CACHED":
             self.steps.append(Step(name, None))
             return f"{name}: from an earlier build"
-        load = _LOAD.match(said)
+        load = _LOAD.match(reported)
         if load is not None:
             size, unit = load[2].split()
             return f"  Downloading {load[1]} ({load[2]})" if unit == "GB" or float(size) >= _SMALL else ""
-        return f"{name}: failed" if said.startswith("ERROR") else ""
+        return f"{name}: failed" if reported.startswith("ERROR") else ""
 
 
 def title(verb: str, rest: str) -> str:

@@ -27,4 +27,4 @@ _WHOLE = mapping(
     }
 )
 _REPLIES = Replies("asset_transfer", _WHOLE, {"needed": by_name(hex_digest, COUNT)})
-looks, reply = _REPLIES.looks, _REPLIES.reply
+gathered, reply = _REPLIES.gathered, _REPLIES.reply

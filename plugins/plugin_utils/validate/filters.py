@@ -33,8 +33,8 @@ def one_line(
             except ReportedError as refused:
                 raise error(f"{title}: {refused}") from None
             except FORM as refused:
-                said = f"{type(refused).__name__} {escaped(str(refused), 100)}".strip()
-                raise error(f"{title}: this is not {expected} ({said}). {REMEDY}.") from None
+                reported = f"{type(refused).__name__} {escaped(str(refused), 100)}".strip()
+                raise error(f"{title}: this is not {expected} ({reported}). {REMEDY}.") from None
 
         return call
 

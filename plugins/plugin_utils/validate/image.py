@@ -59,4 +59,4 @@ _WHOLE = mapping(
     }
 )
 _REPLIES = Replies("image_transfer", _WHOLE, {"state": word})
-looks, reply = _REPLIES.looks, _REPLIES.reply
+gathered, reply = _REPLIES.gathered, _REPLIES.reply

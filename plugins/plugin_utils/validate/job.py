@@ -253,8 +253,11 @@ def infos(results: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _info(node: str, result: Any) -> dict[str, Any]:
     if not isinstance(result, Mapping) or "jobs" not in result:
-        said = result if isinstance(result, Mapping) else {}
-        return {**said, "msg": said.get("msg") if isinstance(said.get("msg"), str) else shown(said.get("msg"))}
+        reported = result if isinstance(result, Mapping) else {}
+        return {
+            **reported,
+            "msg": reported.get("msg") if isinstance(reported.get("msg"), str) else shown(reported.get("msg")),
+        }
     try:
         jobs = accept(node, "training_job_info.jobs", result["jobs"], listing(mapping({}), 10_000))
     except ReportedError as error:
@@ -289,8 +292,8 @@ def _job(value: Mapping[str, Any]) -> dict[str, Any]:
         odd.append(f"its state is {shown(state)}")
         state = "unreadable"
     if odd:
-        said = f"what is recorded of it is not what a job writes: {'; '.join(odd[:3])}"
-        found["reason"] = f"{found['reason'] or ''} {said}".strip()
+        reported = f"what is recorded of it is not what a job writes: {'; '.join(odd[:3])}"
+        found["reason"] = f"{found['reason'] or ''} {reported}".strip()
     return {**found, "name": name, "state": state}
 
 

@@ -30,7 +30,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape 
 
 _TEXT = lines(1 << 16)
 
-_ASKED = mapping(
+_REQUESTED = mapping(
     {},
     {
         "runtime": short_text,
@@ -75,7 +75,7 @@ def _answer(value: Any) -> Any:
     return value if isinstance(value, Mapping) and not value else _ANSWER(value)
 
 
-_PROBE = optional(mapping({}, {"asked": _ASKED, "answer": _answer, "trouble": data, "image": data}))
+_PROBE = optional(mapping({}, {"asked": _REQUESTED, "answer": _answer, "trouble": data, "image": data}))
 
 
 def probes(results: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,12 +24,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape 
 COUNT = whole()
 
 
-def _said(value: Any) -> Any:
+def _reported(value: Any) -> Any:
     """Who runs another transfer: numbers and words of a file, for a message."""
     return sentence(str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value)
 
 
-_RUNNING = by_name(word, _said, 100)
+_RUNNING = by_name(word, _reported, 100)
 
 
 class Replies:
@@ -38,7 +38,7 @@ class Replies:
     def __init__(self, module: str, start: Parser, more: Mapping[str, Parser]) -> None:
         self.module, self._start = module, start
         self._fields = {
-            "look": self._look,
+            "look": self._gather,
             "over": flag,
             "trouble": sentence,
             "received": by_name(file_name, COUNT, 10_000),
@@ -50,7 +50,7 @@ class Replies:
         }
         self._whole = mapping({}, self._fields)
 
-    def _look(self, value: Any) -> Any:
+    def _gather(self, value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise UnfitError(value, "a mapping")
         if value.get("running"):
@@ -59,11 +59,12 @@ class Replies:
             return {"trouble": sentence(value["trouble"])}
         return self._start(value)
 
-    def looks(self, reported: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def gathered(self, reported: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Return what every node reported; raises ``ReportedError`` that names node and field."""
         field = f"{self.module}.look"
         return {
-            name: accept(name, field, accept(name, field, value, data), self._look) for name, value in reported.items()
+            name: accept(name, field, accept(name, field, value, data), self._gather)
+            for name, value in reported.items()
         }
 
     def reply(self, host: str, reported: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import Asked, cuda_of_name
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import key, major, minor
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import (
+    RequestedVersions,
+    cuda_of_name,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import EXTRAS, Cuda, Stack, Table
 
 PYTORCH_INDEX = "https://download.pytorch.org/whl/"
@@ -41,41 +44,41 @@ class Candidate:
         return tuple(name for name, until in last if not until or not self.release or minor(self.release) <= key(until))
 
 
-def fixed_cuda(asked: Asked, table: Table) -> str:
+def fixed_cuda(requested: RequestedVersions, table: Table) -> str:
     """Return the CUDA that follows from what the user set, empty where it is free."""
-    if asked.cuda:
-        return asked.cuda
-    named = cuda_of_name(asked.index_name) or cuda_of_name(asked.local)
-    row = table.torch_row(asked.release)
+    if requested.cuda:
+        return requested.cuda
+    named = cuda_of_name(requested.index_name) or cuda_of_name(requested.local)
+    row = table.torch_row(requested.release)
     return named or (row.cuda if row else "")
 
 
-def candidates(asked: Asked, table: Table) -> Iterator[Candidate]:
+def candidates(requested: RequestedVersions, table: Table) -> Iterator[Candidate]:
     """Yield the combinations that what the user set leaves open, in the order of the table; one at least."""
-    fixed = fixed_cuda(asked, table)
+    fixed = fixed_cuda(requested, table)
     found = False
     for stack in table.gpu_stacks():
         # An index of the user's that does not name its build is an ordinary one: it has what brings its own CUDA.
-        another_index = bool(asked.torch_index and not asked.index_name and stack.index)
+        another_index = bool(requested.torch_index and not requested.index_name and stack.index)
         if fixed in ("", stack.cuda) and not another_index:
             found = True
-            yield candidate(asked, table, stack)
+            yield candidate(requested, table, stack)
     if not found:
         name = f"cu{fixed.replace('.', '')}"
         release = next((row.release for row in table.torch if row.cuda == fixed), "")
-        yield candidate(asked, table, Stack(name, fixed, release, "" if release else f"{PYTORCH_INDEX}{name}", ""))
+        yield candidate(requested, table, Stack(name, fixed, release, "" if release else f"{PYTORCH_INDEX}{name}", ""))
 
 
-def candidate(asked: Asked, table: Table, stack: Stack) -> Candidate:
+def candidate(requested: RequestedVersions, table: Table, stack: Stack) -> Candidate:
     """Put what the user set into a row."""
     row = table.cuda_row(stack.cuda)
-    pinned = asked.release if asked.torch else stack.torch
+    pinned = requested.release if requested.torch else stack.torch
     torch = table.torch_row(pinned)
-    index = asked.torch_index or stack.index
-    if asked.torch and torch and not asked.torch_index:
+    index = requested.torch_index or stack.index
+    if requested.torch and torch and not requested.torch_index:
         # The ordinary index has one build of each release; the others are in PyTorch's own.
         index = "" if torch.cuda == stack.cuda else f"{PYTORCH_INDEX}cu{stack.cuda.replace('.', '')}"
     nccl = torch.nccl if torch and major(torch.cuda) == major(stack.cuda) else ""
     toolkit = torch.toolkit if torch and torch.cuda == stack.cuda else row.toolkit if row else ""
-    requirement = asked.torch or (f"torch=={stack.torch}" if stack.torch else "torch")
+    requirement = requested.torch or (f"torch=={stack.torch}" if stack.torch else "torch")
     return Candidate(stack.name, stack.cuda, requirement, pinned, index, nccl, toolkit, row)

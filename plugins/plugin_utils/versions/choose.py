@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import Asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import (
     Candidate,
     candidate,
@@ -28,6 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.refuse
     pair_problems,
     wheel_problems,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import RequestedVersions
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
 
 
@@ -59,21 +59,21 @@ class Choice:
         return {**asdict(self), **lists, "problems": [problem.as_dict() for problem in self.problems]}
 
 
-def choose(hosts: Sequence[Host], asked: Asked, table: Table, accelerator: str = "cuda") -> Choice:
+def choose(hosts: Sequence[Host], requested: RequestedVersions, table: Table, accelerator: str = "cuda") -> Choice:
     """Return the versions for the hosts that take part in the job."""
     if accelerator != "cuda":
-        return _on_cpus(asked, table)
-    wrong = list(asked.problems(table))
+        return _on_cpus(requested, table)
+    wrong = list(requested.problems(table))
     if wrong:
         # What makes no sense is left out of the choice, so that the rest can be judged too.
-        asked = replace(asked, cuda="", compute_capabilities=())
-    offered = list(candidates(asked, table))
-    chosen = next((one for one in offered if not _problems(one, hosts, asked, table)), None)
+        requested = replace(requested, cuda="", compute_capabilities=())
+    offered = list(candidates(requested, table))
+    chosen = next((one for one in offered if not _problems(one, hosts, requested, table)), None)
     if chosen is None:
         # The one with the fewest conflicts; of those the first.
-        chosen = min(offered, key=lambda one: len(_problems(one, hosts, asked, table)))
-    problems = [*wrong, *_problems(chosen, hosts, asked, table)]
-    capabilities = asked.compute_capabilities or [has for host in hosts for has in host.capabilities]
+        chosen = min(offered, key=lambda one: len(_problems(one, hosts, requested, table)))
+    problems = [*wrong, *_problems(chosen, hosts, requested, table)]
+    capabilities = requested.compute_capabilities or [has for host in hosts for has in host.capabilities]
     return Choice(
         stack=chosen.stack,
         cuda=chosen.cuda,
@@ -94,25 +94,25 @@ def choose(hosts: Sequence[Host], asked: Asked, table: Table, accelerator: str =
             for host in hosts
         },
         problems=tuple(dict.fromkeys(problems)),
-        notes=tuple(notes_on(chosen, hosts, asked, table)),
+        notes=tuple(notes_on(chosen, hosts, requested, table)),
     )
 
 
-def _problems(found: Candidate, hosts: Sequence[Host], asked: Asked, table: Table) -> list[Problem]:
+def _problems(found: Candidate, hosts: Sequence[Host], requested: RequestedVersions, table: Table) -> list[Problem]:
     def way() -> str:
-        return _nearest(hosts, asked, table)
+        return _nearest(hosts, requested, table)
 
     return [
-        *gpu_problems(found, hosts, asked, way),
+        *gpu_problems(found, hosts, requested, way),
         *driver_problems(found, hosts, way),
-        *pair_problems(found, asked, table),
-        *wheel_problems(found, asked, table),
+        *pair_problems(found, requested, table),
+        *wheel_problems(found, requested, table),
     ]
 
 
-def _nearest(hosts: Sequence[Host], asked: Asked, table: Table) -> str:
+def _nearest(hosts: Sequence[Host], requested: RequestedVersions, table: Table) -> str:
     """Say how to have the first row that works when the user sets nothing of it, empty where none does."""
-    free = replace(asked, torch="", torch_index="", cuda="")
+    free = replace(requested, torch="", torch_index="", cuda="")
 
     def nothing() -> str:
         return ""
@@ -128,16 +128,16 @@ def _nearest(hosts: Sequence[Host], asked: Asked, table: Table) -> str:
     return ""
 
 
-def _on_cpus(asked: Asked, table: Table) -> Choice:
+def _on_cpus(requested: RequestedVersions, table: Table) -> Choice:
     stack = table.stack("cpu")
-    torch = asked.torch or f"torch=={stack.torch}"
+    torch = requested.torch or f"torch=={stack.torch}"
     found = Candidate(
-        stack.name, "", torch, asked.release or stack.torch, asked.torch_index or stack.index, "", "", None
+        stack.name, "", torch, requested.release or stack.torch, requested.torch_index or stack.index, "", "", None
     )
     return Choice(
         stack=stack.name,
         cuda="",
         torch=torch,
         torch_index=found.index,
-        problems=tuple(wheel_problems(found, asked, table)),
+        problems=tuple(wheel_problems(found, requested, table)),
     )

@@ -46,9 +46,9 @@ class Host:
     ended: str = ""
 
 
-def host_of(name: str, facts: Mapping[str, Any], asked: Mapping[str, Any], table: Table) -> Host:
-    """Return what decides of a host. ``asked`` are its variables of the driver, without ``nvidia_driver_``."""
-    request = parse_request({**asked, "offers": offers(table)})
+def host_of(name: str, facts: Mapping[str, Any], requested: Mapping[str, Any], table: Table) -> Host:
+    """Return what decides of a host. ``requested`` are its variables of the driver, without ``nvidia_driver_``."""
+    request = parse_request({**requested, "offers": offers(table)})
     node = Node(facts)
     known, unknown = capabilities(node.gpu)
     source, branch = recommendation(request, node)

@@ -7,38 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import Asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import Candidate, candidates
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import in_order, major
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.refuse import without_code
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import RequestedVersions
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
 
 SHOWN_HOSTS = 5
 
 
-def notes_on(chosen: Candidate, hosts: Sequence[Host], asked: Asked, table: Table) -> Iterator[str]:
+def notes_on(chosen: Candidate, hosts: Sequence[Host], requested: RequestedVersions, table: Table) -> Iterator[str]:
     """Yield sentences."""
     where = chosen.index or "the ordinary package index"
     cuda = f"CUDA {chosen.cuda}" if chosen.cuda else "CUDA unknown"
-    yield f"The training image gets {chosen.torch} from {where}, {cuda}{_because(chosen, hosts, asked, table)}."
+    yield f"The training image gets {chosen.torch} from {where}, {cuda}{_because(chosen, hosts, requested, table)}."
     by_capability: dict[str, list[str]] = {}
     for host in hosts:
         for capability in host.capabilities:
             by_capability.setdefault(capability, []).append(host.name)
     if len(by_capability) > 1:
         ordered = in_order(by_capability)
-        said = " and ".join(f"{one} ({_names(by_capability[one])})" for one in ordered)
+        reported = " and ".join(f"{one} ({_names(by_capability[one])})" for one in ordered)
         yield (
-            f"The GPUs have compute capability {said}: the image is built for all of them, and what a job may use is "
-            f"planned for the oldest, {ordered[0]}."
+            f"The GPUs have compute capability {reported}: the image is built for all of them, and what a job may use "
+            f"is planned for the oldest, {ordered[0]}."
         )
-    if asked.torch and table.torch_row(chosen.release) is None:
+    if requested.torch and table.torch_row(chosen.release) is None:
         yield (
-            f"{asked.torch} is not in the table of versions, so it is not known whether it goes with "
+            f"{requested.torch} is not in the table of versions, so it is not known whether it goes with "
             f"{f'CUDA {chosen.cuda}' if chosen.cuda else 'these GPUs'}; training_image_cuda says which CUDA it has."
         )
-    if chosen.row and not chosen.toolkit and not asked.base:
+    if chosen.row and not chosen.toolkit and not requested.base:
         yield (
             f"No Python package brings nvcc for CUDA {chosen.cuda}: the image is built in {chosen.row.base}, "
             "and begins with the -base- image of the same name."
@@ -53,13 +53,13 @@ def notes_on(chosen: Candidate, hosts: Sequence[Host], asked: Asked, table: Tabl
     for part in table.parts:
         for bad in part.bad:
             if part.name == "nccl" and chosen.nccl == bad.versions:
-                said = f"{bad.why} ({table.source_of(bad.source)})"
-                yield f"NCCL {bad.versions} of this PyTorch is known to be bad: {said}."
+                reported = f"{bad.why} ({table.source_of(bad.source)})"
+                yield f"NCCL {bad.versions} of this PyTorch is known to be bad: {reported}."
 
 
-def _because(chosen: Candidate, hosts: Sequence[Host], asked: Asked, table: Table) -> str:
+def _because(chosen: Candidate, hosts: Sequence[Host], requested: RequestedVersions, table: Table) -> str:
     """Say why an earlier row was passed over."""
-    first = next(candidates(asked, table))
+    first = next(candidates(requested, table))
     if first.stack == chosen.stack or first.row is None:
         return ""
     without = [host.name for host in hosts if any(without_code(first, has) for has in host.capabilities)]
@@ -71,7 +71,11 @@ def _because(chosen: Candidate, hosts: Sequence[Host], asked: Asked, table: Tabl
             f", as the driver of {_names(old)} is older than {first.row.driver}, which CUDA {first.cuda} needs "
             f"(nvidia_driver_branch: {first.row.driver} changes that)"
         )
-    return f", as DeepSpeed {asked.deepspeed_version} does not go with {first.torch}" if asked.deepspeed_version else ""
+    return (
+        f", as DeepSpeed {requested.deepspeed_version} does not go with {first.torch}"
+        if requested.deepspeed_version
+        else ""
+    )
 
 
 def _names(names: Sequence[str]) -> str:

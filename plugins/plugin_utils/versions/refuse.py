@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import Asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import Candidate
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import (
@@ -19,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.number
     runs,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import RequestedVersions
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Pair, Table
 
 Way = Callable[[], str]
@@ -33,10 +33,10 @@ def without_code(found: Candidate, capability: str) -> bool:
     return plain not in found.row.compiles or not any(runs(code, plain) for code in found.kernels())
 
 
-def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way) -> Iterator[Problem]:
+def gpu_problems(found: Candidate, hosts: Sequence[Host], requested: RequestedVersions, way: Way) -> Iterator[Problem]:
     """Yield what keeps GPUs of the cluster from running it."""
     for host in hosts:
-        if host.unknown and not asked.compute_capabilities:
+        if host.unknown and not requested.compute_capabilities:
             yield Problem(
                 "compute_capability",
                 (host.name,),
@@ -44,7 +44,7 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way
                 "set training_image_compute_capabilities to those of all GPUs of the cluster, such as "
                 '["9.0"] (developer.nvidia.com/cuda-gpus)',
             )
-        wanted = asked.compute_capabilities
+        wanted = requested.compute_capabilities
         left_out = [has for has in host.capabilities if wanted and not any(runs(code, has) for code in wanted)]
         if left_out:
             yield Problem(
@@ -57,7 +57,7 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way
         lacking = [has for has in host.capabilities if without_code(found, has)]
         if lacking and found.row:
             yield _no_code(found, (host.name,), lacking, way)
-    lacking = [text for text in asked.compute_capabilities if without_code(found, text)]
+    lacking = [text for text in requested.compute_capabilities if without_code(found, text)]
     if lacking and found.row and not any(without_code(found, has) for host in hosts for has in host.capabilities):
         yield _no_code(found, ("training_image_compute_capabilities",), lacking, way)
 
@@ -65,11 +65,11 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], asked: Asked, way: Way
 def _no_code(found: Candidate, subjects: tuple[str, ...], lacking: Sequence[str], way: Way) -> Problem:
     oldest = min(key(code) for code in found.kernels())
     dropped = any(key(has) < oldest for has in lacking)
-    said = "no longer has code for" if dropped else "has no code for"
+    reported = "no longer has code for" if dropped else "has no code for"
     return Problem(
         "gpu_dropped_by_cuda" if dropped else "gpu_newer_than_cuda",
         subjects,
-        f"PyTorch for CUDA {found.cuda} {said} compute capability {', '.join(in_order(lacking))}",
+        f"PyTorch for CUDA {found.cuda} {reported} compute capability {', '.join(in_order(lacking))}",
         way()
         or "no row of docs/versions.md has code for all GPUs of this cluster: take the host out of the inventory, or "
         "set gpu_slots: 0 for it",
@@ -103,27 +103,27 @@ def bad_pair(found: Candidate, deepspeed: str, table: Table) -> Pair | None:
     return None
 
 
-def pair_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Problem]:
+def pair_problems(found: Candidate, requested: RequestedVersions, table: Table) -> Iterator[Problem]:
     """Yield what is known to be bad about DeepSpeed with this PyTorch."""
-    pair = bad_pair(found, asked.deepspeed_version, table)
+    pair = bad_pair(found, requested.deepspeed_version, table)
     if pair:
         works = [row.release for row in table.torch if minor(row.release) < key(pair.torch)]
         yield Problem(
             "deepspeed_torch",
             ("training_image_deepspeed_version",),
-            f"DeepSpeed {asked.deepspeed_version} does not compile its operators with PyTorch {found.release}, as "
+            f"DeepSpeed {requested.deepspeed_version} does not compile its operators with PyTorch {found.release}, as "
             f"{pair.why} ({table.source_of(pair.source)})",
             f"set training_image_deepspeed_version: {pair.before} or later, or training_image_torch: "
             f"torch=={max(works, key=key)} or older",
         )
 
 
-def wheel_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Problem]:
+def wheel_problems(found: Candidate, requested: RequestedVersions, table: Table) -> Iterator[Problem]:
     """Yield why pip would find no wheel: the index has none of this release, or none for this Python."""
-    if asked.wheelhouse:
+    if requested.wheelhouse:
         return
-    yield from _index_problems(found, asked, table)
-    row, python = table.torch_row(found.release), asked.python_of(table)
+    yield from _index_problems(found, requested, table)
+    row, python = table.torch_row(found.release), requested.python_of(table)
     if row and python and not key(row.python[0]) <= key(python) <= key(row.python[1]):
         fits = [one for one in table.torch if key(one.python[0]) <= key(python) <= key(one.python[1])]
         nearest = max(fits, key=lambda one: key(one.release), default=None)
@@ -137,7 +137,7 @@ def wheel_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Pro
         )
 
 
-def _index_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Problem]:
+def _index_problems(found: Candidate, requested: RequestedVersions, table: Table) -> Iterator[Problem]:
     name = found.index.rstrip("/").rpartition("/")[2]
     index = next((row for row in table.indices if row.name == name), None)
     stack = next((row for row in table.gpu_stacks() if row.cuda == found.cuda), None)
@@ -149,21 +149,21 @@ def _index_problems(found: Candidate, asked: Asked, table: Table) -> Iterator[Pr
             f"{found.index} has PyTorch without CUDA, and this cluster computes on GPUs",
             "leave training_image_torch_index empty, or set cluster_accelerator: cpu",
         )
-    elif asked.local and not asked.torch_index and asked.local != name:
+    elif requested.local and not requested.torch_index and requested.local != name:
         yield Problem(
             "torch_index",
             ("training_image_torch",),
-            f"the ordinary package index has no builds such as +{asked.local}",
-            f"leave +{asked.local} out, or set training_image_torch_index to the index that has them",
+            f"the ordinary package index has no builds such as +{requested.local}",
+            f"leave +{requested.local} out, or set training_image_torch_index to the index that has them",
         )
     elif index and found.release and not _has(index.first, index.last, found.release):
         span = f"{index.first} to {index.last}" if index.last else f"{index.first} and later"
         yield Problem(
             "torch_index",
-            ("training_image_torch_index" if asked.torch_index else "training_image_torch",),
+            ("training_image_torch_index" if requested.torch_index else "training_image_torch",),
             f"{found.index} has PyTorch {span}, and {found.release} is requested ({table.source_of(index.source)})",
             f"{working}, which it has"
-            if asked.torch_index and stack and _has(index.first, index.last, stack.torch)
+            if requested.torch_index and stack and _has(index.first, index.last, stack.torch)
             else "leave training_image_torch and training_image_torch_index empty to have both chosen",
         )
 

@@ -175,8 +175,8 @@ def _plan_environment(host: _Host, inputs: Inputs) -> None:
 
 def _plan_packages(host: _Host, wanted: Environment) -> None:
     installed = host.part("packages")
-    asked = apt_packages(wanted.python, texts(host.wishes["workspace_apt_packages"]))
-    host.act["packages"] = [name for name in asked if not installed.get(name)]
+    requested = apt_packages(wanted.python, texts(host.wishes["workspace_apt_packages"]))
+    host.act["packages"] = [name for name in requested if not installed.get(name)]
     for name in host.act["packages"]:
         host.changes.add(f"package {name}", None, Unknown("the version that apt chooses"), "for a Python environment")
     if host.act["packages"]:

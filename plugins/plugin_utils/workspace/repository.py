@@ -252,14 +252,14 @@ def failure(repository: Repository, output: str) -> SourceError:
     fatal = (
         [line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))] or lines[-1:] or ["no reason given"]
     )
-    said = mask_text(on_one_line(fatal[0]))[:200].rstrip(".")
+    reported = mask_text(on_one_line(fatal[0]))[:200].rstrip(".")
     for pattern, text, remedy in _FAILURES:
         if re.search(pattern, output, re.IGNORECASE):
             subject = REFERENCE if "{reference}" in text else SOURCE
             return SourceError(
-                subject, f"{repository.url} {text.format(reference=repository.reference)} ({said})", remedy
+                subject, f"{repository.url} {text.format(reference=repository.reference)} ({reported})", remedy
             )
-    return SourceError(SOURCE, f"git could not fetch {repository.url} ({said})", "correct that, and run again")
+    return SourceError(SOURCE, f"git could not fetch {repository.url} ({reported})", "correct that, and run again")
 
 
 def notes(repository: Repository, found: Mapping[str, list[str]]) -> list[str]:

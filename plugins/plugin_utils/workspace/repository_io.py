@@ -145,9 +145,9 @@ class _Cache:
             return self.repository.commit
         record = self.own / "references.json"
         known = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
-        asked = ["ls-remote", "--", self.repository.url, *patterns(self.repository.reference)]
+        requested = ["ls-remote", "--", self.repository.url, *patterns(self.repository.reference)]
         try:
-            self.name, commit = resolve(self.repository, self._git(asked, _ASKS))
+            self.name, commit = resolve(self.repository, self._git(requested, _ASKS))
         except SourceError as error:
             last = str(known.get(self.repository.reference, ""))
             if UNREACHABLE not in error.text or not (self.own / "trees" / last).is_dir() or not last:

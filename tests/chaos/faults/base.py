@@ -46,8 +46,8 @@ class Attempt:
         ended = self.start(label, name, *arguments).finish()
         verdict = ended.verdict(self.lab.nodes)
         if verdict.kind != "converged":
-            said = verdict.why or "; ".join(refusal.text for refusal in verdict.refusals)
-            raise Failed(f"{name}.yml, before the fault was made: {said}")
+            reported = verdict.why or "; ".join(refusal.text for refusal in verdict.refusals)
+            raise Failed(f"{name}.yml, before the fault was made: {reported}")
         return ended
 
     def torn_down(self) -> None:
@@ -69,8 +69,8 @@ class Attempt:
             ended = running.finish()
             verdict = ended.verdict(self.lab.nodes)
             if verdict.kind != "converged":
-                said = verdict.why or "; ".join(refusal.text for refusal in verdict.refusals)
-                raise Failed(f"a {kind} that nothing had disturbed yet: {said}")
+                reported = verdict.why or "; ".join(refusal.text for refusal in verdict.refusals)
+                raise Failed(f"a {kind} that nothing had disturbed yet: {reported}")
             self.runs.durations.learn(kind, ended.seconds)
         raise Unsuited(f"{TRIES} runs in turn had ended before the moment that was drawn ({self.round.moment:.2f})")
 

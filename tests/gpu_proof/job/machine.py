@@ -22,8 +22,8 @@ def nvcc() -> str | None:
     program = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
     if program is None:
         return None
-    said = subprocess.run([program, "--version"], text=True, capture_output=True, check=False, timeout=30).stdout
-    release = re.search(r"release (\d+\.\d+)", said)
+    printed = subprocess.run([program, "--version"], text=True, capture_output=True, check=False, timeout=30).stdout
+    release = re.search(r"release (\d+\.\d+)", printed)
     return release.group(1) if release else None
 
 

@@ -185,14 +185,14 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_only_one_fault_means_its_next_rounds(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "digest", lambda root: "code")
-    asked = program.arguments(["--only", "disk-full", "--rounds", "2"])
+    requested = program.arguments(["--only", "disk-full", "--rounds", "2"])
     numbers = []
     for dummy in range(2):
-        rounds = program.rounds(asked, FakeLab.nodes)
+        rounds = program.rounds(requested, FakeLab.nodes)
         assert run(rounds) == 0
         numbers += [one.number for one in rounds]
     assert len(numbers) == len(set(numbers)) == 4 and made == numbers == sorted(numbers)
-    every = plan(asked.seed, numbers[-1], ALL, FakeLab.nodes)
+    every = plan(requested.seed, numbers[-1], ALL, FakeLab.nodes)
     assert [one.number for one in every if one.fault == "disk-full"] == numbers
 
 

@@ -109,11 +109,11 @@ class FakeAttempt(Attempt):
     """Starts runs that the test gives; any other succeeds at once."""
 
     ends: dict[str, list[FakeRun]]
-    asked: list[str]
+    requested: list[str]
 
     def start(self, label: str, name: str, *arguments: str) -> Running:
         del name, arguments
-        self.asked.append(label)
+        self.requested.append(label)
         given = self.ends.get(label) or []
         return cast(Running, given.pop(0) if given else FakeRun(0, ended()))
 
@@ -122,7 +122,7 @@ class FakeAttempt(Attempt):
 def attempt(tmp_path: Path) -> FakeAttempt:
     one = Round(1, "x", "lab2", 0.5, 0.25, "main")
     made = FakeAttempt(cast(Lab, FakeLab()), one, Runs(tmp_path, Durations(tmp_path / "durations.json")), "lab2")
-    made.ends, made.asked = {}, []
+    made.ends, made.requested = {}, []
     made.runs.durations.learn("site", 100.0)
     return made
 
@@ -172,7 +172,7 @@ def test_a_moment_is_a_part_of_what_the_playbook_is_known_to_take(attempt: FakeA
     attempt.ends = {"site": [run]}
     FAULTS["kill-site"].inject(attempt)
     assert (run.waited, run.killed) == (50.0, "main")
-    assert attempt.asked == ["teardown", "site"]
+    assert attempt.requested == ["teardown", "site"]
     assert attempt.moment == "Join the swarm (50.0 s after the start)"
 
 
@@ -326,9 +326,9 @@ LEFT: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_is_still_there_of_a_fault_is_named_and_else_nothing(name: str, attempt: FakeAttempt) -> None:
     left = FAULTS[name].left
     assert left and left(attempt) == ""
-    found, said = LEFT[name]
+    found, reported = LEFT[name]
     vars(fake(attempt)).update(found)
-    assert left(attempt) == said
+    assert left(attempt) == reported
 
 
 class Answers:

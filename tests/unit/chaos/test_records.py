@@ -97,5 +97,5 @@ def test_a_commit_says_whether_files_were_changed_since(tmp_path: Path) -> None:
 
 def test_no_place_of_this_machine_is_recorded() -> None:
     root = Path("/home/somebody/checkout")
-    said = f"no file {root}/examples/x, {root} or {Path.home()}/.ssh, nor /tmp/abc/d.json here"
-    assert without_paths(said, root) == "no file examples/x, . or ~/.ssh, nor /tmp/… here"
+    reported = f"no file {root}/examples/x, {root} or {Path.home()}/.ssh, nor /tmp/abc/d.json here"
+    assert without_paths(reported, root) == "no file examples/x, . or ~/.ssh, nor /tmp/… here"

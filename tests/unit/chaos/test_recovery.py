@@ -58,11 +58,11 @@ class FakeAttempt(Attempt):
     """Ends each playbook as the test says, and remembers how it was started."""
 
     ends: list[Ended]
-    asked: list[tuple[str, ...]]
+    requested: list[tuple[str, ...]]
 
     def start(self, label: str, name: str, *arguments: str) -> Running:
         del label
-        self.asked.append((name, *arguments))
+        self.requested.append((name, *arguments))
         ended = self.ends.pop(0)
 
         class Done:
@@ -77,7 +77,7 @@ class FakeAttempt(Attempt):
 def attempt(tmp_path: Path) -> FakeAttempt:
     lab = cast(Lab, FakeLab())
     made = FakeAttempt(lab, ROUND, Runs(tmp_path, Durations(tmp_path / "durations.json")), "lab2")
-    made.asked = []
+    made.requested = []
     return made
 
 
@@ -93,7 +93,7 @@ def recovered(attempt: FakeAttempt, ends: Iterable[Ended], **values: Any) -> rec
 def test_converged_nothing_to_do_verified(attempt: FakeAttempt) -> None:
     found = recovered(attempt, [good(3), good(), good()])
     assert (found.why, found.refusals, found.followed) == ("", [], [])
-    assert attempt.asked == [("site", *NO_JOB), ("site", *NO_JOB), ("verify", *NO_JOB)]
+    assert attempt.requested == [("site", *NO_JOB), ("site", *NO_JOB), ("verify", *NO_JOB)]
 
 
 def test_a_second_run_that_changes_something_is_a_failure(attempt: FakeAttempt) -> None:
@@ -117,8 +117,8 @@ def test_a_refusal_is_followed_by_the_variable_that_it_names(attempt: FakeAttemp
     assert found.refusals == [FOREIGN.rstrip(".")]
     assert found.followed == ["variable swarm_leave_foreign"]
     # Given to the very next run, and to no other.
-    assert attempt.asked[1] == ("site", *NO_JOB, "--extra-vars", '{"swarm_leave_foreign": true}')
-    assert attempt.asked[2] == ("site", *NO_JOB)
+    assert attempt.requested[1] == ("site", *NO_JOB, "--extra-vars", '{"swarm_leave_foreign": true}')
+    assert attempt.requested[2] == ("site", *NO_JOB)
 
 
 def test_a_refusal_is_followed_by_the_command_that_it_names(attempt: FakeAttempt) -> None:
@@ -149,7 +149,7 @@ def test_a_remedy_that_no_one_can_follow_is_a_failure(attempt: FakeAttempt) -> N
 
 def test_a_refusal_where_it_must_converge_is_a_failure(attempt: FakeAttempt) -> None:
     assert "refused what it is to repair" in recovered(attempt, [bad(FULL)]).why
-    attempt.asked.clear()
+    attempt.requested.clear()
     assert "refused what it is to repair" in recovered(attempt, [bad(FULL)], refusal="another Docker swarm").why
 
 
@@ -175,6 +175,6 @@ def test_a_playbook_that_a_remedy_names_must_succeed(attempt: FakeAttempt) -> No
     text = "lab2: is odd. Remedy: ansible-playbook site.yml --tags docker"
     found = recovered(attempt, [bad(text), good(), good(), good(), good()], refusal="odd")
     assert found.why == ""
-    assert attempt.asked[1] == ("site", "--tags", "docker")
+    assert attempt.requested[1] == ("site", "--tags", "docker")
     found = recovered(attempt, [bad(text), bad(FULL)], refusal="odd")
     assert found.why.startswith("the remedy (site.yml) did not succeed: lab2: the disk is full")

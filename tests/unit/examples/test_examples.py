@@ -58,13 +58,13 @@ def test_what_the_lab_has_no_index_for_is_among_the_wheels(name: str) -> None:
     found = variables(name)
     house = Path(found.get("training_image_wheelhouse", "wheelhouse")).name
     base = {re.split("[=+]", line)[0] for line in wheels(ROOT / "molecule/default/wheelhouse.txt")}
-    asked = [word for word in found.get("training_image_python_packages", []) if not word.startswith("-")]
+    requested = [word for word in found.get("training_image_python_packages", []) if not word.startswith("-")]
     if house == "wheelhouse":
-        assert set(asked) <= base
+        assert set(requested) <= base
     else:
         folder = EXAMPLES if house == "wheelhouse-examples" else EXAMPLES / name
         assert house in ("wheelhouse-examples", f"wheelhouse-{name}")
-        assert [word for word in asked if word not in wheels(folder / "wheels.txt")] == []
+        assert [word for word in requested if word not in wheels(folder / "wheels.txt")] == []
         assert f"make_house {house.removeprefix('wheelhouse-')} " in (
             ROOT / "molecule/default/example_wheels"
         ).read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 EXAMPLES = ("cifar10", "torchrun_single", "lightning_ddp")
 FILES = ("vars.yml", "vars.real.yml")
 OF_A_HOST = {"gpu_slots"}
-ASKED_BY_LAUNCHER = {"cifar10": "deepspeed", "torchrun_single": "torchrun", "lightning_ddp": "per_node"}
+REQUESTED_BY_LAUNCHER = {"cifar10": "deepspeed", "torchrun_single": "torchrun", "lightning_ddp": "per_node"}
 
 every_example = pytest.mark.parametrize("example", EXAMPLES)
 every_file = pytest.mark.parametrize("file", FILES)
@@ -117,7 +117,7 @@ def test_the_script_takes_the_arguments_it_is_given(example: str, file: str) -> 
 @every_file
 def test_the_launcher_is_the_one_the_script_is_written_for(example: str, file: str) -> None:
     found = variables(example, file)
-    assert found["deepspeed_launch_launcher"] == ASKED_BY_LAUNCHER[example]
+    assert found["deepspeed_launch_launcher"] == REQUESTED_BY_LAUNCHER[example]
     reads_configuration = "--deepspeed_config" in options(example)
     assert reads_configuration == (found.get("deepspeed_launch_config_argument", "--deepspeed_config") != "")
 

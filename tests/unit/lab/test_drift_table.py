@@ -57,7 +57,7 @@ LINE = (
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         (LINE, ""),
         (f"msg: '{LINE.replace('/etc/hosts has', '[' + 2 * chr(39) + 'x' + 2 * chr(39) + '] has')}'", ""),
@@ -72,5 +72,5 @@ LINE = (
         ("", "names-gone: /srv/etc/env is missing (said: nothing)"),
     ],
 )
-def test_verify_must_name_node_role_and_what_differs(text: str, said: str) -> None:
-    assert DRIFT.missing_in(text, PLACES) == said
+def test_verify_must_name_node_role_and_what_differs(text: str, reported: str) -> None:
+    assert DRIFT.missing_in(text, PLACES) == reported

@@ -81,25 +81,27 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Node:
 
 
 @pytest.fixture
-def asked(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
+def requested(node: Node, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
     with contextlib.closing(Engines()) as opened:
         monkeypatch.setattr(engines, "_engines", opened)
         yield opened
 
 
-def pid(asked: Engines, name: str) -> int:
-    process = asked._tunnels[name]._ssh
+def pid(requested: Engines, name: str) -> int:
+    process = requested._tunnels[name]._ssh
     assert process is not None
     return process.pid
 
 
-def test_a_node_is_connected_to_when_it_is_first_asked_and_once(node: Node, asked: Engines) -> None:
+def test_a_node_is_connected_to_when_it_is_first_asked_and_once(node: Node, requested: Engines) -> None:
     assert node.started == []
     assert [engines.swarm_state(name) for name in ("lab1", "lab1", "lab2", "lab1")] == ["active"] * 4
     assert node.started == ["root@lab1", "root@lab2"]
 
 
-def test_the_version_is_that_of_the_engine_also_of_another_that_is_installed_later(node: Node, asked: Engines) -> None:
+def test_the_version_is_that_of_the_engine_also_of_another_that_is_installed_later(
+    node: Node, requested: Engines
+) -> None:
     assert engines.engine("lab1").api.api_version == "1.41"
     node.write("version", "1.52")
     assert engines.engine("lab1").api.api_version == "1.52"
@@ -108,16 +110,16 @@ def test_the_version_is_that_of_the_engine_also_of_another_that_is_installed_lat
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_connection_that_ended_is_opened_again(node: Node, asked: Engines, number: signal.Signals) -> None:
+def test_a_connection_that_ended_is_opened_again(node: Node, requested: Engines, number: signal.Signals) -> None:
     engines.engine("lab1")
-    gone = pid(asked, "lab1")
+    gone = pid(requested, "lab1")
     os.kill(gone, number)
     assert engines.swarm_state("lab1") == "active"  # whether or not the end was noticed before
-    assert pid(asked, "lab1") != gone
+    assert pid(requested, "lab1") != gone
     assert node.started == ["root@lab1"] * 2
 
 
-def test_where_no_engine_answers_that_is_reported_and_asked_again_each_time(node: Node, asked: Engines) -> None:
+def test_where_no_engine_answers_that_is_reported_and_asked_again_each_time(node: Node, requested: Engines) -> None:
     node.write("no-engine")
     for dummy in range(2):
         with pytest.raises(NoEngine, match=r"^lab1: no engine answers: "):
@@ -126,7 +128,7 @@ def test_where_no_engine_answers_that_is_reported_and_asked_again_each_time(node
     assert engines.swarm_state("lab1") == "active"
 
 
-def test_a_node_without_connection_is_named_with_what_ssh_says(node: Node, asked: Engines) -> None:
+def test_a_node_without_connection_is_named_with_what_ssh_says(node: Node, requested: Engines) -> None:
     node.write("unreachable")
     with pytest.raises(EngineError, match=r"^lab1: no connection: ssh: connect to host: No route to host$") as caught:
         engines.engine("lab1")
@@ -149,17 +151,17 @@ def test_at_the_end_no_ssh_and_no_socket_is_left(node: Node) -> None:
 
 
 def test_a_container_does_not_run_where_no_engine_answers_and_is_unknown_without_connection(
-    node: Node, asked: Engines
+    node: Node, requested: Engines
 ) -> None:
     node.write("no-engine")
     assert not engines.is_running("lab1", "swarmspeed-lab1")
     node.write("unreachable")
-    asked.close()
+    requested.close()
     with pytest.raises(EngineError, match="no connection"):
         engines.is_running("lab1", "swarmspeed-lab1")
 
 
-def test_a_container_or_an_image_that_is_not_there(node: Node, asked: Engines) -> None:
+def test_a_container_or_an_image_that_is_not_there(node: Node, requested: Engines) -> None:
     assert engines.container_state("lab1", "swarmspeed-lab1") == ""
     assert not engines.has_image("lab1", "team:1")
     with pytest.raises(Exception, match="No such container"):

@@ -18,19 +18,19 @@ SCENARIOS = sorted(path.parent.name for path in ROOT.glob("molecule/*/molecule.y
 SOUND = {"locked": False, "interrupted": False, "trains": False, "bare": True, "disk_gib": 50.0}
 
 
-def said(needs: Needs, *looks: dict[str, Any], **change: Any) -> str:
-    nodes = {f"lab{number}": {**SOUND, **seen} for number, seen in enumerate(looks, 1)}
+def reported(needs: Needs, *gathered: dict[str, Any], **change: Any) -> str:
+    nodes = {f"lab{number}": {**SOUND, **seen} for number, seen in enumerate(gathered, 1)}
     return refusal("faults", needs, nodes, **{"memory_gib": 8.0, "root": True, "lab": "mine", **change})
 
 
 def test_a_lab_that_will_do_is_not_refused() -> None:
-    assert said(Needs(3), {}, {"bare": False}, {}) == ""
-    assert said(Needs(2, more_nodes=True, root=True), {}, {}, {}) == ""
-    assert said(Needs(3, state="bare"), {}, {}, {}) == ""
+    assert reported(Needs(3), {}, {"bare": False}, {}) == ""
+    assert reported(Needs(2, more_nodes=True, root=True), {}, {}, {}) == ""
+    assert reported(Needs(3, state="bare"), {}, {}, {}) == ""
 
 
 @pytest.mark.parametrize(
-    ("needs", "looks", "why"),
+    ("needs", "gathered", "why"),
     [
         (Needs(3), [{}, {"interrupted": True}, {}], "on lab2 dpkg was interrupted"),
         (Needs(3), [{}, {}, {"trains": True}], "on lab3 a job is running"),
@@ -40,19 +40,19 @@ def test_a_lab_that_will_do_is_not_refused() -> None:
         (Needs(3), [{}, {}, {}, {}], "it needs 3 nodes, and the lab has 4"),
     ],
 )
-def test_what_new_nodes_put_right(needs: Needs, looks: list[dict[str, Any]], why: str) -> None:
-    assert said(needs, *looks) == (
+def test_what_new_nodes_put_right(needs: Needs, gathered: list[dict[str, Any]], why: str) -> None:
+    assert reported(needs, *gathered) == (
         f"Scenario faults cannot run here: {why}. Nothing was changed. Remedy: make fresh-lab LAB_NAME=mine."
     )
 
 
 def test_of_the_lab_without_a_name_none_is_reported() -> None:
-    text = said(Needs(2, more_nodes=True), {}, lab="swarmspeed")
+    text = reported(Needs(2, more_nodes=True), {}, lab="swarmspeed")
     assert text.endswith("it needs 2 or more nodes, and the lab has 1. Nothing was changed. Remedy: make fresh-lab.")
 
 
 def test_what_the_machine_lacks_is_reported_together() -> None:
-    text = said(Needs(3, disk_gib=60, memory_gib=9, root=True), {}, {}, {}, root=False)
+    text = reported(Needs(3, disk_gib=60, memory_gib=9, root=True), {}, {}, {}, root=False)
     for part in (
         "60 GiB of free disk, and there are 50.0;",
         "9 GiB of free memory, and there are 8.0;",
@@ -63,7 +63,7 @@ def test_what_the_machine_lacks_is_reported_together() -> None:
 
 
 def test_nodes_that_the_scenario_re_creates_may_be_in_any_state() -> None:
-    assert said(Needs(3, state="replaced"), {"interrupted": True, "bare": False}, {"trains": True}, {}) == ""
+    assert reported(Needs(3, state="replaced"), {"interrupted": True, "bare": False}, {"trains": True}, {}) == ""
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

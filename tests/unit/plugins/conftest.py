@@ -13,7 +13,7 @@ from ansible.module_utils.common.parameters import PASS_VARS
 
 
 @pytest.fixture
-def invocation_asked() -> dict[str, Any]:
+def invocation_requested() -> dict[str, Any]:
     """Arguments with which a module returns its own as ``invocation``, for tests that look for secrets in there.
 
     ansible-core 2.21 does so only where its configuration says so; older releases always do, and know no such argument.

@@ -53,8 +53,8 @@ def test_what_is_planned_is_distributed_and_all_is_planned_again() -> None:
 
 def test_digests_are_read_on_request_only() -> None:
     assert "Check every file's digest, if requested" not in runs("verify", planned(False, names=["net"]))
-    asked = runs("verify", planned(False, names=["net"]), assets_verify_digests=True)
-    assert asked[-1] == "Check every file's digest, if requested"
+    requested = runs("verify", planned(False, names=["net"]), assets_verify_digests=True)
+    assert requested[-1] == "Check every file's digest, if requested"
     assert "Check every file's digest, if requested" not in runs("verify", planned(False), assets_verify_digests=True)
 
 
@@ -73,14 +73,14 @@ def test_teardown_removes_by_consent_only() -> None:
 
 
 def test_what_went_wrong_is_told_by_its_cause() -> None:
-    def said(gone: dict[str, Any], fed: dict[str, Any], waited: dict[str, Any]) -> str:
+    def reported(gone: dict[str, Any], fed: dict[str, Any], waited: dict[str, Any]) -> str:
         given = variables("assets", _assets_gone=gone, _assets_fed=fed, _assets_waited=waited)
         return str(value("_assets_trouble", given))
 
     skipped = {"skipped": True}
-    assert said({}, skipped, {"over": True, "trouble": ""}) == ""
-    assert said({}, skipped, {"over": True, "trouble": "the disk is full"}) == "the disk is full"
-    assert said({"failed": True, "msg": "gpu2: the process is gone"}, skipped, skipped) == "the process is gone"
-    assert said({}, {"failed": True, "msg": "gpu2: a piece is lost"}, skipped) == "a piece is lost"
-    assert said({}, skipped, {"unreachable": True}).startswith("the node stopped responding")
-    assert said({}, skipped, {"over": False}) == "the transfer did not end in time. Remedy: run again"
+    assert reported({}, skipped, {"over": True, "trouble": ""}) == ""
+    assert reported({}, skipped, {"over": True, "trouble": "the disk is full"}) == "the disk is full"
+    assert reported({"failed": True, "msg": "gpu2: the process is gone"}, skipped, skipped) == "the process is gone"
+    assert reported({}, {"failed": True, "msg": "gpu2: a piece is lost"}, skipped) == "a piece is lost"
+    assert reported({}, skipped, {"unreachable": True}).startswith("the node stopped responding")
+    assert reported({}, skipped, {"over": False}) == "the transfer did not end in time. Remedy: run again"

@@ -59,9 +59,9 @@ def test_one_tree_whatever_the_wheels_look_like(script: ModuleType, tmp_path: Pa
 
 
 def test_release_of_a_compiler(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "Cuda compilation tools, release 13.0, V13.0.88\nBuild cuda_13.0.r13.0/compiler.36424714_0\n"
+    reported = "Cuda compilation tools, release 13.0, V13.0.88\nBuild cuda_13.0.r13.0/compiler.36424714_0\n"
     monkeypatch.setattr(
-        script.subprocess, "run", lambda command, **dummy: subprocess.CompletedProcess(command, 0, stdout=said)
+        script.subprocess, "run", lambda command, **dummy: subprocess.CompletedProcess(command, 0, stdout=reported)
     )
     assert script.release_of(tmp_path) == "13.0"
 

@@ -144,7 +144,7 @@ def test_results_that_did_not_arrive_are_brought_by_the_next_run(
 
 
 @pytest.mark.parametrize(
-    ("check", "tags", "asked"),
+    ("check", "tags", "requested"),
     [
         (False, ["all"], True),
         (False, ["hostfile"], True),
@@ -156,11 +156,11 @@ def test_results_that_did_not_arrive_are_brought_by_the_next_run(
     ],
 )
 def test_in_check_mode_the_report_predicts_but_where_a_tag_names_a_file(
-    check: bool, tags: list[str], asked: bool
+    check: bool, tags: list[str], requested: bool
 ) -> None:
     cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
     more = {"ansible_check_mode": check, "ansible_run_tags": tags, "swarmspeed_cluster": cluster, **JOB}
-    expected = ["swarmspeed.cluster.hostfile", "swarmspeed.cluster.ds_config"] if asked else []
+    expected = ["swarmspeed.cluster.hostfile", "swarmspeed.cluster.ds_config"] if requested else []
     assert runs(planned(True, writes=["hostfile", "ds_config.json"]), "files", **more) == [REPORT, *expected]
     assert runs(planned(True, writes=["hostfile"]), "files", **more) == [REPORT, *expected[:1]]
 
@@ -169,8 +169,8 @@ def test_the_configuration_is_compared_again_where_an_image_was_asked_for_its_re
     cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
     more = {"swarmspeed_cluster": cluster, **JOB}
     assert runs(planned(False), "files", **more) == [REPORT]
-    asked = runs(planned(False), "files", _deepspeed_launch_release={"stdout": "0.18.9"}, **more)
-    assert asked == [REPORT, "swarmspeed.cluster.ds_config"]
+    requested = runs(planned(False), "files", _deepspeed_launch_release={"stdout": "0.18.9"}, **more)
+    assert requested == [REPORT, "swarmspeed.cluster.ds_config"]
     assert runs(planned(False), "files", _deepspeed_launch_release={"skipped": True}, **more) == [REPORT]
 
 

@@ -103,17 +103,17 @@ def test_another_source_than_was_stated(script: ModuleType, wheels: list[str], e
 def test_what_pip_is_asked_for(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, status: int
 ) -> None:
-    asked: list[list[str]] = []
+    requested: list[list[str]] = []
 
     def pip(command: list[str], **dummy: Any) -> subprocess.CompletedProcess[str]:
-        asked.append(command)
+        requested.append(command)
         (tmp_path / "deepspeed-0.19.8+unknown-py3-none-any.whl").touch()
         return subprocess.CompletedProcess(command, 0)
 
     monkeypatch.setattr(script.subprocess, "run", pip)
     assert script.main(version, "/build/source.tar.gz", tmp_path, ["--no-index"]) == status
     options = ["--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
-    assert asked == [[sys.executable, "-m", "pip", "wheel", *options, "/build/source.tar.gz"]]
+    assert requested == [[sys.executable, "-m", "pip", "wheel", *options, "/build/source.tar.gz"]]
 
 
 def test_pips_own_failure_is_handed_on(script: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -119,11 +119,11 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
 
 
 def test_without_consent_nothing_is_sent_to_the_host(hosts: StandIns) -> None:
-    asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
-    output = hosts.play(**asked)
+    requested: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
+    output = hosts.play(**requested)
     assert "ready: the engine must be restarted for data-root" in " ".join(output.split())
     assert hosts.modules("ready") == ["node_facts"]
-    output = hosts.play(**asked, docker_restart=True)
+    output = hosts.play(**requested, docker_restart=True)
     assert hosts.modules("ready") == ["node_facts", "docker_daemon_config", "systemd_service", "node_facts"], output
 
 

@@ -17,13 +17,13 @@ from tests.role_values import ROLES, load, value, variables
 
 
 @pytest.mark.parametrize(
-    ("mode", "layer", "said"),
+    ("mode", "layer", "reported"),
     [("overlay", "infiniband", True), ("overlay", None, False), ("host", "infiniband", False)],
 )
-def test_host_mode_is_advised_where_rdma_lies_idle(mode: str, layer: str | None, said: bool) -> None:
+def test_host_mode_is_advised_where_rdma_lies_idle(mode: str, layer: str | None, reported: bool) -> None:
     found = variables(cluster_network_mode=mode)
     found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "rdma": {"link_layer": layer, "reason": "so it is"}}
-    assert any("cluster_network_mode: host uses it" in line for line in value("_preflight_told", found)) is said
+    assert any("cluster_network_mode: host uses it" in line for line in value("_preflight_reported", found)) is reported
 
 
 def test_one_line_says_which_network_and_why() -> None:
@@ -38,7 +38,7 @@ def test_one_line_says_which_network_and_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "accelerator", "said"),
+    ("changed", "accelerator", "reported"),
     [
         ({}, "cuda", []),
         ({"cluster_accelerator": "auto"}, "cpu", ["Ranks compute on CPUs, as no host has an NVIDIA device: nothing"]),
@@ -49,13 +49,13 @@ def test_one_line_says_which_network_and_why() -> None:
     ],
 )
 def test_what_has_nothing_to_do_is_reported_once_before_any_change(
-    changed: dict[str, Any], accelerator: str, said: list[str]
+    changed: dict[str, Any], accelerator: str, reported: list[str]
 ) -> None:
     found = variables(**{"deepspeed_launch_script": "train.py", **changed})
     found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "accelerator": accelerator}
-    underlay, *lines = value("_preflight_told", found)
-    assert underlay.startswith("Underlay ") and len(lines) == len(said)
-    assert all(line.startswith(start) for line, start in zip(lines, said, strict=True))
+    underlay, *lines = value("_preflight_reported", found)
+    assert underlay.startswith("Underlay ") and len(lines) == len(reported)
+    assert all(line.startswith(start) for line, start in zip(lines, reported, strict=True))
     (task,) = [task for task in load("preflight/tasks/main.yml") if "ansible.builtin.debug" in task]
     assert task["run_once"] is True  # once, not for each of 64 nodes
 

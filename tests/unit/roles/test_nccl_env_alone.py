@@ -17,7 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planne
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 from tests.adversary.hostile import facts as honest
@@ -41,7 +41,7 @@ GATHERS = [
 
 def found(number: int, files: dict[str, Any] | None = None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    entries = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    entries = requested({}, [GATHERED], {"cluster_root": ROOT})["files"]
     facts["files"] = {**{entry["path"]: dict(ABSENT) for entry in entries}, **(files or {})}
     facts["docker"]["images"] = {IMAGE: ID}
     facts["docker"]["containers"] = {}
@@ -110,17 +110,17 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(
-    ("arguments", "of_play", "said"),
+    ("arguments", "of_play", "reported"),
     [
         (["--limit", "gpu1"], {}, "--limit leaves out gpu2. Remedy: run without --limit."),
         ([], {"serial": 1}, "serial leaves gpu2 to another batch. Remedy: take serial out of the play."),
         ([], {"strategy": "free"}, "the play has strategy: free, by which hosts do not wait for one another."),
     ],
 )
-def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any, said: str) -> None:
+def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any, reported: str) -> None:
     output = " ".join(hosts.play(*arguments, of_play=of_play, **CLUSTER).split())
     assert (
-        f"role nccl_env concerns all hosts of the groups managers and workers, and needs them together: {said}"
+        f"role nccl_env concerns all hosts of the groups managers and workers, and needs them together: {reported}"
         in output
     )
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []

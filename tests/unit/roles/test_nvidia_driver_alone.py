@@ -46,7 +46,7 @@ PREVIEW: dict[str, Any] = {
     "problems": [],
     "cannot_fetch": False,
 }
-ASKED: dict[str, Any] = {"nvidia_driver_source": "distribution"}
+REQUESTED: dict[str, Any] = {"nvidia_driver_source": "distribution"}
 GATHER = "node_facts"
 
 
@@ -108,7 +108,7 @@ def sent(hosts: StandIns, name: str) -> list[str]:
 
 
 def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns) -> None:
-    output = hosts.play(**ASKED)
+    output = hosts.play(**REQUESTED)
     assert set(changed(output)) == {"empty", "ready", "plain"}, output
     assert (changed(output)["ready"], changed(output)["plain"]) == (0, 0)
     assert sent(hosts, "empty") == [
@@ -120,7 +120,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     ]
     assert (sent(hosts, "ready"), sent(hosts, "plain")) == ([GATHER], [GATHER])
     # A second run gathers and plans, and not one task follows.
-    output = hosts.play(**ASKED)
+    output = hosts.play(**REQUESTED)
     assert changed(output) == {"empty": 0, "ready": 0, "plain": 0}, output
     assert sent(hosts, "empty") == [GATHER]
     tasks = re.findall(r"^TASK \[(?:swarmspeed.cluster.)?(.*?)\]", output, re.M)
@@ -133,7 +133,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
 
 
 def test_check_mode_asks_apt_and_reports_the_plan_by_one_task_a_host(hosts: StandIns) -> None:
-    output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json", **ASKED)
+    output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json", **REQUESTED)
     assert changed(output) == {"empty": 1, "ready": 0, "plain": 0}, output
     assert sent(hosts, "empty") == [GATHER, "driver_preview"]
     assert "    + driver: branch 550 (proprietary), from distribution  # no driver is loaded\n" in output
@@ -146,7 +146,7 @@ def test_what_apt_says_is_in_the_way_stops_it_before_anything_is_changed(tmp_pat
     hosts = StandIns(tmp_path, "nvidia_driver")
     problem = "nvidia-smi is on hold, and would change. Remedy: apt-mark unhold nvidia-smi."
     hosts.add("empty", without(), replies={"driver_preview": {**PREVIEW, "problems": [problem]}})
-    output = hosts.play(**ASKED)
+    output = hosts.play(**REQUESTED)
     assert f"empty: nothing was changed. {problem}" in " ".join(output.split())
     assert sent(hosts, "empty") == [GATHER, "driver_preview"]
 
@@ -160,7 +160,7 @@ def test_an_installation_that_fails_is_undone(tmp_path: Path) -> None:
     }
     # The module was not built: it is not there when the facts are gathered again.
     hosts.add("empty", without(), without(), replies=replies)
-    output = " ".join(hosts.play(**ASKED).split())
+    output = " ".join(hosts.play(**REQUESTED).split())
     assert "empty: the driver could not be installed. Assert that the kernel module exists" in output
     assert "DKMS wrote: error: implicit declaration." in output and "What was new is removed again." in output
     modules = sent(hosts, "empty")
@@ -178,13 +178,13 @@ def in_use() -> dict[str, Any]:
 def test_a_reboot_needs_consent_and_the_controller_gets_none(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, "nvidia_driver")
     hosts.add("used", in_use())
-    output = " ".join(hosts.play(**ASKED).split())
+    output = " ".join(hosts.play(**REQUESTED).split())
     assert "used: the loaded module is 550.90.07 but the libraries are 550.163.01. It runs after a reboot of this" in (
         output
     )
     assert "Remedy: set nvidia_driver_reboot: if_needed to allow it, or reboot it and run again." in output
     assert sent(hosts, "used") == [GATHER]
-    output = " ".join(hosts.play(nvidia_driver_reboot="if_needed", **ASKED).split())
+    output = " ".join(hosts.play(nvidia_driver_reboot="if_needed", **REQUESTED).split())
     assert "(python (99) uses it), and this host is the controller of this run, or runs on its kernel." in output
     assert sent(hosts, "used") == [GATHER]
 
@@ -195,7 +195,7 @@ def test_a_module_that_is_in_use_after_all_waits_for_a_reboot(tmp_path: Path) ->
     unseen = in_use()
     unseen["driver"]["users"] = []
     hosts.add("used", unseen, replies={"command": {"rc": 1}})
-    output = " ".join(hosts.play(**ASKED).split())
+    output = " ".join(hosts.play(**REQUESTED).split())
     assert (
         "used: the loaded module is 550.90.07 but the libraries are 550.163.01. It runs after a reboot of this host. "
         "Remedy: reboot it and run again, or set nvidia_driver_reboot: if_needed to have it done."
@@ -210,28 +210,28 @@ def test_a_fault_of_a_gpu_fails_role_and_verify_and_is_no_change(tmp_path: Path)
     broken["gpu"]["problems"] = ["GPU 3 has fallen off the bus. Remedy: reboot."]
     hosts.add("broken", broken)
     for entry in ("", "verify"):
-        output = hosts.play(entry=entry, **ASKED)
+        output = hosts.play(entry=entry, **REQUESTED)
         assert "broken: GPU 3 has fallen off the bus. Remedy: reboot. Remedy: ansible-playbook" in (
             " ".join(output.split())
         ), output
         assert sent(hosts, "broken") == [GATHER]
-    output = hosts.play("--check", **ASKED)
+    output = hosts.play("--check", **REQUESTED)
     assert changed(output) == {"broken": 0}, output
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_what_is_done_and_says_what_is_not(hosts: StandIns) -> None:
-    output = " ".join(hosts.play(entry="verify", **ASKED).split())
+    output = " ".join(hosts.play(entry="verify", **REQUESTED).split())
     assert "empty: no driver is loaded. " in output and "driver is missing." in output
     assert "ready: " not in output.partition("PLAY RECAP")[0].replace("ok: [ready]", "")
     hosts.modules("ready")
-    output = hosts.play("--limit", "ready,plain", entry="verify", **ASKED)
+    output = hosts.play("--limit", "ready,plain", entry="verify", **REQUESTED)
     assert changed(output) == {"ready": 0, "plain": 0} and sent(hosts, "ready") == [GATHER], output
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_teardown_lifts_holds_and_removes_files(hosts: StandIns) -> None:
-    output = hosts.play("--limit", "ready,plain", entry="teardown", **ASKED)
+    output = hosts.play("--limit", "ready,plain", entry="teardown", **REQUESTED)
     assert changed(output).get("plain") == 0, output
     modules = [module for module in hosts.modules("ready") if module != "stat"]
     assert modules == [GATHER, "dpkg_selections", "dpkg_selections", "file", "file"]
@@ -239,6 +239,6 @@ def test_teardown_lifts_holds_and_removes_files(hosts: StandIns) -> None:
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_the_computing_on_cpus_is_asked_for(hosts: StandIns) -> None:
-    output = hosts.play(cluster_accelerator="cpu", **ASKED)
+    output = hosts.play(cluster_accelerator="cpu", **REQUESTED)
     assert changed(output) == {"empty": 0, "ready": 0, "plain": 0}, output
     assert sent(hosts, "empty") == [GATHER]

@@ -19,7 +19,7 @@ NODES = ("gpu1", "gpu2", "gpu3")
 DOCKER = """\
 #!{python}
 import json, os, sys
-given = json.loads(sys.stdin.readline())["asked"]
+given = json.loads(sys.stdin.readline())["requested"]
 here = sys.argv[3].removeprefix("ai-")  # docker exec -i CONTAINER
 with open(os.path.join(os.path.dirname(__file__), "cut.json")) as file:
     cut = json.load(file)

@@ -22,7 +22,7 @@ NAMES = (
 )
 FIRST = "find_cluster"
 """The first play of each of them."""
-LOOKS = ("status", "stop", "tensorboard")
+WITHOUT_PLAN = ("status", "stop", "tensorboard")
 """Playbooks that must work on a broken cluster: they apply one role, and a node that is down does not end them."""
 
 DESIGN = [  # in the order data flows through them
@@ -117,7 +117,7 @@ def test_the_plan_knows_all_roles_and_walks_none() -> None:
     assert [role for role, dummy, dummy in walked("plan")] == ["preflight"]
 
 
-@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("name", WITHOUT_PLAN)
 def test_looking_and_stopping_need_no_role_but_that_of_the_job(name: str) -> None:
     assert [role for role, dummy, dummy in roles_of(name)] == ["preflight", "deepspeed_launch"]
     assert [role for role, dummy, dummy in walked(name)] == ["deepspeed_launch"]
@@ -149,7 +149,7 @@ ENTRIES = {
     "bundle": "bundle",
     "bench_network": "bench",
     "launch": None,
-    **{name: name for name in ("verify", "teardown", *LOOKS)},
+    **{name: name for name in ("verify", "teardown", *WITHOUT_PLAN)},
 }
 
 
@@ -167,7 +167,7 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
     entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else roles_of(name)
     assert entries
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
-    lenders.update({look: {"preflight"} for look in LOOKS})
+    lenders.update({observed: {"preflight"} for observed in WITHOUT_PLAN})
     lenders["plan"] = set(DESIGN) - {"preflight"}
     lenders["report"] = {"preflight", "overlay_network", "deepspeed_launch"}
     lenders["bundle"] = set(DESIGN) - {"host"}
@@ -206,10 +206,10 @@ def test_the_cluster_is_searched_for_on_no_host_and_with_any_tag() -> None:
 def test_a_playbook_goes_to_the_cluster_as_root_and_stops_together(name: str) -> None:
     play = second_play(name)
     # A bundle is made where there is internet, mostly on other hosts.
-    asked = "{{ 'bundle' if groups['bundle'] | default([]) else 'cluster' }}" if name == "bundle" else "cluster"
-    assert play["hosts"] == asked
+    requested = "{{ 'bundle' if groups['bundle'] | default([]) else 'cluster' }}" if name == "bundle" else "cluster"
+    assert play["hosts"] == requested
     assert play["gather_facts"] is False
-    assert play["become"] is True and play["any_errors_fatal"] is (name not in (*LOOKS, "report"))
+    assert play["become"] is True and play["any_errors_fatal"] is (name not in (*WITHOUT_PLAN, "report"))
 
 
 def task_files() -> list[Path]:

@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked as asked_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested as queried_image
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
@@ -166,10 +166,10 @@ def planned(role: str, found: dict[str, Any]) -> list[str]:
 def sound() -> dict[str, Any]:
     """Facts of a host on which every file, and the container, is as wanted."""
     facts = clean()
-    asked = []
+    requested = []
     for role in PLANNED:
-        asked += asked_of({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
-    for path in (templar(given(facts)).template(entry["path"]) for entry in asked):
+        requested += queried_image({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
+    for path in (templar(given(facts)).template(entry["path"]) for entry in requested):
         facts["files"][path] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for role in PLANNED:
         facts = copy.deepcopy(dict(plan_of(role, given(facts)).facts[HERE]))

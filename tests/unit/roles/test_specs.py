@@ -131,8 +131,8 @@ def test_specs_and_defaults_name_the_same_variables(role: str) -> None:
 @every_role
 def test_specs_and_defaults_give_the_same_values(role: str) -> None:
     defaults, specs = load(ROLES / role / "defaults" / "main.yml") or {}, options(role)
-    said = {name: specs[name].get("default") for name in defaults if name in specs}
-    assert said == {name: value for name, value in defaults.items() if name in specs}
+    reported = {name: specs[name].get("default") for name in defaults if name in specs}
+    assert reported == {name: value for name, value in defaults.items() if name in specs}
     assert [name for name, option in specs.items() if "default" in option and option.get("required")] == []
 
 

@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
@@ -36,7 +36,7 @@ REPLIES = {"slurp": {"content": base64.b64encode(SECRET.encode()).decode(), "enc
 
 def without(number: int) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    entries = asked({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    entries = requested({}, [GATHERED], {"cluster_root": ROOT})["files"]
     facts["files"] = {entry["path"]: dict(ABSENT) for entry in entries}
     container = {**facts["docker"]["containers"]["lab-gpu1"], "state": "running"}
     container["labels"] = {"swarmspeed.cluster": "swarmspeed", "swarmspeed.spec": "0123"}
@@ -129,7 +129,7 @@ def on_hosts(number: int, *, key: bool) -> dict[str, Any]:
     """A server with an sshd of its own; with ``key`` it has the cluster's."""
     facts = without(number)
     wishes = {"cluster_root": ROOT, "cluster_name": "swarmspeed", "deepspeed_launch_runtime": "host"}
-    facts["files"].update({entry["path"]: dict(ABSENT) for entry in asked({}, [GATHERED], wishes)["files"]})
+    facts["files"].update({entry["path"]: dict(ABSENT) for entry in requested({}, [GATHERED], wishes)["files"]})
     facts["files"]["/etc/ssh/ssh_host_ed25519_key.pub"] = readable(public(f"sshd {number}"))
     if key:
         facts["files"][KEY] = private("the cluster's")

@@ -124,9 +124,9 @@ def test_teardown_leaves_the_keys_of_others_and_names_the_block_as_the_plan_does
     assert templar(given).template(file["path"]) == configuration_path("lab") and file["state"] == "absent"
 
 
-@pytest.mark.parametrize(("fails", "said"), [((), ""), (("gpu2",), "gpu2 (Permission denied (publickey).)\n")])
+@pytest.mark.parametrize(("fails", "reported"), [((), ""), (("gpu2",), "gpu2 (Permission denied (publickey).)\n")])
 def test_verify_logs_in_to_every_host_and_names_those_that_refuse(
-    tmp_path: Path, fails: tuple[str, ...], said: str
+    tmp_path: Path, fails: tuple[str, ...], reported: str
 ) -> None:
     ssh = tmp_path / "ssh"
     refused = " ".join(fails) or "none"
@@ -143,7 +143,7 @@ case " {refused} " in *" $4 "*) printf 'a banner\nPermission denied\033 (publick
     argv = templar(given).template(task["ansible.builtin.command"]["argv"])
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     found = subprocess.run(argv, check=False, capture_output=True, text=True, env=environment, timeout=60)
-    assert (found.stdout, found.stderr) == (said, "")
+    assert (found.stdout, found.stderr) == (reported, "")
     assert (tmp_path / "calls").read_text(encoding="utf-8").splitlines() == [
         f"-n -o BatchMode=yes {name} true" for name in ("gpu1", "gpu2")
     ]

@@ -24,7 +24,7 @@ TRAINING: dict[str, Any] = {
     "Mounts": [{"Type": "bind", "Source": "/srv/lab/workspace", "Destination": "/workspace"}],
 }
 VARIABLES: dict[str, Any] = {"cluster_name": "lab", "cluster_root": "/srv/lab"}
-ASKED = {
+REQUESTED = {
     "host": "gpu1",
     "cluster": "lab",
     "runtime": "container",
@@ -46,7 +46,7 @@ class Cluster:
         self.hosts = StandIns(folder, ROLE, replies={"rc": 0})
 
     def play(self, *arguments: str, running: bool, replies: dict[str, Any] | None = None, **given: Any) -> str:
-        labels = board(ASKED, TRAINING, {})["settings"]["labels"]
+        labels = board(REQUESTED, TRAINING, {})["settings"]["labels"]
         container = {**TRAINING, "Config": {"Labels": labels, "Cmd": []}, "State": {"Running": running}}
         found = {"docker_container_info": {"changed": False, "container": container}, **ANSWERS, **(replies or {})}
         self.hosts.add("gpu1", {}, replies=found)
@@ -63,47 +63,47 @@ def cluster(tmp_path: Path) -> Cluster:
 
 
 def test_it_is_started_on_the_first_manager_alone(cluster: Cluster) -> None:
-    said = cluster.play(running=False)
-    assert changed(said) == {"gpu1": 1, "gpu2": 0}, said
+    reported = cluster.play(running=False)
+    assert changed(reported) == {"gpu1": 1, "gpu2": 0}, reported
     assert cluster.hosts.modules("gpu1") == [*READ, "command", "wait_for", "docker_container", "uri"]
     assert cluster.hosts.modules("gpu2") == []
-    assert "Open http://127.0.0.1:6006 on gpu1." in said  # the connection of a stand-in is local
+    assert "Open http://127.0.0.1:6006 on gpu1." in reported  # the connection of a stand-in is local
 
 
 def test_a_second_run_only_reads_and_prints(cluster: Cluster) -> None:
-    said = cluster.play(running=True)
-    assert changed(said) == {"gpu1": 0, "gpu2": 0}, said
+    reported = cluster.play(running=True)
+    assert changed(reported) == {"gpu1": 0, "gpu2": 0}, reported
     assert cluster.hosts.modules("gpu1") == [*READ, "uri"]
-    assert "Open http://127.0.0.1:6006 on gpu1." in said
+    assert "Open http://127.0.0.1:6006 on gpu1." in reported
 
 
 def test_an_image_without_it_is_refused_before_anything_is_changed(cluster: Cluster) -> None:
     lacks = {"rc": 1, "stderr": "/usr/bin/python3: No module named tensorboard\n"}
-    said = cluster.play(running=False, replies={"command": lacks})
-    words = " ".join(said.split())
+    reported = cluster.play(running=False, replies={"command": lacks})
+    words = " ".join(reported.split())
     assert (
         "gpu1: TensorBoard does not run in the training image: /usr/bin/python3: No module named tensorboard. Remedy:"
         " training_image_python_packages: [tensorboard], and site.yml." in words
-    ), said
+    ), reported
     assert cluster.hosts.modules("gpu1") == [*READ, "command"]
 
 
 def test_absent_removes_it(cluster: Cluster) -> None:
-    said = cluster.play(running=True, tensorboard_state="absent")
-    assert changed(said) == {"gpu1": 1, "gpu2": 0}, said
+    reported = cluster.play(running=True, tensorboard_state="absent")
+    assert changed(reported) == {"gpu1": 1, "gpu2": 0}, reported
     assert cluster.hosts.modules("gpu1") == [*READ, "docker_container"]
 
 
 def test_a_limit_without_the_first_manager_is_an_error(cluster: Cluster) -> None:
-    said = " ".join(cluster.play("--limit", "gpu2", running=True).split())
-    assert "TensorBoard is served from gpu1, the first manager, which --limit leaves out. Remedy: leave" in said
+    reported = " ".join(cluster.play("--limit", "gpu2", running=True).split())
+    assert "TensorBoard is served from gpu1, the first manager, which --limit leaves out. Remedy: leave" in reported
 
 
 def test_check_mode_says_what_would_be_changed(cluster: Cluster) -> None:
-    said = cluster.play("--check", running=False)
-    assert changed(said) == {"gpu1": 1, "gpu2": 0}, said
+    reported = cluster.play("--check", running=False)
+    assert changed(reported) == {"gpu1": 1, "gpu2": 0}, reported
     assert not {"Wait until TensorBoard answers", "Print how to open TensorBoard"} & {
-        name.rpartition(" : ")[2] for name in tasks(said)
+        name.rpartition(" : ")[2] for name in tasks(reported)
     }
 
 

@@ -121,9 +121,9 @@ def test_a_job_in_one_container_keeps_all_of_them_from_being_made_again(tmp_path
 
     start()
     output = " ".join(hosts.play(training_container_shm_size="3g", **CLUSTER).split())
-    said = "container swarmspeed-gpu1 must be made again, which cuts off job digits in it. Remedy: set"
-    assert f"gpu1: {said} training_container_recreate: true to allow it, or wait for the job, or stop it." in output
-    assert f"gpu2: nothing is done here, as gpu1: {said}" in output
+    reported = "container swarmspeed-gpu1 must be made again, which cuts off job digits in it. Remedy: set"
+    assert f"gpu1: {reported} training_container_recreate: true to allow it, or wait for the job, or stop it." in output
+    assert f"gpu2: nothing is done here, as gpu1: {reported}" in output
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
     start()  # with the same facts
     output = hosts.play(training_container_shm_size="3g", training_container_recreate=True, **CLUSTER)
@@ -149,17 +149,17 @@ def test_what_is_cut_off_is_repaired_by_a_restart_of_its_engine_where_nothing_ru
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 @pytest.mark.parametrize(
-    ("arguments", "of_play", "said"),
+    ("arguments", "of_play", "reported"),
     [
         (["--limit", "gpu1"], {}, "--limit leaves out gpu2. Remedy: run without --limit."),
         ([], {"serial": 1}, "serial leaves gpu2 to another batch. Remedy: take serial out of the play."),
         ([], {"strategy": "free"}, "the play has strategy: free, by which hosts do not wait for one another."),
     ],
 )
-def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any, said: str) -> None:
+def test_it_needs_the_whole_cluster(hosts: StandIns, arguments: list[str], of_play: Any, reported: str) -> None:
     output = " ".join(hosts.play(*arguments, of_play=of_play, **CLUSTER).split())
     whole = "role training_container concerns all hosts of the groups managers and workers, and needs them together"
-    assert f"{whole}: {said}" in output
+    assert f"{whole}: {reported}" in output
     assert hosts.modules("gpu1") == [] and hosts.modules("gpu2") == []
 
 

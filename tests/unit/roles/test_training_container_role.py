@@ -78,8 +78,8 @@ def test_the_overlay_network_is_tried_in_every_run() -> None:
 def test_a_host_at_which_the_play_has_failed_is_not_tried() -> None:
     (task, *dummy) = load(f"{ROLE}/tasks/reach.yml")
     values = given(planned(False, reach=REACH), ansible_play_hosts=["gpu1", HOST])
-    asked = templar(values).template(task["swarmspeed.cluster.overlay_reach"]["hosts"])
-    assert asked == {"gpu1": "lab-gpu1"}
+    requested = templar(values).template(task["swarmspeed.cluster.overlay_reach"]["hosts"])
+    assert requested == {"gpu1": "lab-gpu1"}
 
 
 @pytest.mark.parametrize(
@@ -134,18 +134,24 @@ def container_of(made: dict[str, Any]) -> dict[str, Any]:
 
 def test_each_setting_is_given_to_the_engine() -> None:
     made = act(plan(facts(), training_container_environment={"A": "1"}, training_container_ipc_mode="host"))
-    asked = container_of(made)
+    requested = container_of(made)
     wanted = made["settings"]
-    assert {name: asked[name] for name in ("image", "shm_size", "ulimits", "capabilities", "security_opts")} == {
+    assert {name: requested[name] for name in ("image", "shm_size", "ulimits", "capabilities", "security_opts")} == {
         name: wanted[name] for name in ("image", "shm_size", "ulimits", "capabilities", "security_opts")
     }
-    assert (asked["network_mode"], asked["env"], asked["ipc_mode"]) == ("lab", {"A": "1"}, "host")
-    assert (asked["name"], asked["hostname"], asked["labels"]) == ("lab-gpu2", "lab-gpu2", made["make"]["labels"])
-    assert (asked["recreate"], asked["state"]) == (False, "started")
-    assert asked["volumes"] == wanted["volumes"] and asked["devices"] == [] and "device_requests" not in asked
+    assert (requested["network_mode"], requested["env"], requested["ipc_mode"]) == ("lab", {"A": "1"}, "host")
+    assert (requested["name"], requested["hostname"], requested["labels"]) == (
+        "lab-gpu2",
+        "lab-gpu2",
+        made["make"]["labels"],
+    )
+    assert (requested["recreate"], requested["state"]) == (False, "started")
+    assert (
+        requested["volumes"] == wanted["volumes"] and requested["devices"] == [] and "device_requests" not in requested
+    )
     # Whatever decides whether it is made again is also what it is made with.
     used = {"network": "network_mode", "environment": "env"}
-    assert {used.get(name, name) for name in wanted} - {"image_id"} <= {*asked, "device_requests"}
+    assert {used.get(name, name) for name in wanted} - {"image_id"} <= {*requested, "device_requests"}
 
 
 def test_options_that_are_set_are_given_to_the_engine() -> None:
@@ -161,18 +167,21 @@ def test_options_that_are_set_are_given_to_the_engine() -> None:
             training_container_groups=["44"],
         )
     )
-    asked = container_of(made)
-    assert asked["security_opts"] == ["no-new-privileges", 'seccomp={"defaultAction":"SCMP_ACT_ALLOW"}']
-    assert (asked["pid_mode"], asked["groups"]) == ("host", ["44"])
-    assert (asked["published_ports"], asked["devices"]) == (["127.0.0.1:8888:8888"], ["/dev/fuse:/dev/fuse:rwm"])
+    requested = container_of(made)
+    assert requested["security_opts"] == ["no-new-privileges", 'seccomp={"defaultAction":"SCMP_ACT_ALLOW"}']
+    assert (requested["pid_mode"], requested["groups"]) == ("host", ["44"])
+    assert (requested["published_ports"], requested["devices"]) == (
+        ["127.0.0.1:8888:8888"],
+        ["/dev/fuse:/dev/fuse:rwm"],
+    )
     unset = container_of(act(plan(facts())))
     assert not {"pid_mode", "published_ports", "groups"} & set(unset)
 
 
 def test_in_the_hosts_network_it_has_no_name_of_its_own() -> None:
-    asked = container_of(act(plan(facts(), cluster_network_mode="host", training_container_ulimits=[])))
-    assert "hostname" not in asked and "ipc_mode" not in asked and "ulimits" not in asked
-    assert asked["network_mode"] == "host"
+    requested = container_of(act(plan(facts(), cluster_network_mode="host", training_container_ulimits=[])))
+    assert "hostname" not in requested and "ipc_mode" not in requested and "ulimits" not in requested
+    assert requested["network_mode"] == "host"
 
 
 @pytest.mark.parametrize(("problem", "right"), [("", True), ("gpu2: the image a lacks ssh", False)])

@@ -34,7 +34,7 @@ def facts(number: int, content: str = "", **more: Any) -> dict[str, Any]:
 def transfer(image: bool) -> dict[str, Any]:
     """What a node replies in every step of a transfer."""
     there = {"content": LAYERS[0], "layers": LAYERS, "os": "linux", "architecture": "amd64", "history": [1, 2, 3]}
-    look = {
+    gathered = {
         "architecture": "x86_64",
         "store": "graph",
         "image": there if image else {},
@@ -47,7 +47,7 @@ def transfer(image: bool) -> dict[str, Any]:
         "public_key": KEY,
     }
     done = {"over": True, "trouble": "", "received": {}, "resumed": 0, "notes": [], "seconds": 1.0, "state": "done"}
-    return {"look": look, **done}
+    return {"look": gathered, **done}
 
 
 def replies(image: bool) -> dict[str, Any]:

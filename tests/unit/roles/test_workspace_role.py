@@ -127,10 +127,10 @@ def test_verify_fails_at_what_is_left_to_change_and_tries_the_environment() -> N
 def test_teardown_removes_by_consent_alone(consent: bool | str) -> None:
     given = planned(False, made=True)
     assert runs("teardown", given) == []
-    asked = {"workspace_remove": consent, "workspace_python_remove": consent}
-    assert len(runs("teardown", given, **asked)) == 2
+    requested = {"workspace_remove": consent, "workspace_python_remove": consent}
+    assert len(runs("teardown", given, **requested)) == 2
     # Never a folder that this role did not make.
-    assert runs("teardown", planned(False, made=False), **asked) == ["Remove the workspace, with consent"]
+    assert runs("teardown", planned(False, made=False), **requested) == ["Remove the workspace, with consent"]
 
 
 def test_no_task_has_tags_of_its_own() -> None:

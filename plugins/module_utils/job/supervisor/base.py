@@ -195,7 +195,7 @@ class Supervisor:
 
     def __init__(self, folder: Path, timing: argparse.Namespace) -> None:
         self.folder, self.timing = folder, timing
-        self.asked = ""
+        self.stop_reason = ""
         self.state: dict[str, Any] = {}
         self._written: dict[str, Any] = {}
 
@@ -222,9 +222,9 @@ class Supervisor:
 
     def requested(self) -> str:
         """Why the job is to be stopped; empty where no one asked."""
-        if not self.asked and (self.folder / "stop").exists():
-            self.asked = "on request"
-        return self.asked
+        if not self.stop_reason and (self.folder / "stop").exists():
+            self.stop_reason = "on request"
+        return self.stop_reason
 
     def sweep(self, part: LocalRun, grace: float) -> bool:
         """End whatever an earlier run has left on this node."""

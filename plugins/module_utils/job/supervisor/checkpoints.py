@@ -270,9 +270,9 @@ def newest(
         if saved and saved < world_size and _was_whole(tag, saved, tags[place + 1 :]):
             saved = None  # the last ranks' shards are missing: older tags have them
         ranks = saved or world_size
-        asked = members if ranks == world_size else _spread(members, ranks)
+        requested = members if ranks == world_size else _spread(members, ranks)
         older = next((other.names() for other in tags[place + 1 :] if _same_shape(other, tag)), [])
-        lacking = _missing(tag, listings, asked, ranks, shape=shape, zero=zero, older=older)
+        lacking = _missing(tag, listings, requested, ranks, shape=shape, zero=zero, older=older)
         judged.append((tag, lacking, saved))
         if not lacking:
             chosen = judged[-1]
@@ -343,17 +343,17 @@ def _named(
 
 
 def _disagreement(named: dict[str, dict[str, str]], members: list[dict[str, Any]], tag: _Tag) -> list[str]:
-    said = named.get(tag.latest, {})
-    if len(set(said.values())) < 2:
+    reported = named.get(tag.latest, {})
+    if len(set(reported.values())) < 2:
         return []
-    each = ", ".join(f"{text or 'nothing'} on {node}" for node, text in sorted(said.items()))
+    each = ", ".join(f"{text or 'nothing'} on {node}" for node, text in sorted(reported.items()))
     return [f"The nodes disagree about the newest checkpoint: {tag.latest} says {each}."]
 
 
 def _wrong_latest(listings: dict[str, dict[str, Any]], members: list[dict[str, Any]], tag: _Tag) -> list[str]:
     nodes = [str(member["name"]) for member in members]
-    said = {node: listings.get(node, {}).get("latest", {}).get(tag.latest) for node in nodes}
-    return [node for node in nodes if said[node] != _base(tag.path)]
+    reported = {node: listings.get(node, {}).get("latest", {}).get(tag.latest) for node in nodes}
+    return [node for node in nodes if reported[node] != _base(tag.path)]
 
 
 def _damage(tag: _Tag, lacking: list[tuple[str, str]], node_local: bool, listings: dict[str, dict[str, Any]]) -> str:
@@ -385,11 +385,11 @@ def universal_tag(listings: dict[str, dict[str, Any]], members: list[dict[str, A
     """
     nodes = [str(member["name"]) for member in members]
     latest = "latest_universal"
-    said = {node: str(listings.get(node, {}).get("latest", {}).get(latest) or "") for node in nodes}
-    tag = next((text for text in said.values() if text), None)
+    reported = {node: str(listings.get(node, {}).get("latest", {}).get(latest) or "") for node in nodes}
+    tag = next((text for text in reported.values() if text), None)
     if tag is None:
         return Verdict(None, None, False, [], f"There is no {latest} yet: the job starts from the beginning.")
-    missing = [(node, latest) for node in nodes if said[node] != tag]
+    missing = [(node, latest) for node in nodes if reported[node] != tag]
     for node in nodes:
         files = listings.get(node, {}).get("files", [])
         if not any(path.startswith(f"{tag}/zero/") and size > 0 for path, size in files):

@@ -92,9 +92,9 @@ class Follower(Supervisor):
             self.ending = {}
         if self.requested() and not self.ending:
             # The leader decides. Where it cannot be reached, this part ends alone.
-            self.link.send({"t": "stop", "reason": self.asked})
+            self.link.send({"t": "stop", "reason": self.stop_reason})
             if not self.link.welcome:
-                self.ending = {"t": "bye", "state": "stopped", "reason": self.asked}
+                self.ending = {"t": "bye", "state": "stopped", "reason": self.stop_reason}
                 self.part.stop(self.timing.grace)
         if self.link.silent() > self.timing.leader_gone and self.ending.get("t") != "bye":
             self.part.stop(self.timing.failure_grace)

@@ -147,15 +147,15 @@ class Judge:
         if elsewhere and code == 255 and (weak(finding) or node == elsewhere):
             who = f"ssh to {elsewhere}"
             node, rank = elsewhere, self._only_rank(elsewhere)  # the code is that of pdsh, which runs on rank 0's node
-        said = f"{who} ended with {exit_meaning(code, self._launcher).text}"
+        reported = f"{who} ended with {exit_meaning(code, self._launcher).text}"
         if finding is None or finding.id == "unknown":
             last = finding.cause if finding else "The log says nothing more."
-            return Failure(f"{said}. {last}", node=node, rank=rank, code=code, finding=finding)
-        said_already = finding.line in finding.cause or said in finding.line or who.startswith("ssh to ")
-        line = "" if said_already else f": {finding.line}"
+            return Failure(f"{reported}. {last}", node=node, rank=rank, code=code, finding=finding)
+        reported_already = finding.line in finding.cause or reported in finding.line or who.startswith("ssh to ")
+        line = "" if reported_already else f": {finding.line}"
         stop = "" if finding.cause.endswith((".", "!", "?")) else "."
         link = ":" if finding.kind == "script" else f"{line}."
-        reason = f"{said}{link} {finding.cause}{stop} Remedy: {finding.remedy}"
+        reason = f"{reported}{link} {finding.cause}{stop} Remedy: {finding.remedy}"
         return Failure(reason, node=node, rank=rank, code=code, finding=finding)
 
     def stalled(self, reason: str) -> Failure:

@@ -85,7 +85,7 @@ class Leader(Nodes):
         while failure is not None and restarts.allowed(failure):
             number += 1
             failure, arguments = self._recovery.prepare(number, failure)
-            if failure is None and not self.asked:
+            if failure is None and not self.stop_reason:
                 failure = self._attempt(number, arguments)
         self._finish(failure)
 
@@ -113,7 +113,7 @@ class Leader(Nodes):
 
     def _gather(self) -> Failure | None:
         """Wait for the supervisors of the other nodes."""
-        missing = [] if self.asked else self.wait_for_all(self.timing.start_timeout)
+        missing = [] if self.stop_reason else self.wait_for_all(self.timing.start_timeout)
         if not missing:
             return None
         return Failure(
@@ -125,7 +125,7 @@ class Leader(Nodes):
     def _attempt(self, number: int, arguments: list[str]) -> Failure | None:
         """Start the launchers and follow them until all have ended, or must be ended."""
         spec, place = self.place.spec, self.place
-        self.look()
+        self.gather()
         self.reset()
         logs = self.part.begin(number)
         address = place.members[0]["address"] if place.members else ""
@@ -196,9 +196,9 @@ class Leader(Nodes):
     def _finish(self, failure: Failure | None) -> None:
         """End what is left on every node, then say how it was."""
         noticed = now_text()
-        state = "failed" if failure else "stopped" if self.asked else "succeeded"
+        state = "failed" if failure else "stopped" if self.stop_reason else "succeeded"
         grace = self.timing.grace if state == "stopped" else self.timing.failure_grace
-        reason = failure.reason if failure else self.asked
+        reason = failure.reason if failure else self.stop_reason
         self.broadcast({"t": "end", "state": state, "reason": reason, "grace": grace})
         self.end_all(grace)
         hub = self.hub
@@ -207,7 +207,7 @@ class Leader(Nodes):
             hub.poll()
             rest(2.0, self.tick, lambda: set(hub.connected()) <= set(hub.gone(self.timing.silence)), 0.05)
             hub.close()
-        self.look()  # the last words
+        self.gather()  # the last words
         self.judge.finish()
         codes = [code for code in self.codes().values() if code is not None]
         exit_code = failure.code if failure and failure.code is not None else next((code for code in codes if code), 0)

@@ -110,11 +110,11 @@ class Link:
         """Answer the leader's challenge, and believe it only when it has proved itself as well."""
         if self._keys is None:
             challenge = wire.take(frames.CHALLENGE)
-            asked = frames.unpack_challenge(challenge)
-            if asked is not None:
+            requested = frames.unpack_challenge(challenge)
+            if requested is not None:
                 mine = os.urandom(frames.NONCE)
                 self._keys = frames.derive(
-                    self._secret, asked[0], mine, run=self._run, attempt=asked[1], node=self._node
+                    self._secret, requested[0], mine, run=self._run, attempt=requested[1], node=self._node
                 )
                 wire.write(frames.pack_hello(self._node, mine, self._keys.follower_proof))
             elif challenge:

@@ -23,7 +23,7 @@ MARKER = "SWARMSPEED_JOB"
 LONGEST_LINE = 65536
 BAR_INTERVAL = 10.0
 """Seconds between two lines of a progress bar that redraws itself without ending its line."""
-LOOK = 1.0
+SCAN_INTERVAL = 1.0
 """Seconds between two checks for ranks that are new."""
 
 _RANK_FILE = re.compile(r"_rank(\d+)\.log$")
@@ -158,7 +158,7 @@ class LocalRun:
     def poll(self) -> None:
         """Read what is new, see who has ended, and carry on with a stop that was begun."""
         now = self._clock()
-        if now - self._scanned_at >= LOOK:
+        if now - self._scanned_at >= SCAN_INTERVAL:
             self._scanned_at = now
             self._find_ranks()
         for rank, pid in self._pids.items():

@@ -59,11 +59,11 @@ def main(arguments: list[str]) -> int:
         return 0 if clean else 1
     supervisor: Any = (Leader if base.NodeContext(given.folder).rank == 0 else Follower)(given.folder, given)
 
-    def asked(number: int, _frame: object) -> None:
-        supervisor.asked = f"its supervisor was asked to end ({signal.Signals(number).name})"
+    def end_on_signal(number: int, _frame: object) -> None:
+        supervisor.stop_reason = f"its supervisor was asked to end ({signal.Signals(number).name})"
 
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
+    signal.signal(signal.SIGTERM, end_on_signal)
+    signal.signal(signal.SIGINT, end_on_signal)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         supervisor.run()

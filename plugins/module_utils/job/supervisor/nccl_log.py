@@ -53,17 +53,17 @@ class NcclLog:
         place = line.find(_MARK)
         if place < 0:
             return
-        said = line[place : place + LONGEST]
-        complete = _COMPLETE.search(said)
+        reported = line[place : place + LONGEST]
+        complete = _COMPLETE.search(reported)
         if complete:
             self._connected(int(complete.group(1)), int(complete.group(2)))
-        elif said.startswith(_MARK + "Connected all rings"):
+        elif reported.startswith(_MARK + "Connected all rings"):
             self._rings = True
-        elif said.startswith(_MARK + "Using network"):
-            network = _NETWORK.match(said)
+        elif reported.startswith(_MARK + "Using network"):
+            network = _NETWORK.match(reported)
             self._network = network.group(1).rstrip() if network else self._network
-        elif said.startswith(_MARK + "NET/"):
-            self._uses(said)
+        elif reported.startswith(_MARK + "NET/"):
+            self._uses(reported)
 
     def _connected(self, rank: int, size: int) -> None:
         """The widest communicator counts: the others are of groups within the job."""
@@ -74,8 +74,8 @@ class NcclLog:
         if size == self._size:
             self._ranks.add(rank)
 
-    def _uses(self, said: str) -> None:
-        net = _NET.match(said)
+    def _uses(self, reported: str) -> None:
+        net = _NET.match(reported)
         if not net:
             return
         kind, devices = net.group(1), _DEVICE.findall(net.group(2).split(";")[0])

@@ -68,7 +68,7 @@ class Nodes(Supervisor):
     def wait_for_all(self, seconds: float) -> list[str]:
         """Wait for all followers; return those that are still missing. None, where somebody stops the job."""
         rest(seconds, self.tick, lambda: not self.missing() or bool(self.requested()))
-        return [] if self.asked else self.missing()
+        return [] if self.stop_reason else self.missing()
 
     def leave_out(self, names: list[str]) -> None:
         """Go on without these followers."""
@@ -118,7 +118,7 @@ class Nodes(Supervisor):
     def drain(self) -> None:
         """The last lines of ranks that have ended."""
         rest(1.0 if self.hub else 0.0, self.tick, lambda: False, 0.1)
-        self.look()
+        self.gather()
 
     def verdict(self) -> Failure | None:
         """Why the job failed; ``None`` where it did not. A node that has gone explains what others only lost it by."""
@@ -191,8 +191,8 @@ class Nodes(Supervisor):
             elif kind == "nccl" and message["size"] <= self.place.world_size:
                 self._connected(node, message)
             elif kind == "stop":
-                self.asked = self.asked or f"{message.get('reason')}, on {node}"
-        self.look()
+                self.stop_reason = self.stop_reason or f"{message.get('reason')}, on {node}"
+        self.gather()
         self._report()
         self.save()
 
@@ -209,7 +209,7 @@ class Nodes(Supervisor):
             "truncated": message["more"] or any(part["truncated"] for part in parts),
         }
 
-    def look(self) -> None:
+    def gather(self) -> None:
         """What is new on this node. Of a rank that has failed, its earlier lines come first."""
         self.part.poll()
         pending, self._pending = self._pending, []

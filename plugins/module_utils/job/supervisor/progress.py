@@ -308,8 +308,8 @@ class Progress:
         if state.step is not None and state.total is not None and state.step >= state.total:
             return 0.0
         if state.left is not None:
-            seconds, said = state.left
-            return max(0.0, seconds - (self._now - said))
+            seconds, reported = state.left
+            return max(0.0, seconds - (self._now - reported))
         if state.step is None or state.total is None or not rate:
             return None
         return max(0.0, (state.total - state.step) / rate - (self._now - state.times[-1][0]))

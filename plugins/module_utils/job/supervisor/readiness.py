@@ -41,10 +41,10 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
     if not path:
         return None
     place = nodes.place
-    asked, accepted = _asked(nodes, path), nodes.folder / ACCEPTED
+    requested, accepted = _requested(nodes, path), nodes.folder / ACCEPTED
     with contextlib.suppress(OSError, ValueError):
         before = json.loads(accepted.read_text(encoding="utf-8"))
-        if asked and before["asked"] == asked:
+        if requested and before["asked"] == requested:
             nodes.state["deepspeed_version"] = before["release"]
             return None
     command = ["python3", "-B", str(nodes.folder / PROGRAM), OPTION, path, str(place.world_size)]
@@ -52,7 +52,7 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
     try:
         process = nodes.part.launch(command, place.environment(0), place.spec["chdir"], stdout=subprocess.PIPE)
         ended = rest(CHECK_TIMEOUT, nodes.tick, lambda: process.poll() is not None or bool(nodes.requested()), 0.1)
-        if ended and not nodes.asked:
+        if ended and not nodes.stop_reason:
             answer = json.loads(process.stdout.read() if process.stdout else b"")
             nodes.state["deepspeed_version"] = answer["release"] or None
             if answer["refusal"]:
@@ -60,10 +60,10 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
                     f"DeepSpeed {answer['release']} in this image refuses {path} for {place.world_size} rank(s): "
                     f"{answer['refusal']}"
                 )
-            elif asked:
+            elif requested:
                 with contextlib.suppress(OSError):
-                    write_json(accepted, {"asked": asked, "release": answer["release"]})
-        elif not nodes.asked:
+                    write_json(accepted, {"asked": requested, "release": answer["release"]})
+        elif not nodes.stop_reason:
             reason = f"DeepSpeed did not read {path} within {CHECK_TIMEOUT:.0f} s. Check the log."
     except OSError as error:
         reason = f"{path} could not be checked: {error}. The image needs python3 on its PATH."
@@ -72,7 +72,7 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
     return Failure(reason) if reason else None
 
 
-def _asked(nodes: Nodes, path: str) -> str:
+def _requested(nodes: Nodes, path: str) -> str:
     """A digest of all that DeepSpeed's answer depends on: the same question is not worth seconds of importing it."""
     release, container = (nodes.state.get("versions") or {}).get("deepspeed"), nodes.state.get("container_id")
     if not release:
@@ -80,8 +80,8 @@ def _asked(nodes: Nodes, path: str) -> str:
     place = nodes.place
     with contextlib.suppress(OSError):
         config = Path(path).read_text(encoding="utf-8")
-        said = [config, place.world_size, release, container, sorted(place.environment(0).items())]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+        reported = [config, place.world_size, release, container, sorted(place.environment(0).items())]
+        return hashlib.sha256(json.dumps(reported).encode()).hexdigest()
     return ""
 
 

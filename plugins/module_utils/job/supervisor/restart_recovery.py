@@ -34,12 +34,12 @@ class RestartRecovery:
         nodes.broadcast({"t": "end", "again": True, "grace": grace})
         nodes.end_all(grace)
         rest(self._restarts.pause(), nodes.tick, lambda: bool(nodes.requested()))
-        missing = [] if nodes.asked else nodes.wait_for_all(self._restarts.node_wait)
+        missing = [] if nodes.stop_reason else nodes.wait_for_all(self._restarts.node_wait)
         if missing:
             final = self._without(missing, number, failure)
             if final is not None:
                 return final, []
-        if nodes.asked:
+        if nodes.stop_reason:
             return None, []
         verdict = self.checkpoint()
         if verdict is not None and verdict.tag is not None and not verdict.complete:

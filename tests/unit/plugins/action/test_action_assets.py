@@ -22,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest
 from tests.hub_stand_in import TOKEN
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIeLkmbk8Vp6pjyB2hT0lJ4U0w6pXn8cRjGfYc1X2y3z"
-LOOK: dict[str, Any] = {
+GATHERED: dict[str, Any] = {
     **{"lacking_bytes": 4, "lacking_files": 1, "spooled_bytes": 0, "free_bytes": 100, "root": "/a"},
     **{"account": "root", "host_key": KEY, "public_key": KEY},
 }
@@ -44,13 +44,13 @@ class Sender(asset_transfer.ActionModule):
 
     def __init__(self, script: list[dict[str, Any]], **args: Any) -> None:
         self._task = SimpleNamespace(args=args, check_mode=False, async_val=0)
-        self.script, self.sent, self.asked = list(script), [], []  # type: ignore[var-annotated]  # filled below
+        self.script, self.sent, self.requested = list(script), [], []  # type: ignore[var-annotated]  # filled below
         self._connection = SimpleNamespace(
             _shell=SimpleNamespace(tmpdir="/tmp/x", join_path=lambda *parts: "/".join(parts))
         )
 
     def _execute_module(self, **call: Any) -> dict[str, Any]:
-        self.asked.append(dict(call["module_args"]))
+        self.requested.append(dict(call["module_args"]))
         return self.script.pop(0)
 
     def _transfer_file(self, local_path: str, remote_path: str) -> None:
@@ -81,15 +81,15 @@ def listed(tmp_path: Path) -> tuple[str, str]:
 
 def test_a_list_is_sent_at_the_start_and_pieces_of_what_is_lacking_with_feed(listed: tuple[str, str]) -> None:
     cache, path = listed
-    sender = Sender([{"look": LOOK}], step="start", manifests={"mine": path})
-    assert sender.run(task_vars={"inventory_hostname": "lab1"})["look"] == LOOK
+    sender = Sender([{"look": GATHERED}], step="start", manifests={"mine": path})
+    assert sender.run(task_vars={"inventory_hostname": "lab1"})["look"] == GATHERED
     manifest = from_text(Path(path).read_text())
     assert manifest is not None and sender.sent == [{"mine": manifest.for_node()}]
-    assert sender.asked == [{"step": "start", "listed": "/tmp/x/listed.json"}]
+    assert sender.requested == [{"step": "start", "listed": "/tmp/x/listed.json"}]
     sender = Sender([{"needed": {SHA256: 1}}, {"needed": {}}], step="feed", manifests={"mine": path}, cache=cache)
     assert sender.run(task_vars={"inventory_hostname": "lab1"}) == {"changed": False, "bytes": 3}
     assert sender.sent == [{f"{SHA256}.1": DATA[1:]}]
-    assert [asked.get("archive") for asked in sender.asked] == [None, "/tmp/x/piece.tar"]
+    assert [requested.get("archive") for requested in sender.requested] == [None, "/tmp/x/piece.tar"]
 
 
 def test_a_node_that_asks_for_what_is_not_listed_gets_nothing(listed: tuple[str, str]) -> None:
@@ -143,21 +143,21 @@ def test_a_source_or_a_cache_that_cannot_be_used_is_one_sentence(tmp_path: Path)
     ],
 )
 def test_what_a_node_reports_is_checked_before_others_connect_to_it(changed: dict[str, Any]) -> None:
-    looks = {"lab1": LOOK, "lab2": {**LOOK, **changed}}
+    gathered = {"lab1": GATHERED, "lab2": {**GATHERED, **changed}}
     with pytest.raises(
         AnsibleFilterError, match=rf"^asset_chain: lab2: asset_transfer\.look\.{next(iter(changed))} is "
     ):
-        asset_chain(looks, ["lab1", "lab2"], {"lab1": "10.0.0.1", "lab2": "10.0.0.2"}, {})
+        asset_chain(gathered, ["lab1", "lab2"], {"lab1": "10.0.0.1", "lab2": "10.0.0.2"}, {})
 
 
 def test_the_chain_and_what_forbids_it() -> None:
     where = {"lab1": "10.0.0.1", "lab2": "10.0.0.2"}
-    made = asset_chain({"lab1": LOOK, "lab2": LOOK}, ["lab2", "lab1"], where, {"lab2": "2022"})
+    made = asset_chain({"lab1": GATHERED, "lab2": GATHERED}, ["lab2", "lab1"], where, {"lab2": "2022"})
     assert made["problems"] == []
     assert made["parts"]["lab2"]["sources"] == [] and list(made["parts"]["lab2"]["readers"]) == ["lab1"]
     (source,) = made["parts"]["lab1"]["sources"]
     assert (source["name"], source["address"], source["port"]) == ("lab2", "10.0.0.2", 2022)
-    full = {**LOOK, "lacking_bytes": 3 << 20, "spooled_bytes": 1 << 20}
+    full = {**GATHERED, "lacking_bytes": 3 << 20, "spooled_bytes": 1 << 20}
     assert asset_chain({"lab1": full}, ["lab1"], where, {})["problems"] == [
         "lab1: 0.0 MiB are free in /a, and 2.0 MiB are needed there. "
         "Remedy: make room, or set assets_path to a folder on a larger disk."
@@ -168,4 +168,4 @@ def test_the_chain_and_what_forbids_it() -> None:
     with pytest.raises(AnsibleFilterError, match="expected what every node of the chain reported"):
         asset_chain({}, ["lab1"], where, {})
     with pytest.raises(AnsibleFilterError, match=r"'lab1' is missing|lab1.* is missing"):
-        asset_chain({"lab2": LOOK, "lab1": LOOK}, ["lab1", "lab2"], {"lab2": "10.0.0.2"}, {})
+        asset_chain({"lab2": GATHERED, "lab1": GATHERED}, ["lab1", "lab2"], {"lab2": "10.0.0.2"}, {})

@@ -51,7 +51,7 @@ class Node:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self.folder = folder
-        self.asked: list[dict[str, Any]] = []
+        self.requested: list[dict[str, Any]] = []
         self.answers: list[dict[str, Any]] = []
 
     def action(self, plugin: Any, *, check: bool = False, **args: Any) -> dict[str, Any]:
@@ -69,8 +69,8 @@ class Node:
         result: dict[str, Any] = action.run(task_vars={})
         return result
 
-    def execute(self, **asked: Any) -> dict[str, Any]:
-        self.asked.append(asked["module_args"])
+    def execute(self, **requested: Any) -> dict[str, Any]:
+        self.requested.append(requested["module_args"])
         return self.answers.pop(0)
 
 
@@ -91,21 +91,21 @@ def archive(node: Node, **files: bytes) -> str:
 def test_only_what_is_lacking_or_damaged_is_fetched(tmp_path: Path, node: Node) -> None:
     bundle = tmp_path / "bundle"
     debs = [deb("one", b"one"), deb("two", b"two")]
-    asked: dict[str, Any] = {"bundle": str(bundle), "system": SYSTEM, "groups": []}
+    requested: dict[str, Any] = {"bundle": str(bundle), "system": SYSTEM, "groups": []}
     node.answers = [{"debs": debs}, {"archive": archive(node, one=b"one", two=b"two")}, {}]
-    result = node.action(bundle_collect, **asked)
+    result = node.action(bundle_collect, **requested)
     assert (result["changed"], result["system"], result["fetched"]) == (True, NAME, ["one.deb", "two.deb"])
     assert "stanza" not in result["packages"][0]
     folder = bundle / "apt" / NAME
     assert sorted(path.name for path in folder.iterdir()) == ["Packages", "one.deb", "two.deb"]
 
     node.answers = [{"debs": debs}]
-    assert node.action(bundle_collect, **asked)["changed"] is False
+    assert node.action(bundle_collect, **requested)["changed"] is False
 
     (folder / "one.deb").write_bytes(b"0ne")
     node.answers = [{"debs": debs}, {"archive": archive(node, one=b"one")}, {}]
-    assert node.action(bundle_collect, **asked)["fetched"] == ["one.deb"]
-    assert node.asked[-2]["lacking"] == ["one.deb"]
+    assert node.action(bundle_collect, **requested)["fetched"] == ["one.deb"]
+    assert node.requested[-2]["lacking"] == ["one.deb"]
     assert (folder / "one.deb").read_bytes() == b"one"
 
 
@@ -160,7 +160,7 @@ def test_a_node_gets_what_it_lacks_and_a_list_of_that(tmp_path: Path, node: Node
     assert sorted(texts) == ["Packages", "Release", "two.deb"]
     assert b"Package: two\n" in texts["Packages"] and b"Package: one\n" not in texts["Packages"]
     assert sha256(texts["Packages"]) in texts["Release"].decode()
-    assert node.asked[1]["files"] == {name: sha256(data) for name, data in texts.items()}
+    assert node.requested[1]["files"] == {name: sha256(data) for name, data in texts.items()}
 
 
 def test_check_mode_sends_nothing(tmp_path: Path, node: Node) -> None:
@@ -183,7 +183,7 @@ def test_an_image_is_saved_once(tmp_path: Path, node: Node) -> None:
     node.answers = [found, {}, {}, {"stdout": f"{sha256(b'image')}  image.tar\n"}]
     result = node.action(bundle_image, bundle=str(bundle), name="team:1")
     assert (result["changed"], result["path"]) == (True, f"image/{'ab' * 12}.tar")
-    assert node.asked[1]["argv"] == ["docker", "save", "--output", str(image), "--", "team:1"]
+    assert node.requested[1]["argv"] == ["docker", "save", "--output", str(image), "--", "team:1"]
     node.answers = [found]
     assert node.action(bundle_image, bundle=str(bundle), name="team:1")["changed"] is False
     # The same image by another name is another archive: the name is in it.

@@ -88,9 +88,9 @@ def test_the_view_of_a_cluster() -> None:
         "b": host(2, 8, gpu_slots="4"),
         "stranger": {"ansible_facts": {}},
     }
-    asked = {"name": "lab", "containers": {"a": "lab-a", "b": "lab-b"}}
+    requested = {"name": "lab", "containers": {"a": "lab-a", "b": "lab-b"}}
     hosts = {"hosts": ["b", "a"], "managers": ["b", "elsewhere"]}
-    result = run({**hosts, "overlay": asked, "host_key_file": KEY_FILE}, hostvars)
+    result = run({**hosts, "overlay": requested, "host_key_file": KEY_FILE}, hostvars)
     assert result["changed"] is False
     assert list(result["ansible_facts"]) == ["swarmspeed_cluster"]
     versions = result["ansible_facts"]["swarmspeed_cluster"].pop("versions")
@@ -226,8 +226,8 @@ def test_it_needs_no_node_and_its_options_are_the_documented_ones() -> None:
     assert cluster_facts.ActionModule._requires_connection is False
     assert cluster_facts.ActionModule.TRANSFERS_FILES is False
     options = from_yaml(documented.DOCUMENTATION)["options"]
-    said = failure({"hosts": ["a"], "nonsense": 1}, {"a": host(1)})
-    assert said.endswith(f"Supported parameters include: {', '.join(sorted(options))}.")
+    reported = failure({"hosts": ["a"], "nonsense": 1}, {"a": host(1)})
+    assert reported.endswith(f"Supported parameters include: {', '.join(sorted(options))}.")
 
 
 def test_facts_of_another_run_count_as_missing() -> None:

@@ -31,7 +31,7 @@ class Builder(ActionModule):
         self._task = SimpleNamespace(args=dict(ARGS), check_mode=check_mode, async_val=0, action="image_build")
         self.script = list(script)
         self.waits: list[float] = []
-        self.asked: list[dict[str, Any]] = []
+        self.requested: list[dict[str, Any]] = []
         self.resets = 0
         self._connection = SimpleNamespace(reset=self._reset, _shell=SimpleNamespace(tmpdir=None))
         self._display = None
@@ -47,7 +47,7 @@ class Builder(ActionModule):
         return float(sum(self.waits))
 
     def _execute_module(self, **call: Any) -> dict[str, Any]:
-        self.asked.append(dict(call["module_args"]))
+        self.requested.append(dict(call["module_args"]))
         reply = self.script.pop(0)
         if isinstance(reply, Exception):
             raise reply
@@ -81,7 +81,7 @@ def test_steps_are_printed_as_they_go(printed: list[str]) -> None:
         "steps": [{"title": "Install PyTorch", "seconds": 62.2}],
         "msg": "Install PyTorch 62 s",
     }
-    assert [asked.get("offset") for asked in action.asked] == [None, 0, len(HEAD)]
+    assert [requested.get("offset") for requested in action.requested] == [None, 0, len(HEAD)]
 
 
 def test_without_a_terminal_nothing_is_printed(printed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,14 +27,14 @@ class Waiter(ActionModule):
     def __init__(self, script: list[dict[str, Any]], **args: Any) -> None:
         self._task = SimpleNamespace(args={"step": "wait", **args}, check_mode=False, async_val=0)
         self.script = list(script)
-        self.asked: list[dict[str, Any]] = []
+        self.requested: list[dict[str, Any]] = []
         self._connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
 
     def _clock(self) -> float:
-        return float(sum(asked["seconds"] for asked in self.asked))
+        return float(sum(requested["seconds"] for requested in self.requested))
 
     def _execute_module(self, **call: Any) -> dict[str, Any]:
-        self.asked.append(dict(call["module_args"]))
+        self.requested.append(dict(call["module_args"]))
         return self.script.pop(0)
 
 
@@ -59,13 +59,13 @@ def test_a_line_every_ten_seconds(printed: list[str]) -> None:
     action = Waiter([reply(20), reply(60), reply(100, over=True)])
     assert run(action)["over"] is True
     assert printed == ["lab2: 20 of about 100 MiB", "lab2: 60 of about 100 MiB, 4 MiB/s, 10 s left"]
-    assert [asked["seconds"] for asked in action.asked] == [10, 10, 10]
+    assert [requested["seconds"] for requested in action.requested] == [10, 10, 10]
 
 
 def test_it_waits_no_longer_than_configured(printed: list[str]) -> None:
     action = Waiter([reply(20), reply(60), reply(80)], seconds=25)
     assert run(action)["over"] is False
-    assert [asked["seconds"] for asked in action.asked] == [10, 10, 5]
+    assert [requested["seconds"] for requested in action.requested] == [10, 10, 5]
     assert len(printed) == 2
 
 

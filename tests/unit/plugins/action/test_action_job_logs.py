@@ -22,11 +22,11 @@ from ansible_collections.swarmspeed.cluster.plugins.modules.job_logs import run_
 class Gatherer(ActionModule):
     def __init__(self, script: list[dict[str, Any]] | None = None, check_mode: bool = False, **args: Any) -> None:
         self._task = SimpleNamespace(args=args, check_mode=check_mode, async_val=0, action="job_logs")
-        self.script, self.asked = script, 0
+        self.script, self.requested = script, 0
 
     def _execute_module(self, module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
         assert module_name == "swarmspeed.cluster.job_logs"
-        self.asked += 1
+        self.requested += 1
         if self.script is not None:
             return self.script.pop(0)
         return json.loads(json.dumps(run_module({"max_mib": 8, **module_args})))  # type: ignore[no-any-return]
@@ -61,7 +61,7 @@ def test_gathered_once(args: dict[str, Any]) -> None:
         "shortened": [],
         "problems": [],
     }
-    assert action.asked == 1
+    assert action.requested == 1
     assert Path(args["dest"], "digits/gpu1/launcher.log").read_text() == "x" * 3000
     again = run(Gatherer(**args))
     assert (again["changed"], again["gathered"]) == (False, [])
@@ -71,7 +71,7 @@ def test_in_several_replies(args: dict[str, Any], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(log_files_io, "REPLY_BYTES", 10)
     action = Gatherer(**args)
     assert run(action)["gathered"] == ["launcher.log", "state.json", "summary.json"]
-    assert action.asked == 3
+    assert action.requested == 3
 
 
 def test_a_long_file_is_reported(args: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def test_a_long_file_is_reported(args: dict[str, Any]) -> None:
 
 def test_check_mode_asks_no_one(args: dict[str, Any]) -> None:
     action = Gatherer(check_mode=True, **args)
-    assert (run(action)["changed"], action.asked, Path(args["dest"]).exists()) == (False, 0, False)
+    assert (run(action)["changed"], action.requested, Path(args["dest"]).exists()) == (False, 0, False)
 
 
 @pytest.mark.parametrize("reply", [{"failed": True, "msg": "no"}, {"unreachable": True, "msg": "no"}, {"msg": "odd"}])
@@ -105,7 +105,7 @@ def test_what_is_asked_is_checked_before_the_node_is_asked(
     action = Gatherer(**{**args, **change})
     with pytest.raises(AnsibleError) as caught:
         run(action)
-    assert words in str(caught.value) and action.asked == 0
+    assert words in str(caught.value) and action.requested == 0
 
 
 def test_a_node_that_sends_something_else_writes_nothing(args: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ class Prober(ActionModule):
 
     def __init__(self, script: list[dict[str, Any]], names_timeout: int) -> None:
         self._task = SimpleNamespace(args={"names_timeout": names_timeout}, action="job_precheck")
-        self.script, self.asked, self.now = script, 0, 0.0
+        self.script, self.requested, self.now = script, 0, 0.0
 
     def _clock(self) -> float:
         return self.now
@@ -44,9 +44,9 @@ class Prober(ActionModule):
 
     def _execute_module(self, module_name: str, module_args: Any, task_vars: Any) -> dict[str, Any]:
         assert module_name == "swarmspeed.cluster.job_precheck"
-        self.asked += 1
+        self.requested += 1
         self.now += 10
-        return copy.deepcopy(self.script[min(self.asked, len(self.script)) - 1])
+        return copy.deepcopy(self.script[min(self.requested, len(self.script)) - 1])
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def run(action: Prober) -> dict[str, Any]:
 def test_a_name_that_comes_is_waited_for(shown: list[str]) -> None:
     action = Prober([reply(), reply(), reply("10.0.1.5")], 90)
     assert run(action)["probe"]["answer"]["names"]["gpu2"]["addresses"] == ["10.0.1.5"]
-    assert action.asked == 3
+    assert action.requested == 3
     assert shown == [
         "gpu1: the overlay network's DNS does not know ai-gpu2 yet, as after a change of containers or a restart of an "
         "engine; waiting up to 90 s."
@@ -82,7 +82,7 @@ def test_a_name_that_does_not_come_is_reported_with_the_time_that_was_waited(sho
 def test_nothing_is_waited_for_where_a_container_is_known_to_be_missing(shown: list[str]) -> None:
     action = Prober([reply()], 0)
     assert run(action)["probe"]["answer"]["names"]["gpu2"]["error"] == UNKNOWN
-    assert (action.asked, shown) == (1, [])
+    assert (action.requested, shown) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_nothing_is_waited_for_where_a_container_is_known_to_be_missing(shown: l
 def test_a_probe_without_names_is_returned_at_once(shown: list[str], odd: dict[str, Any]) -> None:
     action = Prober([odd], 90)
     assert run(action) == odd
-    assert (action.asked, shown) == (1, [])
+    assert (action.requested, shown) == (1, [])
 
 
 def test_a_lock_that_the_first_probe_removed_is_reported(shown: list[str]) -> None:

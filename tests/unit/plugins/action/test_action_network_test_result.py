@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.action import network_test_r
 from ansible_collections.swarmspeed.cluster.plugins.modules import network_test_result as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import (
     PROMISES,
-    asked_roles,
+    requested_roles,
     role_of,
     versions_of,
 )
@@ -119,15 +119,15 @@ def test_a_pair_that_fails_fails_the_run_and_is_written(tmp_path: Path) -> None:
 
 
 def test_a_role_that_failed_is_kept_with_its_words_and_those_before_it(tmp_path: Path) -> None:
-    said = "gpu2: not in the swarm ai.\nRemedy: ansible-playbook site.yml --tags swarm"
+    reported = "gpu2: not in the swarm ai.\nRemedy: ansible-playbook site.yml --tags swarm"
     result = run(
         {"cluster": "ai", "hosts": NODES, "began": time.time(), "failed": True, "reports_dir": str(tmp_path)},
-        gpu2={"_verify_failed": {"tags": ["swarm", "verify"], "said": said}},
+        gpu2={"_verify_failed": {"tags": ["swarm", "verify"], "reported": reported}},
     )
     assert result["failed"] and result["msg"].startswith("Verify ended at the role swarm: see above.")
     made = json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))
     assert list(made["roles"])[-1] == "swarm"
-    assert made["roles"]["swarm"] == {"ok": False, "sentence": " ".join(said.split())}
+    assert made["roles"]["swarm"] == {"ok": False, "sentence": " ".join(reported.split())}
     assert made["roles"]["docker"]["ok"] is True
     assert (made["pairs"], made["collective"]) == ([], None)
 
@@ -154,7 +154,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_in_words(tmp_path: Path)
     ],
 )
 def test_the_roles_that_were_walked_follow_from_the_tags(tags: list[str], skip: list[str], roles: list[str]) -> None:
-    assert asked_roles(tags, skip) == roles
+    assert requested_roles(tags, skip) == roles
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action import node_facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
 
 from tests.adversary.hostile import facts
@@ -48,8 +48,8 @@ def run(
     )
     calls: list[dict[str, Any]] = []
 
-    def execute(**asked: Any) -> dict[str, Any]:
-        calls.append(asked)
+    def execute(**requested: Any) -> dict[str, Any]:
+        calls.append(requested)
         return answer
 
     action._execute_module = execute  # type: ignore[method-assign]
@@ -109,7 +109,7 @@ def planned(monkeypatch: pytest.MonkeyPatch, **variables: Any) -> tuple[dict[str
 
 def test_wishes_are_the_hosts_variables_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     proxy = {"http": trust_as_template("http://u:{{ password }}@p"), "no_proxy": "{{ a node said this }}"}
-    result, asked = planned(monkeypatch, docker_proxy=proxy, password="hunter2", cluster_network_mode="host")
+    result, requested = planned(monkeypatch, docker_proxy=proxy, password="hunter2", cluster_network_mode="host")
     assert result["wishes"] == {
         **DEFAULTS,
         "docker_proxy": {"http": "http://u:hunter2@p", "no_proxy": "{{ a node said this }}"},
@@ -117,14 +117,14 @@ def test_wishes_are_the_hosts_variables_rendered(monkeypatch: pytest.MonkeyPatch
     }
     assert result["_ansible_no_log"] is True  # there is a password in it
     assert result["ansible_facts"]["swarmspeed"]["run"] == "abc"
-    assert "hunter2" not in str(asked) and not {"plan", "run"} & set(asked)
+    assert "hunter2" not in str(requested) and not {"plan", "run"} & set(requested)
 
 
 def test_what_the_plan_compares_is_gathered_beside_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     part = node_facts.GATHERED["docker"]
-    dummy, asked = planned(monkeypatch)
-    assert asked["packages"] == ["rsync", *part.packages]
-    assert asked["groups"] == ["games", "docker"] and asked["files"] == list(part.files)
+    dummy, requested = planned(monkeypatch)
+    assert requested["packages"] == ["rsync", *part.packages]
+    assert requested["groups"] == ["games", "docker"] and requested["files"] == list(part.files)
 
 
 def test_what_follows_from_a_hosts_variables_is_gathered_too() -> None:
@@ -132,7 +132,7 @@ def test_what_follows_from_a_hosts_variables_is_gathered_too() -> None:
         packages=("a",), by_wishes=lambda wishes: {"packages": wishes["mine"], "sysctls": ["vm.swappiness"]}
     )
     wishes = {"mine": ["a", "b", "rsync"]}
-    assert asked({"packages": ["rsync"], "disks": ["/"]}, [part, Gathered(sysctls=("x",))], wishes) == {
+    assert requested({"packages": ["rsync"], "disks": ["/"]}, [part, Gathered(sysctls=("x",))], wishes) == {
         "packages": ["rsync", "a", "b"],
         "sysctls": ["vm.swappiness", "x"],
         "disks": ["/"],
@@ -142,8 +142,8 @@ def test_what_follows_from_a_hosts_variables_is_gathered_too() -> None:
 def test_trees_and_jobs_follow_from_a_hosts_variables() -> None:
     part = Gathered(by_wishes=lambda wishes: {"trees": {"/b": {"c": "d"}}, "jobs": "/jobs", "repositories": ["x"]})
     wanted = {"trees": {"/b": {"c": "d"}}, "jobs": "/jobs", "repositories": ["x"]}
-    assert asked({}, [part, part], {}) == wanted
-    assert asked({"trees": {"/a": {}}, "repositories": ["y"], "jobs": None}, [part], {}) == {
+    assert requested({}, [part, part], {}) == wanted
+    assert requested({"trees": {"/a": {}}, "repositories": ["y"], "jobs": None}, [part], {}) == {
         "trees": {"/a": {}, "/b": {"c": "d"}},
         "jobs": "/jobs",
         "repositories": ["y", "x"],

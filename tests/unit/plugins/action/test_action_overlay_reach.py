@@ -21,7 +21,7 @@ def reply(stage: str) -> dict[str, Any]:
 class Reacher(ActionModule):
     def __init__(self, script: list[dict[str, Any]], patience: int) -> None:
         self._task = SimpleNamespace(args={"patience": patience}, action="overlay_reach")
-        self.script, self.asked, self.now = script, 0, 0.0
+        self.script, self.requested, self.now = script, 0, 0.0
 
     def _clock(self) -> float:
         return self.now
@@ -30,13 +30,13 @@ class Reacher(ActionModule):
         self.now += seconds
 
     def _execute_module(self, module_name: str, module_args: Any, task_vars: Any) -> dict[str, Any]:
-        self.asked += 1
+        self.requested += 1
         self.now += 3
-        return dict(self.script[min(self.asked, len(self.script)) - 1])
+        return dict(self.script[min(self.requested, len(self.script)) - 1])
 
 
 @pytest.mark.parametrize(
-    ("script", "patience", "asked", "lines"),
+    ("script", "patience", "requested", "lines"),
     [
         ([reply("done")], 90, 1, 0),
         ([reply("name"), reply("connect"), reply("done")], 90, 3, 1),
@@ -47,14 +47,14 @@ class Reacher(ActionModule):
     ],
 )
 def test_how_long_is_waited(
-    monkeypatch: pytest.MonkeyPatch, script: list[dict[str, Any]], patience: int, asked: int, lines: int
+    monkeypatch: pytest.MonkeyPatch, script: list[dict[str, Any]], patience: int, requested: int, lines: int
 ) -> None:
     shown: list[str] = []
     monkeypatch.setattr(following, "display", SimpleNamespace(display=shown.append))
     monkeypatch.setattr(ActionBase, "run", lambda *_args: {})
     action = Reacher(script, patience)
     assert action.run(task_vars={"inventory_hostname": "gpu1"}) == script[-1]
-    assert (action.asked, len(shown)) == (asked, lines)
+    assert (action.requested, len(shown)) == (requested, lines)
     for line in shown:
         assert line == (
             f"gpu1: its container does not reach gpu2 over the overlay network yet; waiting up to {patience} s, as the "

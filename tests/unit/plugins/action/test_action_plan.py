@@ -249,27 +249,30 @@ def test_nothing_planned_is_nothing_changed() -> None:
 
 @pytest.mark.parametrize("check", [False, True])
 def test_a_missing_consent_stops_the_role_before_it_begins(check: bool) -> None:
-    asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
+    requested: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
     with pytest.raises(AnsibleActionFail) as reported:
-        report(make({"gpu1": gathered(running=("job",), **asked)}), check)
+        report(make({"gpu1": gathered(running=("job",), **requested)}), check)
     assert str(reported.value) == (
         "gpu1: the engine must be restarted for data-root in /etc/docker/daemon.json (docker_daemon_config), which "
         "stops these running containers: job. Remedy: set docker_restart: true to allow it, or stop the containers "
         "first."
     )
-    report(make({"gpu1": gathered(running=("job",), docker_restart="yes", **asked)}), check)
-    report(make({"gpu1": gathered(**asked)}), check)
+    report(make({"gpu1": gathered(running=("job",), docker_restart="yes", **requested)}), check)
+    report(make({"gpu1": gathered(**requested)}), check)
 
 
 @pytest.mark.parametrize(("tags", "selected"), [(["all"], True), (["docker"], True), (["preflight"], False)])
 def test_missing_consents_of_the_selected_roles_are_listed(tags: list[str], selected: bool) -> None:
-    asked: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
-    hosts = {"gpu1": gathered(running=("job",), **asked), "gpu2": gathered(docker_version="28", docker_source="keep")}
+    requested: dict[str, Any] = {"docker_daemon_config": {"data-root": "/data"}}
+    hosts = {
+        "gpu1": gathered(running=("job",), **requested),
+        "gpu2": gathered(docker_version="28", docker_source="keep"),
+    }
     made = make(hosts, ansible_run_tags=tags)
     (sentence,) = made["stops"]["gpu1"]["docker"]
     assert made["consents"] == ({"docker_restart": {"gpu1": [sentence]}} if selected else {})
     assert list(made["refused"]["docker"]) == ["gpu2"]
-    assert make(hosts | {"gpu1": gathered(running=("job",), docker_restart=True, **asked)})["consents"] == {}
+    assert make(hosts | {"gpu1": gathered(running=("job",), docker_restart=True, **requested)})["consents"] == {}
 
 
 @pytest.mark.parametrize(("tags", "roles"), [(["all"], ["docker"]), (["docker"], ["docker"]), (["swarm"], [])])

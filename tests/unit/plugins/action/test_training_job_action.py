@@ -47,7 +47,7 @@ class Follower(ActionModule):
     def __init__(self, script: list[Any], check_mode: bool = False, **args: Any) -> None:
         self._task = SimpleNamespace(args={**ARGS, **args}, check_mode=check_mode, async_val=0, action="training_job")
         self.script = list(script)
-        self.asked: list[dict[str, Any]] = []
+        self.requested: list[dict[str, Any]] = []
         self.waits: list[float] = []
         self.resets = 0
         self._connection = SimpleNamespace(reset=self._reset, _shell=SimpleNamespace(tmpdir=None))
@@ -65,8 +65,8 @@ class Follower(ActionModule):
 
     def _execute_module(self, module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
         # The first call may start the job; what follows it is asked of the module that cannot.
-        assert module_name == "swarmspeed.cluster.training_job" + ("_follow" if self.asked else "")
-        self.asked.append(module_args)
+        assert module_name == "swarmspeed.cluster.training_job" + ("_follow" if self.requested else "")
+        self.requested.append(module_args)
         answer = self.script.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -97,9 +97,9 @@ def test_follows_a_started_job_to_its_end(shown: list[str]) -> None:
     assert "launch.yml attaches to it again" in shown[0]
     assert "`touch /srv/jobs/digits/stop` on lab1" in shown[0]
     assert shown[1:] == ["lab2 | early", "lab2 | late", "last", "Job digits succeeded: 3 rank(s) on 3 node(s)."]
-    assert action.asked[0]["log_offset"] == -8192
-    look = {"name": "digits", "jobs_dir": "/srv/jobs", "wait": 10.0}
-    assert action.asked[1:] == [{**look, "log_offset": offset} for offset in (0, 12, 12)]
+    assert action.requested[0]["log_offset"] == -8192
+    gathered = {"name": "digits", "jobs_dir": "/srv/jobs", "wait": 10.0}
+    assert action.requested[1:] == [{**gathered, "log_offset": offset} for offset in (0, 12, 12)]
     assert action.waits == [2.0, 2.0]
     assert "s3cret" not in str(result)
 
@@ -115,7 +115,7 @@ def test_attaches_to_a_running_job(shown: list[str]) -> None:
 def test_a_finished_job_is_not_followed(shown: list[str]) -> None:
     action = Follower([reply("succeeded")])
     result = action.run(task_vars=VARS)
-    assert (result["changed"], len(action.asked), action.waits) == (False, 1, [])
+    assert (result["changed"], len(action.requested), action.waits) == (False, 1, [])
     assert shown == ["Job digits succeeded at t1: not started again."]
 
 
@@ -153,7 +153,7 @@ def test_asks_once_and_does_not_judge(shown: list[str], args: dict[str, Any], ch
     action = Follower([reply(state, changed=True, log="x\n")], check_mode=check_mode, **args)
     result = action.run(task_vars=VARS)
     assert "failed" not in result
-    assert (len(action.asked), result["log"], shown) == (1, "x\n", [])
+    assert (len(action.requested), result["log"], shown) == (1, "x\n", [])
 
 
 def test_follow_timeout_leaves_the_job_running(shown: list[str]) -> None:
@@ -169,7 +169,7 @@ def test_bad_follow_timeout(shown: list[str], value: Any) -> None:
     action = Follower([], follow_timeout=value)
     with pytest.raises(AnsibleError, match=r"follow_timeout: .* is not a number of seconds, 0 or more"):
         action.run(task_vars=VARS)
-    assert action.asked == []  # refused before anything was started
+    assert action.requested == []  # refused before anything was started
 
 
 def test_bad_follow(shown: list[str]) -> None:
@@ -185,7 +185,7 @@ def test_a_broken_connection_is_tried_again(shown: list[str]) -> None:
     assert action.waits == [2.0, 4.0]
     assert action.resets == 1
     assert "Job digits: no answer (timed out); trying again in 2 s." in shown
-    assert ["wait" in asked for asked in action.asked] == [False, True, True, True]  # never started twice
+    assert ["wait" in requested for requested in action.requested] == [False, True, True, True]  # never started twice
 
 
 def test_a_connection_that_stays_broken(shown: list[str]) -> None:
@@ -211,7 +211,7 @@ def test_a_console_far_behind_jumps_ahead_and_reports_it(shown: list[str]) -> No
         ]
     )
     action.run(task_vars=VARS)
-    assert action.asked[1]["log_offset"] == -8192
+    assert action.requested[1]["log_offset"] == -8192
     assert any("bytes of the log are not shown" in line for line in shown)
 
 
@@ -283,8 +283,8 @@ def test_a_poll_that_hangs_is_one_that_gave_no_answer(shown: list[str], monkeypa
 
     class Hanging(Follower):
         def _execute_module(self, module_name: str, module_args: dict[str, Any], task_vars: Any) -> dict[str, Any]:
-            if len(self.asked) == 1:
-                self.asked.append(module_args)
+            if len(self.requested) == 1:
+                self.requested.append(module_args)
                 threading.Event().wait(30)
             return super()._execute_module(module_name, module_args, task_vars)
 
@@ -319,7 +319,7 @@ def test_of_a_job_that_succeeded_as_it_is_specified_the_host_is_not_asked(shown:
     # As Jinja gives it: numbers as text, and paths and lists of the play.
     result, action = decide(recorded(), world_size="3")
     job = {"name": "digits", "state": "succeeded", "finished_at": "t1"}
-    assert action.asked == [] and result == {"changed": False, "todo": "none", "job": job}
+    assert action.requested == [] and result == {"changed": False, "todo": "none", "job": job}
     assert shown == ["Job digits succeeded at t1: not started again."]
 
 
@@ -342,7 +342,7 @@ def test_of_a_job_that_succeeded_as_it_is_specified_the_host_is_not_asked(shown:
 )
 def test_otherwise_the_host_is_asked_and_gets_no_record(known: dict[str, Any], change: dict[str, Any]) -> None:
     _result, action = decide(known, **change)
-    assert len(action.asked) == 1 and "recorded" not in action.asked[0]
+    assert len(action.requested) == 1 and "recorded" not in action.requested[0]
 
 
 def test_gpus_and_nccl_are_shown_beside_the_log(shown: list[str]) -> None:
@@ -365,7 +365,7 @@ def test_gpus_and_nccl_are_shown_beside_the_log(shown: list[str]) -> None:
         "digits: NCCL has connected 1 of 1 ranks, all rings: sockets on eth0 (lab2).",
         "digits: 1 GPU: 97 % busy, 71 of 80 GiB, 612 of 700 W, 64 °C",
     ]
-    assert len(action.asked) == 3
+    assert len(action.requested) == 3
 
 
 def test_gpus_that_a_node_forged_are_refused(shown: list[str]) -> None:

@@ -21,9 +21,9 @@ FILTERS = Path(__file__).parents[4] / "plugins/filter"
 
 
 def test_the_settings_are_those_of_the_host() -> None:
-    asked = driver_request({"nvidia_driver_branch": 570, "nvidia_driver_hold": True, "other": 1})
-    assert asked.pop("offers")["debian 12"][0]["branch"] == 535
-    assert asked == {"branch": 570, "hold": True}
+    requested = driver_request({"nvidia_driver_branch": 570, "nvidia_driver_hold": True, "other": 1})
+    assert requested.pop("offers")["debian 12"][0]["branch"] == 535
+    assert requested == {"branch": 570, "hold": True}
 
 
 @pytest.mark.parametrize("wishes", [None, [], "580"])

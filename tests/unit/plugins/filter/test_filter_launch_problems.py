@@ -47,10 +47,12 @@ def test_what_it_cannot_read(value: Any, message: str) -> None:
 
 
 def test_the_role_asks_for_what_the_module_knows() -> None:
-    image, look, verdict = yaml.safe_load((ROOT / "roles/deepspeed_launch/tasks/check.yml").read_text(encoding="utf-8"))
+    image, gathered, verdict = yaml.safe_load(
+        (ROOT / "roles/deepspeed_launch/tasks/check.yml").read_text(encoding="utf-8")
+    )
     options = yaml.safe_load(DOCUMENTATION)["options"]
-    assert sorted(set(look["swarmspeed.cluster.job_precheck"]) - set(options)) == []
+    assert sorted(set(gathered["swarmspeed.cluster.job_precheck"]) - set(options)) == []
     assert "ansible.builtin.assert" in image  # costs no round trip
     # One look a node, and one verdict for all, whichever host is first.
-    assert look["ignore_unreachable"] is True and look["any_errors_fatal"] is False
+    assert gathered["ignore_unreachable"] is True and gathered["any_errors_fatal"] is False
     assert verdict["run_once"] is True and "when" not in verdict

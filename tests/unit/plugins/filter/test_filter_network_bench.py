@@ -44,15 +44,17 @@ def test_from_plan_to_table() -> None:
     plan = planned()
     network = {"kind": "overlay", "master": "lab-bench-gpu1", "subnet": "10.64.0.0/24", "environment": {}}
     assert FILTERS["network_bench_part"](plan, "gpu2", network)["node"] == 1
-    said = {name: {"overlay": {"network": "lab", "log": "", "error": "no such network"}} for name in ("gpu1", "gpu2")}
-    report = FILTERS["network_bench_report"](plan, said, **GIVEN)
+    reported = {
+        name: {"overlay": {"network": "lab", "log": "", "error": "no such network"}} for name in ("gpu1", "gpu2")
+    }
+    report = FILTERS["network_bench_report"](plan, reported, **GIVEN)
     assert report["failed"] == ["overlay, which the cluster trains over, could not be measured: gpu1: no such network."]
     lines = FILTERS["network_bench_table"](json.loads(json.dumps(report)))
     assert "overlay: gpu1: no such network." in lines
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "said"),
+    ("name", "arguments", "reported"),
     [
         ("network_bench_plan", (None, "cpu", SETTINGS), "the input must be a mapping, not NoneType"),
         ("network_bench_plan", ({"a": "x", "b": 1}, "cpu", SETTINGS), "these are no slots by node"),
@@ -69,23 +71,23 @@ def test_from_plan_to_table() -> None:
         ("network_bench_table", ([],), "the input must be a mapping, not list"),
     ],
 )
-def test_what_is_no_such_thing_is_refused(name: str, arguments: tuple[Any, ...], said: str) -> None:
+def test_what_is_no_such_thing_is_refused(name: str, arguments: tuple[Any, ...], reported: str) -> None:
     with pytest.raises(AnsibleFilterError) as caught:
         FILTERS[name](*arguments)
-    assert said in str(caught.value)
+    assert reported in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("reported", "expected"),
     [
-        (None, "said must be a mapping, not NoneType"),
+        (None, "printed must be a mapping, not NoneType"),
         ({"gpu1": []}, "what gpu1 returned must be a mapping, not list"),
         ({"gpu1": {"overlay": {}}}, "this is not what the nodes of that plan say"),
     ],
 )
-def test_what_no_node_says_is_refused(said: Any, expected: str) -> None:
+def test_what_no_node_says_is_refused(reported: Any, expected: str) -> None:
     with pytest.raises(AnsibleFilterError) as caught:
-        FILTERS["network_bench_report"](planned(), said, **GIVEN)
+        FILTERS["network_bench_report"](planned(), reported, **GIVEN)
     assert expected in str(caught.value)
 
 

@@ -91,8 +91,8 @@ class Cluster:
         """Do all steps. Return what each node reported at the end, and what the controller sent."""
         transfers = self.transfers(nodes)
         try:
-            looks = self.start(transfers)
-            made = plan(looks, nodes, dict.fromkeys(nodes, "127.0.0.1"), {})
+            gathered = self.start(transfers)
+            made = plan(gathered, nodes, dict.fromkeys(nodes, "127.0.0.1"), {})
             assert made["problems"] == []
             for name in ("allow", "go"):
                 for node, one in transfers.items():
@@ -175,8 +175,8 @@ def test_a_node_that_has_all_gives_to_one_that_is_new_and_the_controller_sends_n
 
 def test_a_transfer_that_was_killed_goes_on_where_it_was(cluster: Cluster) -> None:
     transfers = cluster.transfers()
-    looks = cluster.start(transfers)
-    made = plan(looks, NODES, dict.fromkeys(NODES, "127.0.0.1"), {})
+    gathered = cluster.start(transfers)
+    made = plan(gathered, NODES, dict.fromkeys(NODES, "127.0.0.1"), {})
     for name in ("allow", "go"):
         for node, one in transfers.items():
             step(cluster.params(name, part=made["parts"][node]), one)
@@ -214,8 +214,8 @@ def test_nothing_more_is_taken_once_it_has_failed(cluster: Cluster) -> None:
         step(cluster.params("allow", part=made["parts"]["lab1"]), one)
         step(cluster.params("go", part=made["parts"]["lab1"]), one)
         cluster.feed(one, most=1)
-        said = step(cluster.params("wait"), one)["trouble"]
-        assert said.startswith("model/config.json does not have the digest that was planned. ")
+        reported = step(cluster.params("wait"), one)["trouble"]
+        assert reported.startswith("model/config.json does not have the digest that was planned. ")
         with pytest.raises(TransferError, match=r"^model/config\.json does not have the digest that was planned\. "):
             cluster.feed(one)
     finally:
@@ -250,9 +250,9 @@ def test_a_folder_in_the_way_is_named_and_another_transfer_reported(cluster: Clu
     place = cluster.root("lab1") / "model/config.json"
     place.mkdir(parents=True)
     waited, dummy = cluster.distribute(("lab1",))
-    said = waited["lab1"]["trouble"]
-    assert said.startswith(f"{place.parent} cannot be put in place ([Errno 21] Is a directory: ")
-    assert said.endswith(" Remedy: move what is in the way, and run again; the transfer resumes.")
+    reported = waited["lab1"]["trouble"]
+    assert reported.startswith(f"{place.parent} cannot be put in place ([Errno 21] Is a directory: ")
+    assert reported.endswith(" Remedy: move what is in the way, and run again; the transfer resumes.")
     first, second = cluster.transfers(("lab1",)), cluster.transfers(("lab1",))
     try:
         cluster.start(first)
@@ -266,5 +266,5 @@ def test_a_word_that_could_be_a_path_is_refused(capsys: pytest.CaptureFixture[st
     arguments = {"step": "end", "run": "../x", "place": "/x", "root": "/x", "node": "n"}
     with patch_module_args(arguments), pytest.raises(SystemExit):
         asset_transfer.main()
-    said = json.loads(capsys.readouterr().out)
-    assert said["failed"] and said["msg"] == "asset_transfer: run: '../x'. Use letters and digits only."
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["failed"] and printed["msg"] == "asset_transfer: run: '../x'. Use letters and digits only."

@@ -52,15 +52,15 @@ class Serving(Bare):
 
 
 class Bench:
-    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]) -> None:
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str], invocation_requested: dict[str, Any]) -> None:
         self.path = path
-        self.invocation_asked = invocation_asked
+        self.invocation_requested = invocation_requested
         self.warned: list[str] = []
         self._capsys = capsys
 
     def __call__(self, config: Any = None, **args: Any) -> dict[str, Any]:
         self.warned.clear()
-        given = {"path": str(self.path), "config": config, **self.invocation_asked, **args}
+        given = {"path": str(self.path), "config": config, **self.invocation_requested, **args}
         with patch_module_args(given), pytest.raises(SystemExit) as ended:
             docker_daemon_config.main()
         text = self._capsys.readouterr().out
@@ -75,12 +75,12 @@ def run(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    invocation_asked: dict[str, Any],
+    invocation_requested: dict[str, Any],
 ) -> Bench:
     monkeypatch.setattr(docker_daemon_config, "LocalHost", Bare)
     folder = tmp_path / "docker"
     folder.mkdir()
-    bench = Bench(folder / "daemon.json", capsys, invocation_asked)
+    bench = Bench(folder / "daemon.json", capsys, invocation_requested)
     monkeypatch.setattr(AnsibleModule, "warn", lambda dummy, text: bench.warned.append(text))
     return bench
 

@@ -69,7 +69,7 @@ class FakeApt:
         return []
 
 
-ASKED: dict[str, Any] = {
+REQUESTED: dict[str, Any] = {
     "choices": [{"kind": "dkms", "packages": ["nvidia-smi"], "locked": ["nvidia-smi"], "optional": [], "rivals": []}],
     "branch": 550,
     "fabric": [],
@@ -84,7 +84,7 @@ ASKED: dict[str, Any] = {
 
 
 def run(monkeypatch: pytest.MonkeyPatch, apt: Any = FakeApt, **changes: Any) -> dict[str, Any]:
-    monkeypatch.setattr(FakeModule, "params", {**ASKED, **changes}, raising=False)
+    monkeypatch.setattr(FakeModule, "params", {**REQUESTED, **changes}, raising=False)
     monkeypatch.setattr(driver_preview, "AnsibleModule", FakeModule)
     monkeypatch.setattr(driver_preview, "SystemAptIO", apt)
     with pytest.raises(Ended) as ended:

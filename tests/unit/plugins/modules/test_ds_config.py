@@ -20,15 +20,15 @@ CONFIG = {"train_batch_size": 32, "optimizer": {"type": "AdamW", "params": {"lr"
 
 
 class Run:
-    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]) -> None:
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str], invocation_requested: dict[str, Any]) -> None:
         self.path = path
-        self.invocation_asked = invocation_asked
+        self.invocation_requested = invocation_requested
         self.output = ""
         self._capsys = capsys
 
     def __call__(self, **args: Any) -> dict[str, Any]:
         with (
-            patch_module_args({"path": str(self.path), **self.invocation_asked, **args}),
+            patch_module_args({"path": str(self.path), **self.invocation_requested, **args}),
             pytest.raises(SystemExit) as ended,
         ):
             ds_config.main()
@@ -39,8 +39,8 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]) -> Run:
-    return Run(tmp_path / "ds_config.json", capsys, invocation_asked)
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], invocation_requested: dict[str, Any]) -> Run:
+    return Run(tmp_path / "ds_config.json", capsys, invocation_requested)
 
 
 def test_check_run_and_run_again(run: Run) -> None:
@@ -139,7 +139,7 @@ def test_comments_that_would_be_lost_are_kept_beside(run: Run) -> None:
 
 
 def test_a_plan_is_returned(run: Run) -> None:
-    asked = {
+    requested = {
         "preset": "auto",
         "config": {"train_micro_batch_size_per_gpu": 1},
         "model": {"parameters": "10B"},
@@ -147,12 +147,12 @@ def test_a_plan_is_returned(run: Run) -> None:
         "host_memory": "256GB",
         "world_size": 8,
     }
-    result = run(**asked)
+    result = run(**requested)
     assert (result["preset"], result["precision"]) == ("zero3_offload_optimizer", "bf16")
     assert result["memory"]["per_gpu"]["fits"] is result["memory"]["per_host"]["fits"] is True
     assert set(result["memory"]) == set(from_yaml(ds_config.RETURN)["memory"]["contains"])
     assert "does not fit; a GPU has 24.0 GiB" in result["reasons"][1]
-    assert run(**{**asked, "gpus": {"cuont": 4}})["failed"] is True
+    assert run(**{**requested, "gpus": {"cuont": 4}})["failed"] is True
 
 
 def test_absent_asks_for_nothing_else(run: Run) -> None:

@@ -97,7 +97,7 @@ def inputs(seed: str, count: int) -> list[dict[str, Any]]:
 def test_any_input_ends_in_success_or_in_one_short_message() -> None:
     accepted = refused = 0
     for options in inputs("logic", INPUTS):
-        asked = copy.deepcopy(options)
+        requested = copy.deepcopy(options)
         try:
             planned = plan(*(options.get(key) for key in KEYS))
         except HostsError as error:
@@ -115,7 +115,7 @@ def test_any_input_ends_in_success_or_in_one_short_message() -> None:
             assert all(set(numbers) <= set(range(slots[name])) and numbers for name, numbers in _pairs(planned))
             assert planned.world_size == sum(len(numbers) for dummy, numbers in _pairs(planned)) > 0
             assert options.get("first_host") in (None, "", planned.first_host)
-        assert repr(options) == repr(asked), "an input was changed"
+        assert repr(options) == repr(requested), "an input was changed"
     assert accepted + refused == INPUTS
     assert accepted > INPUTS / 10 and refused > INPUTS / 10
 

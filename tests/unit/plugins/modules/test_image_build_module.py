@@ -41,11 +41,11 @@ def given(tmp_path: Path, **more: Any) -> dict[str, Any]:
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = {"args": {"A": "one two"}, "labels": {"a.b": "c d"}, "secrets": {"network": "/root/network"}}
     assert run(capsys, given(tmp_path, **more))["changed"] is True
-    look = given(tmp_path, observe=True)
-    found = run(capsys, look)
+    request = given(tmp_path, observe=True)
+    found = run(capsys, request)
     while found["running"]:
         time.sleep(0.02)
-        found = run(capsys, look)
+        found = run(capsys, request)
     assert found["text"].splitlines() == [
         *(
             "build",

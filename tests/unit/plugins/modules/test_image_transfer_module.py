@@ -100,16 +100,16 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(f"{image_spool.__package__}.receive.PATIENCE", 0.0)
     keys = home / ".ssh" / "authorized_keys"
     one = transfer(home)
-    look = step(params("start"), one)["look"]
-    assert look["image"] == {
+    gathered = step(params("start"), one)["look"]
+    assert gathered["image"] == {
         "content": content_of_image(IMAGE),
         "layers": ["sha256:a", "sha256:b"],
         "os": "linux",
         "architecture": "amd64",
         "history": [7, 0, 5],
     }
-    assert look["images"] == [{"id": "sha256:i", "layers": ["sha256:a", "sha256:b"]}]
-    assert look["public_key"].startswith("ssh-ed25519 ") and look["host_key"].startswith("ssh-ed25519 HOST")
+    assert gathered["images"] == [{"id": "sha256:i", "layers": ["sha256:a", "sha256:b"]}]
+    assert gathered["public_key"].startswith("ssh-ed25519 ") and gathered["host_key"].startswith("ssh-ed25519 HOST")
     spool = home / "spool"
     assert oct(spool.stat().st_mode & 0o777) == "0o700"
     assert oct((spool / "key").stat().st_mode & 0o777) == "0o600"
@@ -119,8 +119,13 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
 
         # Another one meanwhile is refused, and takes nothing of the first away.
         second = transfer(home, "r2")
-        said = step(params("start"), second)["look"]["running"]
-        assert (said["pid"], said["host"], said["started_from"], said["run"]) == (pid, "lab2", "desk", "r1")
+        reported = step(params("start"), second)["look"]["running"]
+        assert (reported["pid"], reported["host"], reported["started_from"], reported["run"]) == (
+            pid,
+            "lab2",
+            "desk",
+            "r1",
+        )
         step(params("end"), second)
         assert running(pid) and (spool / "key").exists()
 
@@ -169,8 +174,8 @@ def test_an_engine_that_does_not_answer_is_an_answer(home: Path) -> None:
             raise EngineError("no answer from the Docker engine")
 
     one = transfer(home, engine=Dead())
-    look = step(params("start"), one)["look"]
-    assert look == {"trouble": "no answer from the Docker engine. Remedy: ansible-playbook site.yml --tags docker"}
+    gathered = step(params("start"), one)["look"]
+    assert gathered == {"trouble": "no answer from the Docker engine. Remedy: ansible-playbook site.yml --tags docker"}
     step(params("end"), one)
     assert not (home / "spool").exists()
 
@@ -181,13 +186,13 @@ def test_an_account_that_is_not_there_is_an_answer(home: Path, monkeypatch: pyte
 
     one = transfer(home)
     monkeypatch.setattr("pwd.getpwnam", unknown)
-    look = step(params("start"), one)["look"]
-    assert look == {"trouble": f"there is no account {getpass.getuser()}. Remedy: correct ansible_user."}
+    gathered = step(params("start"), one)["look"]
+    assert gathered == {"trouble": f"there is no account {getpass.getuser()}. Remedy: correct ansible_user."}
 
 
 def test_a_word_that_could_be_a_path_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = {"step": "end", "run": "../x", "place": "/x", "node": "n"}
     with patch_module_args(arguments), pytest.raises(SystemExit):
         image_transfer.main()
-    said = json.loads(capsys.readouterr().out)
-    assert said["failed"] and said["msg"] == "image_transfer: run: '../x'. Use letters and digits only."
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["failed"] and printed["msg"] == "image_transfer: run: '../x'. Use letters and digits only."

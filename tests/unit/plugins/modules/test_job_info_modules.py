@@ -70,8 +70,10 @@ def test_info_refuses(jobs: Path, capsys: pytest.CaptureFixture[str], change: di
 
 
 def test_a_folder_that_cannot_be_read(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = ended(training_job_info, capsys, jobs_dir=str(jobs / "a/state.json"))["msg"]
-    assert said == (f"{jobs}/a/state.json cannot be opened: Not a directory. Remedy: correct the path, or use become.")
+    reported = ended(training_job_info, capsys, jobs_dir=str(jobs / "a/state.json"))["msg"]
+    assert reported == (
+        f"{jobs}/a/state.json cannot be opened: Not a directory. Remedy: correct the path, or use become."
+    )
 
 
 def test_logs_are_sent_by_what_the_controller_has(jobs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe import MARK
 from ansible_collections.swarmspeed.cluster.plugins.modules import job_precheck
-from ansible_collections.swarmspeed.cluster.plugins.modules.job_precheck import AskedWrongly, look
+from ansible_collections.swarmspeed.cluster.plugins.modules.job_precheck import InvalidRequest, gather
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.checks import judge
 
 RUNS = {"running": True, "reference": "train:1", "id": "sha256:1", "content": "sha256:2"}
@@ -31,7 +31,7 @@ class FakeHost:
         self.found = RUNS if found == "runs" else found
         self.done = done or CommandResult(0, f"{MARK}{json.dumps({'locks': [], **answer})}\n")
         self.commands: list[list[str]] = []
-        self.asked: dict[str, Any] = {}
+        self.requested: dict[str, Any] = {}
 
     def inspect(self, container: str) -> dict[str, Any] | None:
         if isinstance(self.found, Exception):
@@ -40,7 +40,7 @@ class FakeHost:
 
     def run(self, command: Sequence[str], data: str) -> CommandResult:
         self.commands.append(list(command))
-        self.asked = json.loads(data)["asked"]
+        self.requested = json.loads(data)["requested"]
         return self.done
 
 
@@ -79,11 +79,11 @@ def params(**change: Any) -> dict[str, Any]:
 
 def test_it_asks_for_all_the_others_and_not_for_itself() -> None:
     host = FakeHost(python="3.11.2")
-    result = look(params(), False, host)
+    result = gather(params(), False, host)
     assert host.commands[0][:8] == ["docker", "exec", "-i", "ai-gpu1", "sh", "/entry", "run", "python3"]
-    assert host.asked["names"] == {"gpu2": "ai-gpu2"}
-    assert (host.asked["ssh"], host.asked["smi"], host.asked["sees_all"]) == ([], False, False)
-    assert host.asked["remove_locks"] is True
+    assert host.requested["names"] == {"gpu2": "ai-gpu2"}
+    assert (host.requested["ssh"], host.requested["smi"], host.requested["sees_all"]) == ([], False, False)
+    assert host.requested["remove_locks"] is True
     assert result["probe"] == {
         "asked": {
             "runtime": "container",
@@ -103,9 +103,9 @@ def test_it_asks_for_all_the_others_and_not_for_itself() -> None:
 
 def test_pdsh_needs_ssh_cuda_needs_nvidia_smi_and_a_host_needs_no_engine() -> None:
     host = FakeHost(EngineError("not asked"))
-    result = look(params(transport="pdsh", accelerator="cuda", container=None, wrapper=[]), False, host)
+    result = gather(params(transport="pdsh", accelerator="cuda", container=None, wrapper=[]), False, host)
     assert host.commands[0][:2] == ["python3", "-B"]
-    assert (host.asked["ssh"], host.asked["smi"], host.asked["sees_all"]) == (["gpu2", "gpu3"], True, True)
+    assert (host.requested["ssh"], host.requested["smi"], host.requested["sees_all"]) == (["gpu2", "gpu3"], True, True)
     assert (result["probe"]["asked"]["runtime"], result["probe"]["image"]) == ("host", {})
 
 
@@ -117,15 +117,15 @@ LOCKS = [
 
 
 def test_what_is_removed_is_a_change_and_its_diff() -> None:
-    result = look(params(), False, FakeHost(locks=LOCKS))
+    result = gather(params(), False, FakeHost(locks=LOCKS))
     assert (result["changed"], result["removed_locks"]) == (True, ["/c/a/lock"])
     assert (result["diff"]["before"], result["diff"]["after"]) == ("/c/a/lock\n", "")
 
 
 def test_check_mode_predicts_it_and_removes_nothing() -> None:
     host = FakeHost(locks=[{"path": "/c/a/lock", "state": "dead", "error": ""}, LOCKS[1]])
-    result = look(params(), True, host)
-    assert host.asked["remove_locks"] is False
+    result = gather(params(), True, host)
+    assert host.requested["remove_locks"] is False
     assert (result["changed"], result["removed_locks"]) == (True, ["/c/a/lock"])
 
 
@@ -164,7 +164,7 @@ UP = "ansible-playbook site.yml --tags training_container"
     ],
 )
 def test_a_node_that_cannot_be_looked_at_is_an_answer(host: FakeHost, change: Any, text: str, remedy: str) -> None:
-    result = look(params(**change), False, host)
+    result = gather(params(**change), False, host)
     assert result["probe"]["trouble"] == {"text": text, "remedy": remedy}
     assert (result["changed"], result["probe"]["answer"]) == (False, {})
     assert judge({"gpu1": result["probe"]}).problems == [f"gpu1: {text}. Remedy: {remedy}."]
@@ -186,8 +186,8 @@ def test_a_node_that_cannot_be_looked_at_is_an_answer(host: FakeHost, change: An
     ],
 )
 def test_asked_wrongly(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(AskedWrongly) as caught:
-        look(params(**change), False, FakeHost())
+    with pytest.raises(InvalidRequest) as caught:
+        gather(params(**change), False, FakeHost())
     assert str(caught.value) == message
 
 

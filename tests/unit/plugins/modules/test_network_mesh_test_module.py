@@ -14,7 +14,7 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.probe_io import Gone
 from ansible_collections.swarmspeed.cluster.plugins.modules import network_mesh_test
-from ansible_collections.swarmspeed.cluster.plugins.modules.network_mesh_test import AskedWrongly, order, step
+from ansible_collections.swarmspeed.cluster.plugins.modules.network_mesh_test import InvalidRequest, order, step
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,8 +29,8 @@ class FakeEnds:
         self.started: dict[str, tuple[list[str], dict[str, Any]]] = {}
         self.commands: list[tuple[str, dict[str, Any]]] = []
 
-    def start(self, name: str, command: Sequence[str], asked: Mapping[str, Any]) -> None:
-        self.started[name] = (list(command), dict(asked))
+    def start(self, name: str, command: Sequence[str], requested: Mapping[str, Any]) -> None:
+        self.started[name] = (list(command), dict(requested))
 
     def send(self, name: str, command: Mapping[str, Any]) -> None:
         self.commands.append((name, dict(command)))
@@ -72,13 +72,18 @@ def test_one_end_is_in_the_container_and_one_on_the_host() -> None:
     ends = FakeEnds(ready=READY)
     answer = step(params(), ends, "/usr/bin/python3")
     assert not answer["trouble"] and set(answer["ready"]) == {"inner", "outer"}
-    inner, asked = ends.started["inner"]
+    inner, requested = ends.started["inner"]
     assert inner[:8] == ["docker", "exec", "-i", "ai-gpu1", "sh", "/entry", "run", "python3"]
-    assert asked["names"] == {"gpu2": "ai-gpu2", "gpu3": "ai-gpu3"}
-    assert "torch" in asked["collective"] and asked["udp"] == []
-    outer, asked = ends.started["outer"]
+    assert requested["names"] == {"gpu2": "ai-gpu2", "gpu3": "ai-gpu3"}
+    assert "torch" in requested["collective"] and requested["udp"] == []
+    outer, requested = ends.started["outer"]
     assert outer[0] == "/usr/bin/python3"
-    assert (asked["udp"], asked["tcp"], asked["ports"], asked["ssh"]) == ([4789, 7946], OUTER["tcp"], [], False)
+    assert (requested["udp"], requested["tcp"], requested["ports"], requested["ssh"]) == (
+        [4789, 7946],
+        OUTER["tcp"],
+        [],
+        False,
+    )
     assert not any("secret" in word for word in inner + outer)
 
 
@@ -106,12 +111,12 @@ def test_only_those_that_answer_are_tried() -> None:
     assert [(name, command["order"]) for name, command in ends.commands] == [("inner", ["gpu3"]), ("outer", ["gpu3"])]
 
 
-@pytest.mark.parametrize("said", [{"address": "x\n"}, {"address": "10.0.0.1", "port": "22"}, "x", [1]])
+@pytest.mark.parametrize("reported", [{"address": "x\n"}, {"address": "10.0.0.1", "port": "22"}, "x", [1]])
 @pytest.mark.parametrize("work", ["pairs", "collective"])
-def test_an_answer_of_another_node_that_is_none_is_not_handed_on(said: Any, work: str) -> None:
+def test_an_answer_of_another_node_that_is_none_is_not_handed_on(reported: Any, work: str) -> None:
     ends = FakeEnds()
     with pytest.raises(ReportedError, match=r"^gpu1: network_mesh_test\.ready\.inner"):
-        step(params(step=work, peers={"gpu1": {"inner": said}}), ends, "python3")
+        step(params(step=work, peers={"gpu1": {"inner": reported}}), ends, "python3")
     assert ends.commands == []
 
 
@@ -167,7 +172,7 @@ def test_an_end_that_is_gone_is_an_answer_with_a_remedy() -> None:
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "change, reported",
     [
         ({"node": "gpu9"}, "hosts: gpu1, gpu2, gpu3. Give each node once, gpu9 among them."),
         ({"hosts": ["gpu1", "gpu1"]}, "hosts: gpu1, gpu1. Give each node once, gpu1 among them."),
@@ -175,24 +180,24 @@ def test_an_end_that_is_gone_is_an_answer_with_a_remedy() -> None:
         ({"ports": [1]}, "token, subnet and ports (first and last) are needed to start."),
     ],
 )
-def test_asked_wrongly(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(AskedWrongly) as caught:
+def test_asked_wrongly(change: dict[str, Any], reported: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
         step(params(**change), FakeEnds(ready=READY), "python3")
-    assert str(caught.value) == said
+    assert str(caught.value) == reported
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "arguments, reported",
     [
         ({"run": "../x"}, "network_mesh_test: run: '../x'. Use letters and digits only."),
         ({"run": "r1", "node": "gpu9"}, "network_mesh_test: hosts: gpu1. Give each node once, gpu9 among them."),
     ],
 )
 def test_the_module_says_what_is_asked_wrongly(
-    arguments: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: dict[str, Any], reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given_arguments = {"step": "start", "node": "gpu1", "hosts": ["gpu1"], **arguments}
     with patch_module_args(given_arguments), pytest.raises(SystemExit):
         network_mesh_test.main()
     result = json.loads(capsys.readouterr().out)
-    assert (result["failed"], result["msg"]) == (True, said)
+    assert (result["failed"], result["msg"]) == (True, reported)

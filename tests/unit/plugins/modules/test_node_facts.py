@@ -110,21 +110,21 @@ def test_a_secret_file_is_digested_by_the_key_of_the_run(
 ) -> None:
     path = str(tmp_path / "env")
     (tmp_path / "env").write_text("PIN=4711\n")
-    asked: dict[str, Any] = {"files": [{"path": path, "secret": True}]}
+    requested: dict[str, Any] = {"files": [{"path": path, "secret": True}]}
 
     def digest(**key: str) -> str:
-        return str(run(capsys, **asked, **key)["ansible_facts"]["swarmspeed"]["files"][path]["sha256"])
+        return str(run(capsys, **requested, **key)["ansible_facts"]["swarmspeed"]["files"][path]["sha256"])
 
     assert digest(digest_key="k" * 40) == keyed_digest(b"PIN=4711\n", "k" * 40)
     assert len({digest(), digest(), keyed_digest(b"PIN=4711\n", "")}) == 3, "without a key digests cannot be compared"
 
 
 def test_a_proxys_password_is_nowhere_in_the_result(
-    bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]
+    bare: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], invocation_requested: dict[str, Any]
 ) -> None:
     """No process uses port 9 of this machine. Ansible can add a module's arguments to its result."""
     plain, secret = "http://127.0.0.1:9", "http://me:hunter2@127.0.0.1:9"
-    result = run(capsys, proxies={"host_apt_proxy": secret, "host_pip_proxy": plain}, **invocation_asked)
+    result = run(capsys, proxies={"host_apt_proxy": secret, "host_pip_proxy": plain}, **invocation_requested)
     found = result["ansible_facts"]["swarmspeed"]["proxies"]
     assert (found["host_apt_proxy"]["given"], found["host_pip_proxy"]["given"]) == (True, False)
     assert found["host_apt_proxy"]["error"] and found["host_apt_proxy"]["address"] == "127.0.0.1:9"

@@ -27,10 +27,10 @@ class FakeRuntime:
         self.jobs, self.becomes = jobs, becomes
         self.found = Container("id1", "t0", True, {"/jobs": str(jobs)}) if present else None
         self.launched: list[list[str]] = []
-        self.asked = 0
+        self.requested = 0
 
     def container(self, name: str) -> Container | None:
-        self.asked += 1
+        self.requested += 1
         return self.found
 
     def launch(self, container: str, command: list[str]) -> str:
@@ -121,9 +121,9 @@ def test_a_finished_job_with_the_same_specification(tmp_path: Path, state: str, 
     runtime = FakeRuntime(tmp_path)
     call(runtime)
     write_state(tmp_path, state=state)
-    asked = runtime.asked
+    requested = runtime.requested
     assert call(runtime, check_mode=True, rerun=rerun)["changed"] is bool(starts)
-    assert runtime.asked == asked  # the engine has nothing to say about a finished job
+    assert runtime.requested == requested  # the engine has nothing to say about a finished job
     result = call(runtime, rerun=rerun)
     assert result["changed"] is bool(starts)
     assert result["job"]["state"] == ("running" if starts else state)
@@ -163,7 +163,7 @@ def test_check_mode_on_a_virgin_host_predicts_and_touches_nothing(tmp_path: Path
     assert result["diff"]["after"]["state"] == "running"
     assert call(runtime, state="absent")["changed"] is False
     assert call(runtime, state="stopped")["changed"] is False
-    assert runtime.asked == 0
+    assert runtime.requested == 0
     assert not (tmp_path / "none").exists()
 
 
@@ -199,7 +199,7 @@ def test_a_job_of_the_host_that_runs_is_not_started_in_a_container(tmp_path: Pat
     assert call(runtime, observe=True)["job"]["state"] == "running"
     with pytest.raises(JobError, match="it is running in container None since"):
         call(runtime)
-    assert runtime.launched == [] and runtime.asked == 0
+    assert runtime.launched == [] and runtime.requested == 0
 
 
 def test_a_job_goes_from_the_host_into_a_container_and_its_record_with_it(tmp_path: Path) -> None:
@@ -292,10 +292,10 @@ def run_main(capsys: pytest.CaptureFixture[str], args: dict[str, Any]) -> dict[s
 
 
 def test_main_hides_the_environment_and_names_what_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], invocation_asked: dict[str, Any]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], invocation_requested: dict[str, Any]
 ) -> None:
     args = {"name": "digits", "jobs_dir": str(tmp_path), "environment": {"PLAIN": "s3cret"}}
-    reply = run_main(capsys, {**args, **invocation_asked})
+    reply = run_main(capsys, {**args, **invocation_requested})
     assert reply["failed"] is True
     assert reply["msg"] == "To start a job, give also: container, command, world_size, nodes."
     assert reply["invocation"]["module_args"]["environment"] == {"PLAIN": "(not shown)"}

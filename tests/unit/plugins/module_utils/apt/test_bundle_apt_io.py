@@ -192,8 +192,8 @@ def test_a_preview_reads_what_apt_reads_and_no_file_that_apt_would_not(
     (place / "lists").mkdir(parents=True)
     (place / "bundle.list").write_text("deb file:/x ./\n", encoding="utf-8")
     (place / "lists" / "x_Packages").write_text("Package: x\n", encoding="utf-8")
-    said = f"list='{place}/bundle.list'\nparts='/dev/null'\nlists='{place}/lists/'\n"
-    programs[1]["shell"] = CommandResult(0, said)
+    reported = f"list='{place}/bundle.list'\nparts='/dev/null'\nlists='{place}/lists/'\n"
+    programs[1]["shell"] = CommandResult(0, reported)
     folder = tmp_path / "trial"
     folder.mkdir()
     SystemAptIO(str(folder), "Types: deb\n")

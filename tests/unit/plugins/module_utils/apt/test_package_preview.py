@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, as_dict, look
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, as_dict, gather
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import (
     exclusion,
     newest,
@@ -53,10 +53,10 @@ class FakeApt:
 
     def __init__(self, simulated: CommandResult | None = None, held: Sequence[str] = (), update: str = "") -> None:
         self.answer = simulated or CommandResult(0, SIMULATED)
-        self.holds, self.said, self.simulated = list(held), update, list[str]()
+        self.holds, self.reported, self.simulated = list(held), update, list[str]()
 
     def update(self) -> CommandResult:
-        return CommandResult(100 if self.said else 0, self.said)
+        return CommandResult(100 if self.reported else 0, self.reported)
 
     def policy(self, names: Sequence[str]) -> str:
         return POLICY
@@ -132,7 +132,7 @@ def test_what_is_no_address(url: str) -> None:
 
 def test_the_newest_version_that_all_locked_packages_have() -> None:
     apt = FakeApt()
-    found = look(apt, GOAL)
+    found = gather(apt, GOAL)
     assert (found.version, found.problems, found.removes) == (CE, (), {})
     assert apt.simulated == [f"docker-ce={CE}", f"docker-ce-cli={CE}", "containerd.io"] == list(found.packages)
     assert set(found.installs) == {"docker-ce", "docker-ce-cli", "containerd.io"}
@@ -176,18 +176,18 @@ def test_the_newest_version_that_all_locked_packages_have() -> None:
     ],
 )
 def test_what_forbids_it(apt: FakeApt, goal: dict[str, Any], problem: str) -> None:
-    asked = Goal(**{**GOAL.__dict__, **goal})
-    assert look(apt, asked).problems == (problem,)
+    requested = Goal(**{**GOAL.__dict__, **goal})
+    assert gather(apt, requested).problems == (problem,)
 
 
 def test_our_own_holds_and_what_may_go_are_no_problem() -> None:
     apt = FakeApt(CommandResult(0, SIMULATED + "Remv containerd [1.6.20]\n"), held=["docker-ce"])
-    asked = Goal(**{**GOAL.__dict__, "holds": ("docker-ce",), "may_go": ("containerd",)})
-    assert look(apt, asked).problems == ()
+    requested = Goal(**{**GOAL.__dict__, "holds": ("docker-ce",), "may_go": ("containerd",)})
+    assert gather(apt, requested).problems == ()
 
 
 @pytest.mark.parametrize(
-    ("said", "cannot_fetch", "words"),
+    ("reported", "cannot_fetch", "words"),
     [
         ("E: Failed to fetch https://m/x  Could not resolve 'm'\n", True, "docker_repository_url to a mirror"),
         (
@@ -198,7 +198,7 @@ def test_our_own_holds_and_what_may_go_are_no_problem() -> None:
         ),
     ],
 )
-def test_a_repository_that_cannot_be_had(said: str, cannot_fetch: bool, words: str) -> None:
-    found = look(FakeApt(update=said), GOAL)
+def test_a_repository_that_cannot_be_had(reported: str, cannot_fetch: bool, words: str) -> None:
+    found = gather(FakeApt(update=reported), GOAL)
     assert found.unreachable is cannot_fetch and as_dict(found)["cannot_fetch"] is cannot_fetch
     assert len(found.problems) == 1 and words in found.problems[0] and "nvidia_driver" not in found.problems[0]

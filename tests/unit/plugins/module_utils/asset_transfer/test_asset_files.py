@@ -149,8 +149,8 @@ def test_the_module_reports_and_in_check_mode_removes_nothing(
     def run(**arguments: Any) -> dict[str, Any]:
         with patch_module_args({"root": str(root), **arguments}), pytest.raises(SystemExit):
             asset_files.main()
-        said: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return said
+        reported: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return reported
 
     assert run(state="verified", names=["m"])["damaged"] == []
     assert run(state="absent", _ansible_check_mode=True)["removed"] == ["m"] and (root / "m/a.txt").exists()

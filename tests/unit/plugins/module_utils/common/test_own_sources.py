@@ -43,13 +43,13 @@ def test_nothing_else_of_this_collection_is_needed(program: ModuleType) -> None:
 def test_a_program_runs_in_a_python_that_does_not_have_the_collection() -> None:
     command = command_for(None, [], sys.executable)
     command.insert(1, "-I")
-    asked = {"seconds": 5, "port": 1, "hosts": {"here": "127.0.0.1"}}
+    requested = {"seconds": 5, "port": 1, "hosts": {"here": "127.0.0.1"}}
     answer = subprocess.run(
-        command, input=request_for(reach, asked), capture_output=True, text=True, timeout=60, check=True
+        command, input=request_for(reach, requested), capture_output=True, text=True, timeout=60, check=True
     )
     assert answer.stdout.strip() == f'{reach.MARK}{{"here": {{"stage": "done", "error": ""}}}}' and not answer.stderr
 
 
 def test_what_is_asked_is_not_on_the_command_line() -> None:
-    assert json.loads(request_for(reach, {"a": "secret"}))["asked"] == {"a": "secret"}
+    assert json.loads(request_for(reach, {"a": "secret"}))["requested"] == {"a": "secret"}
     assert "secret" not in " ".join(command_for("c", [], "python3"))

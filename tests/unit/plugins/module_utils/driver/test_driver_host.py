@@ -53,8 +53,8 @@ signer:         DKMS module signing key
 class FakeDriverIO:
     """A host from texts: files by path, and answers by the first word of a command."""
 
-    def __init__(self, files: Mapping[str, str] | None = None, said: Mapping[str, str] | None = None) -> None:
-        self._files, self._said = dict(files or {}), dict(said or {})
+    def __init__(self, files: Mapping[str, str] | None = None, reported: Mapping[str, str] | None = None) -> None:
+        self._files, self._reported = dict(files or {}), dict(reported or {})
         self.calls: list[tuple[str, ...]] = []
 
     def read(self, path: str) -> str:
@@ -78,7 +78,7 @@ class FakeDriverIO:
 
     def run(self, *command: str) -> CommandResult | None:
         self.calls.append(command)
-        text = self._said.get(command[0])
+        text = self._reported.get(command[0])
         return None if text is None else CommandResult(0, text)
 
 
@@ -164,7 +164,7 @@ def test_a_whole_look() -> None:
             "/var/lib/dpkg/updates/0001": "",
             "/usr/x": "",
         },
-        said={
+        reported={
             "dpkg-query": DPKG,
             "dkms": f"nvidia-current/550.163.01, {KERNEL}, x86_64: installed\nzfs/2.3, {KERNEL}, x86_64: installed\n",
             "modinfo": MODINFO,
@@ -191,7 +191,7 @@ def test_a_whole_look() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lists", "said", "available"),
+    ("lists", "reported", "available"),
     [
         ({}, "", None),
         ({"/var/lib/apt/lists/x_Packages": ""}, f"Package: linux-headers-{KERNEL}\nVersion: 1\n", True),
@@ -199,14 +199,14 @@ def test_a_whole_look() -> None:
     ],
 )
 def test_headers_that_are_missing_are_searched_for_in_apts_lists(
-    lists: dict[str, str], said: str, *, available: bool | None
+    lists: dict[str, str], reported: str, *, available: bool | None
 ) -> None:
-    io = FakeDriverIO(lists, {"apt-cache": said})
+    io = FakeDriverIO(lists, {"apt-cache": reported})
     assert gather_driver(io, KERNEL, secure_boot=None)["headers"]["available"] is available
 
 
 @pytest.mark.parametrize(
-    ("files", "said", "enrolled"),
+    ("files", "reported", "enrolled"),
     [
         ({}, {"mokutil": "is already enrolled"}, False),
         ({"/var/lib/dkms/mok.pub": ""}, {"mokutil": "/var/lib/dkms/mok.pub is already enrolled"}, True),
@@ -215,9 +215,9 @@ def test_headers_that_are_missing_are_searched_for_in_apts_lists(
     ],
 )
 def test_the_key_of_dkms_under_secure_boot(
-    files: dict[str, str], said: dict[str, str], *, enrolled: bool | None
+    files: dict[str, str], reported: dict[str, str], *, enrolled: bool | None
 ) -> None:
-    assert gather_driver(FakeDriverIO(files, said), KERNEL, secure_boot=True)["mok_enrolled"] is enrolled
+    assert gather_driver(FakeDriverIO(files, reported), KERNEL, secure_boot=True)["mok_enrolled"] is enrolled
 
 
 def test_nvidias_own_installer_is_noticed() -> None:

@@ -27,7 +27,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import (
     as_dict,
     common_version,
-    look,
+    gather,
     numeric,
     parse_policy,
     parse_simulation,
@@ -177,7 +177,7 @@ def noble(branch: int, flavour: str = "open", *, fabric: bool = False) -> Goal:
 
 
 def troubles(io: FakeApt, goal: Goal) -> list[str]:
-    return [trouble.text for trouble in look(io, goal, "http://nosuch.invalid/x/").troubles]
+    return [trouble.text for trouble in gather(io, goal, "http://nosuch.invalid/x/").troubles]
 
 
 def test_versions_that_a_source_offers() -> None:
@@ -201,15 +201,15 @@ def test_the_drivers_own_version(version: str, driver: str) -> None:
 
 def test_debian_12_takes_the_one_version_that_the_open_module_has() -> None:
     io = FakeApt(DEBIAN_12)
-    found = look(io, debian_12("open"), "")
+    found = gather(io, debian_12("open"), "")
     assert (found.version, found.troubles) == ("535.261.03", ())
     assert "Pin: version 535.261.03-*" in io.pins[-1]
     assert found.installs["libcuda1"] == "535.261.03-1"
-    assert look(FakeApt(DEBIAN_12), debian_12("proprietary"), "").version == "535.309.01"
+    assert gather(FakeApt(DEBIAN_12), debian_12("proprietary"), "").version == "535.309.01"
 
 
 def test_what_apt_is_given_names_the_versions() -> None:
-    found = as_dict(look(FakeApt(DEBIAN_12), debian_12("proprietary"), ""), purge=False, holds=[])
+    found = as_dict(gather(FakeApt(DEBIAN_12), debian_12("proprietary"), ""), purge=False, holds=[])
     assert "nvidia-kernel-dkms=535.309.01-0+deb12u1" in found["packages"]
     assert "linux-headers-amd64=6.1.192-2" in found["packages"]
     assert found["locked"] == ["nvidia-kernel-dkms", "libcuda1", "libnvidia-ml1", "libnvidia-cfg1", "nvidia-smi"]
@@ -219,16 +219,16 @@ def test_what_apt_is_given_names_the_versions() -> None:
 
 def test_a_branch_whose_newest_version_is_too_old_is_named() -> None:
     goal = replace(debian_12("proprietary"), minimum="535.400")
-    (trouble,) = look(FakeApt(DEBIAN_12), goal, "").troubles
+    (trouble,) = gather(FakeApt(DEBIAN_12), goal, "").troubles
     assert trouble.text == (
         "the newest driver of branch 535 to be had is 535.309.01, older than nvidia_driver_min_version (535.400). "
         "Remedy: choose another nvidia_driver_branch or nvidia_driver_source, or a lower nvidia_driver_min_version"
     )
-    assert look(FakeApt(DEBIAN_12), replace(goal, minimum="535.309.01"), "").version == "535.309.01"
+    assert gather(FakeApt(DEBIAN_12), replace(goal, minimum="535.309.01"), "").version == "535.309.01"
 
 
 def test_ubuntus_signed_module_comes_first_with_the_fabric_manager_of_the_same_version() -> None:
-    found = look(FakeApt(NOBLE), noble(580, fabric=True), "")
+    found = gather(FakeApt(NOBLE), noble(580, fabric=True), "")
     assert (found.kind, found.version) == ("signed", "580.178.04")
     assert "nvidia-fabricmanager-580" in found.locked
     assert f"linux-modules-nvidia-580-server-open-{NOBLE_KERNEL}" in found.packages
@@ -245,7 +245,7 @@ def test_a_package_that_would_bring_another_kernel_is_left_out() -> None:
         )
         return CommandResult(0, kernel + "".join(f"Inst {name} (1 x [amd64])\n" for name in names))
 
-    found = look(FakeApt(NOBLE, simulate=simulate), noble(580), "")
+    found = gather(FakeApt(NOBLE, simulate=simulate), noble(580), "")
     assert found.kind == "signed"
     assert "linux-modules-nvidia-580-server-open-generic" not in found.packages
     assert not any(name.startswith("linux-image-") for name in found.installs)
@@ -253,24 +253,24 @@ def test_a_package_that_would_bring_another_kernel_is_left_out() -> None:
 
 def test_without_a_signed_module_for_this_kernel_it_is_built() -> None:
     offered = {name: versions for name, versions in NOBLE.items() if not name.startswith("linux-modules-")}
-    found = look(FakeApt(offered), noble(580), "")
+    found = gather(FakeApt(offered), noble(580), "")
     assert found.kind == "dkms"
     assert f"linux-headers-{NOBLE_KERNEL}" in found.packages
 
 
 def test_another_kernel_module_has_to_go() -> None:
     """Seen on Debian 12: both modules can be installed, but not with the firmware of one version."""
-    asked: list[Sequence[str]] = []
+    requested: list[Sequence[str]] = []
 
     def simulate(names: Sequence[str]) -> CommandResult:
-        asked.append(names)
+        requested.append(names)
         return CommandResult(0, "Remv nvidia-kernel-dkms [535.309.01-0+deb12u1]\n")
 
     goal = debian_12("open")
     rivals = [with_rivals(choice, ["nvidia-kernel-dkms", "nvidia-open-kernel-dkms", "dkms"]) for choice in goal.choices]
-    found = as_dict(look(FakeApt(DEBIAN_12, simulate=simulate), Goal(rivals, 535), ""), purge=False, holds=[])
+    found = as_dict(gather(FakeApt(DEBIAN_12, simulate=simulate), Goal(rivals, 535), ""), purge=False, holds=[])
     assert found["rivals"] == ["nvidia-kernel-dkms"]
-    assert all("nvidia-kernel-dkms-" in names for names in asked)
+    assert all("nvidia-kernel-dkms-" in names for names in requested)
     assert "nvidia-kernel-dkms- " not in " ".join(found["packages"])
     assert found["problems"][0] == (
         "other packages of the driver are in the way: nvidia-kernel-dkms. Remedy: set "
@@ -282,8 +282,8 @@ def test_a_branch_that_the_distribution_gave_up_is_named() -> None:
     def simulate(_names: Sequence[str]) -> CommandResult:
         return CommandResult(0, TRANSITIONAL)
 
-    said = troubles(FakeApt(NOBLE, simulate=simulate), noble(570))
-    assert said[0] == (
+    reported = troubles(FakeApt(NOBLE, simulate=simulate), noble(570))
+    assert reported[0] == (
         "branch 570 has been given up by the distribution: its packages now install branch 580. "
         "Remedy: set nvidia_driver_branch: 580, or nvidia_driver_source: cuda_repository"
     )
@@ -291,17 +291,18 @@ def test_a_branch_that_the_distribution_gave_up_is_named() -> None:
 
 def test_a_missing_fabric_manager_is_named() -> None:
     offered = {**NOBLE, "nvidia-fabricmanager-580": ["580.95.05-0ubuntu0.24.04.1"]}
-    said = troubles(FakeApt(offered), noble(580, fabric=True))
+    reported = troubles(FakeApt(offered), noble(580, fabric=True))
     assert (
-        "no fabric manager of branch 580 in the driver's version (found: nvidia-fabricmanager-580 580.95.05" in said[0]
+        "no fabric manager of branch 580 in the driver's version (found: nvidia-fabricmanager-580 580.95.05"
+        in reported[0]
     )
-    assert "CUDA fails with error 802" in said[0]
+    assert "CUDA fails with error 802" in reported[0]
 
 
 @pytest.mark.parametrize(("driver", "there"), [("580.178.04", True), ("580.1.1", False)])
 def test_only_the_fabric_manager_beside_a_driver_that_runs(driver: str, *, there: bool) -> None:
     goal = Goal([Choice("fabric", (), ())], 580, ("nvidia-fabricmanager-580", "nvidia-fabricmanager"), driver)
-    found = look(FakeApt(NOBLE), goal, "")
+    found = gather(FakeApt(NOBLE), goal, "")
     if there:
         assert (found.packages, found.version) == (("nvidia-fabricmanager-580",), "580.178.04")
     else:
@@ -310,13 +311,13 @@ def test_only_the_fabric_manager_beside_a_driver_that_runs(driver: str, *, there
 
 def test_headers_that_apt_does_not_have() -> None:
     offered = {name: versions for name, versions in DEBIAN_12.items() if name != "linux-headers-6.1.0-56-amd64"}
-    (said,) = troubles(FakeApt(offered), debian_12("open"))
-    assert said.startswith("apt has no package linux-headers-6.1.0-56-amd64, ")  # in the words of preflight
+    (reported,) = troubles(FakeApt(offered), debian_12("open"))
+    assert reported.startswith("apt has no package linux-headers-6.1.0-56-amd64, ")  # in the words of preflight
 
 
 def test_packages_that_apt_does_not_have() -> None:
-    said = troubles(FakeApt({}), noble(999))
-    assert said[0].startswith(
+    reported = troubles(FakeApt({}), noble(999))
+    assert reported[0].startswith(
         "apt has no package nvidia-headless-no-dkms-999-server-open, nvidia-utils-999-server, "
         f"linux-modules-nvidia-999-server-open-{NOBLE_KERNEL} for branch 999. Remedy: choose another "
         f"nvidia_driver_branch"
@@ -325,9 +326,9 @@ def test_packages_that_apt_does_not_have() -> None:
 
 def test_no_common_version() -> None:
     offered = {**DEBIAN_12, "nvidia-smi": ["535.309.01-0+deb12u1"]}
-    (said,) = troubles(FakeApt(offered), debian_12("open"))
+    (reported,) = troubles(FakeApt(offered), debian_12("open"))
     both = "535.309.01-0+deb12u1, 535.261.03-1"
-    assert said == (
+    assert reported == (
         "no version of branch 535 is to be had of all packages that must be of one version (nvidia-open-kernel-dkms "
         f"535.261.03-1; libcuda1 {both}; libnvidia-ml1 {both}; libnvidia-cfg1 {both}; nvidia-smi "
         "535.309.01-0+deb12u1). Remedy: choose another nvidia_driver_branch or nvidia_driver_source"
@@ -336,11 +337,11 @@ def test_no_common_version() -> None:
 
 def test_a_conflict_is_reported_in_apts_words() -> None:
     io = FakeApt(DEBIAN_12, simulate=lambda _names: CommandResult(100, UNSOLVABLE))
-    (said,) = troubles(io, debian_12("open"))
-    assert said.startswith(
+    (reported,) = troubles(io, debian_12("open"))
+    assert reported.startswith(
         "apt cannot install these packages together: nvidia-open-kernel-dkms : Depends: firmware-nvidia-gsp "
     )
-    assert "apt-mark showhold; dpkg --audit" in said
+    assert "apt-mark showhold; dpkg --audit" in reported
 
 
 @pytest.mark.parametrize(
@@ -383,7 +384,7 @@ def test_a_dead_source_of_somebody_elses_stops_nothing() -> None:
 
 def test_nothing_is_asked_further_when_the_indices_are_missing() -> None:
     io = FakeApt(DEBIAN_12, update=CommandResult(0, UNREACHABLE))
-    found = look(io, debian_12("open"), "http://nosuch.invalid/x/")
+    found = gather(io, debian_12("open"), "http://nosuch.invalid/x/")
     assert io.pins == [] and found.version is None
     assert as_dict(found, purge=False, holds=[])["cannot_fetch"] is True
 
@@ -410,14 +411,14 @@ def test_what_would_be_removed_needs_consent_and_foreign_packages_stay(*, purge:
     io = FakeApt(
         NOBLE, simulate=lambda _names: CommandResult(0, SIMULATED), held=["nvidia-utils-470", "libgcc-s1", "x"]
     )
-    found = as_dict(look(io, noble(580), ""), purge=purge, holds=["nvidia-utils-470"])
-    said = "\n".join(found["problems"])
+    found = as_dict(gather(io, noble(580), ""), purge=purge, holds=["nvidia-utils-470"])
+    reported = "\n".join(found["problems"])
     assert (
         "libgcc-s1 is on hold, and would have to change. Remedy: apt-mark unhold libgcc-s1 if that may be, or set "
         "nvidia_driver_source: keep."
     ) in found["problems"]
-    assert "the installation would remove old-thing, which is no part of the driver" in said
-    assert ("other packages of the driver are in the way: nvidia-utils-470" in said) is not purge
+    assert "the installation would remove old-thing, which is no part of the driver" in reported
+    assert ("other packages of the driver are in the way: nvidia-utils-470" in reported) is not purge
 
 
 def test_preferences_are_recognised_and_others_are_not() -> None:

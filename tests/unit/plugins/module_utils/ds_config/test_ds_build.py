@@ -318,7 +318,7 @@ def test_what_auto_misses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("capability", "asked", "block"),
+    ("capability", "requested", "block"),
     [
         ("9.0", {}, "bf16"),
         ("7.5", {}, "fp16"),
@@ -329,9 +329,11 @@ def test_what_auto_misses() -> None:
     ],
 )
 def test_precision_follows_the_gpus_unless_it_is_configured(
-    capability: str, asked: dict[str, Any], block: str | None
+    capability: str, requested: dict[str, Any], block: str | None
 ) -> None:
-    plan = build(Request(**{"preset": "zero1", "config": BATCH, "gpus": {"compute_capability": capability}, **asked}))
+    plan = build(
+        Request(**{"preset": "zero1", "config": BATCH, "gpus": {"compute_capability": capability}, **requested})
+    )
     assert plan.errors == []
     assert {"fp16", "bf16"} & plan.config.keys() == ({block} if block else set())
 
@@ -396,11 +398,11 @@ def test_any_input_is_written_or_refused_in_words(request_: Request) -> None:
 
 
 def test_a_smaller_micro_batch_is_the_first_remedy() -> None:
-    asked = {**TEN_BILLION, "config": {"train_batch_size": 128}}
-    assert errors(**asked)[0].startswith(
+    requested = {**TEN_BILLION, "config": {"train_batch_size": 128}}
+    assert errors(**requested)[0].startswith(
         "preset: auto found none that fits. What would: train_micro_batch_size_per_gpu 4 instead of 16 (zero3_offload)"
     )
-    smaller = {**asked, "config": {"train_batch_size": 128, "train_micro_batch_size_per_gpu": 4}}
+    smaller = {**requested, "config": {"train_batch_size": 128, "train_micro_batch_size_per_gpu": 4}}
     assert build(Request(**smaller)).preset == "zero3_offload"
 
 

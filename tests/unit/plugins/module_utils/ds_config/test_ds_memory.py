@@ -470,8 +470,8 @@ def test_auto_buckets_are_those_of_the_integration() -> None:
 def test_the_micro_batch_where_it_is_not_said(config: dict[str, Any], tokens: int) -> None:
     memory = planned({"bf16": {"enabled": True}, **config})
     assert sizes(memory, "gpu")["input of every layer"] == tokens * 2_000_000
-    said = "train_micro_batch_size_per_gpu is not a number: counted is 1" in memory.assumptions
-    assert said is ("train_batch_size" not in config or config["train_batch_size"] == "auto")
+    reported = "train_micro_batch_size_per_gpu is not a number: counted is 1" in memory.assumptions
+    assert reported is ("train_batch_size" not in config or config["train_batch_size"] == "auto")
 
 
 def test_totals_and_reserves() -> None:

@@ -34,14 +34,14 @@ def expected(name: str) -> dict[str, Any]:
     return found
 
 
-def asked(name: str) -> dict[str, Any]:
+def requested(name: str) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load((FILES / f"{name}.yml").read_text(encoding="utf-8"))
     return found
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_preset_and_overrides_give_the_file(name: str) -> None:
-    plan = build(Request(**asked(name)))
+    plan = build(Request(**requested(name)))
     assert plan.errors == []
     # What is written, read back: 5e8 and 500000000 are the same number.
     assert json.loads(render(plan.config)) == expected(name)
@@ -53,7 +53,9 @@ def test_preset_and_overrides_give_the_file(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_file_itself_is_taken_as_it_is(name: str) -> None:
     """Whoever has the file already passes it on: no preset, nothing added."""
-    plan = build(Request(config=printed(name), integration=asked(name).get("integration", "deepspeed"), world_size=1))
+    plan = build(
+        Request(config=printed(name), integration=requested(name).get("integration", "deepspeed"), world_size=1)
+    )
     assert plan.errors == []
     assert json.loads(render(plan.config)) == expected(name)
 

@@ -38,7 +38,7 @@ ExecReload=/bin/kill -s HUP $MAINPID
 """
 SHOW = "systemctl show --property=LoadState,ActiveState,SubState docker.service"
 CAT = "systemctl cat docker.service"
-LOOK = [SHOW, CAT, "GET /info"]
+GATHERING = [SHOW, CAT, "GET /info"]
 VALIDATE = "/usr/sbin/dockerd --validate --config-file CANDIDATE"
 RESTART, RELOAD = "systemctl restart docker.service", "systemctl reload docker.service"
 RESET = "systemctl reset-failed docker.service"
@@ -194,11 +194,11 @@ def test_a_reload_is_enough(bench: Bench) -> None:
     outcome = bench({"debug": True}, check_mode=True, folder=str(bench.path.parent)).outcome
     assert (outcome.changed, outcome.reloaded, outcome.restarted, outcome.validated) == (True, True, False, True)
     assert bench.now == {"mtu": 1400}
-    assert bench.host.calls == [*LOOK, VALIDATE]
+    assert bench.host.calls == [*GATHERING, VALIDATE]
     bench.tidy()
     outcome = bench({"debug": True}).outcome
     assert (outcome.changed, outcome.reloaded, outcome.restarted, outcome.validated) == (True, True, False, True)
-    assert bench.host.calls == [*LOOK, VALIDATE, RELOAD, "GET /events", "GET /info"]
+    assert bench.host.calls == [*GATHERING, VALIDATE, RELOAD, "GET /events", "GET /info"]
     assert bench.path.read_bytes() == bench.host.loaded == b'{\n  "mtu": 1400,\n  "debug": true\n}\n'
     assert outcome.engine_version == "28.5.2"
     bench.tidy()
@@ -207,12 +207,12 @@ def test_a_reload_is_enough(bench: Bench) -> None:
 
 def test_a_restart_is_needed_and_nothing_runs(bench: Bench) -> None:
     outcome = bench({"mtu": 1500, "debug": True}).outcome
-    assert bench.host.calls == [*LOOK, "GET /containers/json", VALIDATE, RESTART, "GET /info"]
+    assert bench.host.calls == [*GATHERING, "GET /containers/json", VALIDATE, RESTART, "GET /info"]
     assert (outcome.reloaded, outcome.restarted) == (False, True)
     assert outcome.changed_keys == ["mtu", "debug"]
     assert bench.now == json.loads(bench.host.loaded or b"") == {"mtu": 1500, "debug": True}
     assert bench({"mtu": None, "debug": None}, restart="always").outcome.restarted is True
-    assert bench.host.calls == [*LOOK, VALIDATE, RESTART, "GET /info"]
+    assert bench.host.calls == [*GATHERING, VALIDATE, RESTART, "GET /info"]
     assert bench.now == {}
 
 
@@ -240,7 +240,7 @@ def test_containers_are_not_stopped_without_consent(bench: Bench) -> None:
 def test_never(bench: Bench) -> None:
     bench.host.containers = [{"Names": ["/train"]}]
     outcome = bench({"mtu": 1500}, restart="never").outcome
-    assert bench.host.calls == [*LOOK, VALIDATE]
+    assert bench.host.calls == [*GATHERING, VALIDATE]
     assert (outcome.changed, outcome.restart_needed, outcome.restarted) == (True, True, False)
     assert bench.now == {"mtu": 1500}
     assert bench.host.loaded != bench.host.on_disk()
@@ -291,7 +291,7 @@ def test_an_engine_that_cannot_be_asked(bench: Bench) -> None:
         " docker.service; or allow a restart all the same with restart: always"
     )
     outcome = bench({"debug": True}, restart="always").outcome
-    assert bench.host.calls == [*LOOK, "/usr/sbin/dockerd --version", VALIDATE, RESTART, "GET /info"]
+    assert bench.host.calls == [*GATHERING, "/usr/sbin/dockerd --version", VALIDATE, RESTART, "GET /info"]
     assert outcome.restarted is True
 
 
@@ -331,7 +331,7 @@ def test_a_start_that_fails_is_rolled_back(bench: Bench) -> None:
         " thing. The previous configuration is in force again"
     )
     assert bench.host.calls == [
-        *LOOK, "GET /containers/json", VALIDATE, RESTART, JOURNAL, RESET, RESTART, "GET /info",
+        *GATHERING, "GET /containers/json", VALIDATE, RESTART, JOURNAL, RESET, RESTART, "GET /info",
     ]  # fmt: skip
     assert bench.run is not None
     assert bench.run.outcome.rolled_back is True
@@ -451,7 +451,7 @@ def test_the_verdict_of_the_engine(bench: Bench) -> None:
         " conflict labels for a=b and a=c"
     )
     assert bench.refused({"labels": ["a=b", "a=c"]}) == message
-    assert bench.host.calls == [*LOOK, VALIDATE]
+    assert bench.host.calls == [*GATHERING, VALIDATE]
     assert bench.refused({"labels": ["a=b", "a=c"]}, check_mode=True, folder=str(bench.path.parent)) == message
     assert bench({"labels": ["a=b", "a=c"]}, validate=False).outcome.validated is False
     bench.host.verdict = OLD_ENGINE

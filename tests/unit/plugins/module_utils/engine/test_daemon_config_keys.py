@@ -28,7 +28,7 @@ json_values = st.recursive(
 )
 
 
-def said(config: dict[str, Any], version: tuple[int, int] | None = None) -> list[str]:
+def reported(config: dict[str, Any], version: tuple[int, int] | None = None) -> list[str]:
     return [str(problem) for problem in check(config, config, version)]
 
 
@@ -101,8 +101,8 @@ def said(config: dict[str, Any], version: tuple[int, int] | None = None) -> list
     ],
 )  # fmt: skip
 def test_a_key_that_no_engine_takes(config: dict[str, Any], message: str) -> None:
-    assert said(config) == [message]
-    assert said({**config, "debug": True} if "debug" not in config else config, NEWEST) == [message]
+    assert reported(config) == [message]
+    assert reported({**config, "debug": True} if "debug" not in config else config, NEWEST) == [message]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_key_that_no_engine_takes(config: dict[str, Any], message: str) -> Non
     ],
 )
 def test_what_engines_take(config: dict[str, Any]) -> None:
-    assert said(config) == said(config, (25, 0)) == []
+    assert reported(config) == reported(config, (25, 0)) == []
 
 
 @pytest.mark.parametrize(
@@ -140,17 +140,17 @@ def test_what_engines_take(config: dict[str, Any]) -> None:
     ],
 )
 def test_the_version_of_the_engine(config: dict[str, Any], version: tuple[int, int], message: str) -> None:
-    assert said(config, version) == [message]
-    assert said(config) == []
+    assert reported(config, version) == [message]
+    assert reported(config) == []
     assert unknown_keys(config, version) == list(config)
     assert unknown_keys(config, None) == []
 
 
 def test_an_engine_newer_than_the_table_judges_what_is_not_known_here() -> None:
     newer = (NEWEST[0], NEWEST[1] + 1)
-    assert said({"quantum-bridge": 1}, newer) == []
-    assert said({"quantum-bridge": 1}, NEWEST) != []
-    assert said({"debgu": 1}, newer) != []
+    assert reported({"quantum-bridge": 1}, newer) == []
+    assert reported({"quantum-bridge": 1}, NEWEST) != []
+    assert reported({"debgu": 1}, newer) != []
     assert unknown_keys({"quantum-bridge": 1, "debug": True}, newer) == ["quantum-bridge"]
 
 

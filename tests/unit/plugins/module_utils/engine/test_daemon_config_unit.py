@@ -73,14 +73,14 @@ def nothing(path: str) -> str:
 
 
 def test_debian() -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def read(path: str) -> str:
-        asked.append(path)
+        requested.append(path)
         return '# DOCKER_OPTS="-D"\n\nDOCKER_OPTS="--mtu 1400 --live-restore"\n; x=y\nhttp_proxy=\'\'\n'
 
     unit = parse_unit(DEBIAN, read)
-    assert asked == ["/etc/default/docker"]
+    assert requested == ["/etc/default/docker"]
     assert unit == Unit(
         "/usr/sbin/dockerd",
         (

@@ -89,10 +89,10 @@ def test_odd_questions_get_no_answer_and_do_no_harm(line: bytes) -> None:
         connection.sendall(line)
         connection.shutdown(socket.SHUT_WR)
         try:
-            said = connection.recv(100)
+            reported = connection.recv(100)
         except ConnectionResetError:  # closed with something left to read
-            said = b""
-    assert said == b""
+            reported = b""
+    assert reported == b""
     assert ask("127.0.0.1", responder.port, "gpu2", "secret", 5.0)["ms"] > 0
 
 

@@ -49,13 +49,17 @@ def test_the_largest_that_passes_is_found_to_the_byte(limit: int, wanted: int) -
     assert tried[0] == wanted
 
 
-@pytest.mark.parametrize("error, said", [(PermissionError(1, "Operation not permitted"), "Operation not permitted")])
-def test_where_no_ping_may_be_sent_that_is_reported(error: OSError, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error, reported", [(PermissionError(1, "Operation not permitted"), "Operation not permitted")]
+)
+def test_where_no_ping_may_be_sent_that_is_reported(
+    error: OSError, reported: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse() -> None:
         raise error
 
     monkeypatch.setattr(ping, "open_socket", refuse)
-    assert largest("192.0.2.1", 1500) == f"not measured: {said}"
+    assert largest("192.0.2.1", 1500) == f"not measured: {reported}"
 
 
 def test_silence_is_distinguished_from_a_small_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_an_answer_that_lacks_a_host() -> None:
 
 # Beside other facts
 
-ASKED = {"container": "lab-a", "hosts": {"b": "lab-b"}, "port": 2222}
+REQUESTED = {"container": "lab-a", "hosts": {"b": "lab-b"}, "port": 2222}
 RUNS = {"containers": {"lab-a": {"state": "running"}}}
 
 
@@ -131,25 +131,25 @@ def answering(command: Sequence[str], data: str) -> CommandResult:
 
 
 def test_beside_other_facts_it_is_tested_from_a_container_that_runs() -> None:
-    assert Beside(ASKED, RUNS, answering).result() == {"b": {"stage": "done", "error": ""}}
+    assert Beside(REQUESTED, RUNS, answering).result() == {"b": {"stage": "done", "error": ""}}
 
 
 @pytest.mark.parametrize(
-    ("asked", "docker"),
+    ("requested", "docker"),
     [
         ({}, RUNS),
-        ({**ASKED, "hosts": {}}, RUNS),
-        (ASKED, {}),
-        (ASKED, {"containers": {"lab-a": {"state": "exited"}}}),
-        (ASKED, {"containers": {"lab-b": {"state": "running"}}}),
+        ({**REQUESTED, "hosts": {}}, RUNS),
+        (REQUESTED, {}),
+        (REQUESTED, {"containers": {"lab-a": {"state": "exited"}}}),
+        (REQUESTED, {"containers": {"lab-b": {"state": "running"}}}),
     ],
 )
-def test_beside_other_facts_nothing_is_run_where_there_is_nothing_to_test(asked: Any, docker: Any) -> None:
+def test_beside_other_facts_nothing_is_run_where_there_is_nothing_to_test(requested: Any, docker: Any) -> None:
     def never(*_args: Any) -> CommandResult:
         raise AssertionError("it was run")
 
-    assert Beside(asked, docker, never).result() == {}
+    assert Beside(requested, docker, never).result() == {}
 
 
 def test_beside_other_facts_what_cannot_be_tested_is_left_to_the_role() -> None:
-    assert Beside(ASKED, RUNS, lambda *_args: CommandResult(125, "", "no such container")).result() == {}
+    assert Beside(REQUESTED, RUNS, lambda *_args: CommandResult(125, "", "no such container")).result() == {}

@@ -407,9 +407,9 @@ def test_a_failing_nvidia_smi_gives_one_problem_with_cause_and_remedy(
 
 
 def test_a_hanging_driver_is_distinguished_from_a_failing_one() -> None:
-    said = explain(CommandResult(TIMED_OUT, stderr="no answer within 60 seconds"))
-    assert said is not None
-    assert said.startswith("nvidia-smi gave no answer within 60 seconds: the driver hangs")
+    reported = explain(CommandResult(TIMED_OUT, stderr="no answer within 60 seconds"))
+    assert reported is not None
+    assert reported.startswith("nvidia-smi gave no answer within 60 seconds: the driver hangs")
 
 
 def test_mismatch_takes_the_library_version_from_the_message_where_no_file_tells_it() -> None:
@@ -442,14 +442,14 @@ def test_a_gpu_that_is_lost_is_no_slot() -> None:
     ]
 
 
-@pytest.mark.parametrize("said", ["GPU is lost", "GPU requires reset"])
-def test_a_gpu_whose_failure_only_the_report_tells_is_no_slot(said: str) -> None:
-    failed = gpu_xml(UUID_1, "0000:86:00.0", f"<temperature><gpu_temp>{said}</gpu_temp></temperature>")
+@pytest.mark.parametrize("reported", ["GPU is lost", "GPU requires reset"])
+def test_a_gpu_whose_failure_only_the_report_tells_is_no_slot(reported: str) -> None:
+    failed = gpu_xml(UUID_1, "0000:86:00.0", f"<temperature><gpu_temp>{reported}</gpu_temp></temperature>")
     found = gather_gpu(healthy(smi={"-q": report(GPU_0, failed)}))
     assert [gpu["index"] for gpu in found["gpus"]] == [0]
     assert found["slots"] == 1
     assert found["problems"] == [
-        f"A GPU is listed but broken: 1, {UUID_1}, NVIDIA H100 80GB HBM3: {said}. "
+        f"A GPU is listed but broken: 1, {UUID_1}, NVIDIA H100 80GB HBM3: {reported}. "
         "Check `dmesg | grep Xid`, then reboot this host."
     ]
 
@@ -526,10 +526,13 @@ def test_a_report_that_does_not_come_keeps_the_gpus_and_is_one_problem(
 
 
 def test_two_calls_that_fail_alike_are_one_problem() -> None:
-    said = "Unable to determine the device handle for GPU0000:86:00.0: Unknown Error"
+    reported = "Unable to determine the device handle for GPU0000:86:00.0: Unknown Error"
     found = gather_gpu(
         healthy(
-            smi={QUERY: CommandResult(15, f"{ROW_0}\n{said}"), "-q": CommandResult(15, f"<nvidia_smi_log>\n{said}")}
+            smi={
+                QUERY: CommandResult(15, f"{ROW_0}\n{reported}"),
+                "-q": CommandResult(15, f"<nvidia_smi_log>\n{reported}"),
+            }
         )
     )
     assert [problem.split(":")[0] for problem in found["problems"]] == [

@@ -19,11 +19,11 @@ class Smi:
     """Answers with one text after the other, and records what it is asked."""
 
     def __init__(self, *answers: CommandResult | None) -> None:
-        self.answers, self.asked = list(answers), 0
+        self.answers, self.requested = list(answers), 0
 
     def nvidia_smi(self, *arguments: str) -> CommandResult | None:
         assert arguments == (f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits")
-        self.asked += 1
+        self.requested += 1
         return self.answers.pop(0)
 
 
@@ -70,4 +70,4 @@ def test_a_gpu_that_one_reading_lacks() -> None:
 def test_without_an_answer_there_are_none_and_it_is_asked_once(answer: CommandResult | None) -> None:
     smi = Smi(answer)
     assert gather_activity(smi, sleep=lambda _: None) == []
-    assert smi.asked == 1
+    assert smi.requested == 1

@@ -40,18 +40,18 @@ def test_ds_config(name: str) -> None:
 @pytest.mark.parametrize("stage", [0, 1, 2, 3])
 def test_the_stage_of_cifar_is_a_flag(stage: int) -> None:
     """Its script builds the same configuration for every stage."""
-    asked = request_of("s2")["ds_config"]
-    asked["config"]["zero_optimization"].update(
+    requested = request_of("s2")["ds_config"]
+    requested["config"]["zero_optimization"].update(
         stage=stage, overlap_comm=True, contiguous_gradients=True, reduce_scatter=True
     )
-    plan = build(Request(**{**asked, "preset": "zero0"}))
+    plan = build(Request(**{**requested, "preset": "zero0"}))
     assert plan.errors == []
     assert render(plan.config) == (SYSTEMS / "s2.json").read_text().replace('"stage": 2', f'"stage": {stage}')
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_hostfile(name: str) -> None:
-    asked = request_of(name)["hostfile"]
-    plan = hostfile_filters.plan(asked["hosts"], asked.get("include"))
+    requested = request_of(name)["hostfile"]
+    plan = hostfile_filters.plan(requested["hosts"], requested.get("include"))
     assert hostfile.render(plan.hosts) == (SYSTEMS / f"{name}.hostfile").read_text()
-    assert plan.include == asked.get("include", "")
+    assert plan.include == requested.get("include", "")

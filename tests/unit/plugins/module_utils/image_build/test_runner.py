@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_build.runner import BuildError, look, start
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_build.runner import BuildError, gather, start
 
 
 def until_over(folder: Path) -> dict[str, Any]:
     for dummy in range(500):
-        found = look(folder, 0)
+        found = gather(folder, 0)
         if not found["running"]:
             return found
         time.sleep(0.02)
@@ -30,7 +30,7 @@ def test_log_and_exit_status(tmp_path: Path) -> None:
     )
     found = until_over(tmp_path / "b")
     assert (found["rc"], found["text"], found["offset"], found["size"]) == (3, "hello\ntwo\n", 10, 10)
-    assert look(tmp_path / "b", 6)["text"] == "two\n"
+    assert gather(tmp_path / "b", 6)["text"] == "two\n"
     assert (tmp_path / "b").stat().st_mode & 0o777 == 0o700
 
 
@@ -40,8 +40,8 @@ def test_the_same_build_is_followed_and_another_refused(tmp_path: Path) -> None:
     wait = ["sh", "-c", f"read x <'{gate}'"]
     assert start(tmp_path / "b", "team/x:1", wait, {})
     try:
-        assert look(tmp_path / "b", 0)["running"]
-        assert look(tmp_path / "b", 0)["rc"] is None
+        assert gather(tmp_path / "b", 0)["running"]
+        assert gather(tmp_path / "b", 0)["rc"] is None
         assert not start(tmp_path / "b", "team/x:1", ["false"], {})
         with pytest.raises(
             BuildError, match=r"another build \(team/x:1\) is running there\. Remedy: wait until it has"
@@ -54,9 +54,9 @@ def test_the_same_build_is_followed_and_another_refused(tmp_path: Path) -> None:
 
 def test_a_build_that_was_killed(tmp_path: Path) -> None:
     start(tmp_path / "b", "team/x:1", ["sh", "-c", "echo $PPID; exec sleep 60"], {})
-    while not look(tmp_path / "b", 0)["text"].endswith("\n"):
+    while not gather(tmp_path / "b", 0)["text"].endswith("\n"):
         time.sleep(0.02)
-    os.killpg(int(look(tmp_path / "b", 0)["text"]), signal.SIGKILL)
+    os.killpg(int(gather(tmp_path / "b", 0)["text"]), signal.SIGKILL)
     assert until_over(tmp_path / "b")["rc"] == 137
 
 

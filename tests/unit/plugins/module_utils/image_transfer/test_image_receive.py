@@ -40,10 +40,10 @@ class Giver:
 
     def __init__(self, data: bytes = DATA, breaks: list[int | None] | None = None, refuse: str = "") -> None:
         self.data, self.breaks, self.refuse = data, list(breaks or []), refuse
-        self.asked: list[int] = []
+        self.requested: list[int] = []
 
     def frames(self, name: str, offset: int) -> Iterator[tuple[bytes, bytes]]:
-        self.asked.append(offset)
+        self.requested.append(offset)
         if self.refuse:
             yield b"X", self.refuse.encode()
             return
@@ -70,7 +70,7 @@ def test_a_part_comes_from_the_nearest(tmp_path: Path) -> None:
     working = receiver(tmp_path, near=near, holder=holder)
     assert working.fetch(NAME).read_bytes() == DATA
     assert (working.received, working.resumed, working.notes) == ({"near": len(DATA)}, 0, [])
-    assert (near.asked, holder.asked) == ([0], [])
+    assert (near.requested, holder.requested) == ([0], [])
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 
@@ -79,7 +79,7 @@ def test_it_goes_on_from_the_next_at_the_offset_it_has(tmp_path: Path) -> None:
     working = receiver(tmp_path, near=near, holder=holder)
     assert working.fetch(NAME).read_bytes() == DATA
     assert working.received == {"near": 500, "holder": len(DATA) - 500}
-    assert holder.asked == [500]
+    assert holder.requested == [500]
     assert working.notes == ["near: the connection broke"]
 
 
@@ -88,13 +88,13 @@ def test_an_earlier_transfer_is_taken_up(tmp_path: Path) -> None:
     giver = Giver()
     working = receiver(tmp_path, holder=giver)
     assert working.fetch(NAME).read_bytes() == DATA
-    assert (giver.asked, working.resumed, working.received) == ([700], 700, {"holder": len(DATA) - 700})
+    assert (giver.requested, working.resumed, working.received) == ([700], 700, {"holder": len(DATA) - 700})
     # What is whole does not travel at all; nor does it when an image has a layer twice.
     giver = Giver()
     again = receiver(tmp_path, holder=giver)
     for dummy in range(2):
         assert again.fetch(NAME).read_bytes() == DATA
-    assert (giver.asked, again.resumed, again.received) == ([len(DATA)], len(DATA), {})
+    assert (giver.requested, again.resumed, again.received) == ([len(DATA)], len(DATA), {})
 
 
 def test_what_was_whole_and_is_damaged_since_is_fetched_again(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_damaged_part_is_fetched_once_more_from_the_holder(tmp_path: Path) -> 
     near, holder = Giver(DATA[:-1] + b"x"), Giver()
     working = receiver(tmp_path, near=near, holder=holder)
     assert working.fetch(NAME).read_bytes() == DATA
-    assert (near.asked, holder.asked) == ([0], [0])
+    assert (near.requested, holder.requested) == ([0], [0])
     assert working.notes == [f"layer {NAME[:12]} from near was damaged"]
 
 
@@ -120,7 +120,7 @@ def test_one_that_is_damaged_there_too_is_refused_by_name(tmp_path: Path) -> Non
         f"layer {NAME[:12]} does not have its digest, and did not when it was fetched once more from holder. "
         "Remedy: check the disk of holder, remove the image there (docker rmi), and build or load it again."
     )
-    assert holder.asked == [0, 0]
+    assert holder.requested == [0, 0]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -122,9 +122,9 @@ def test_it_runs_alone_from_the_folder_of_the_spool(spool: Path) -> None:
     program = spool / "serve.py"
     program.write_text(Path(image_serve.__file__).read_text(encoding="utf-8"), encoding="utf-8")
     (spool / "blobs" / NAME).write_bytes(b"x" * 70000)
-    asked = f"{NAME} 69999\n{NAME} 70000\n".encode()
+    requested = f"{NAME} 69999\n{NAME} 70000\n".encode()
     words = [sys.executable, "-I", "-B", str(program)]
-    done = subprocess.run(words, input=asked, capture_output=True, check=True, timeout=30)
+    done = subprocess.run(words, input=requested, capture_output=True, check=True, timeout=30)
     assert frames(done.stdout) == [(b"D", b"x"), (b"E", b""), (b"E", b"")]
 
 

@@ -62,7 +62,7 @@ class FakeIO:
         self.has = set(has)
         self.images: dict[str, bytes] = {}
         self.names: dict[str, str] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.removed: list[str] = []
         self.loaded: list[int] = []
         self.states: list[dict[str, Any]] = []
@@ -72,7 +72,7 @@ class FakeIO:
         return self
 
     def frames(self, name: str, offset: int) -> Iterator[tuple[bytes, bytes]]:
-        self.asked.append(name)
+        self.requested.append(name)
         yield b"D", PARTS[name][offset:]
         yield b"E", b""
 
@@ -155,7 +155,7 @@ def part(have: int = 0, **changed: Any) -> dict[str, Any]:
 def test_what_is_lacked_comes_and_is_loaded_in_order_and_named_last(have: int, store: str, tmp_path: Path) -> None:
     system = FakeIO(tmp_path, saved(have) if have else b"", tuple(DIFF_IDS[:have]))
     take(part(have, store=store), system, "/spool")
-    assert system.asked == [*list(LAYERS)[have:], "config"]
+    assert system.requested == [*list(LAYERS)[have:], "config"]
     assert system.has == set(DIFF_IDS)
     assert len(system.images) == 1 and list(system.images.values()) == [CONFIG], "partial images are gone"
     assert system.names == {"t/i:1": next(iter(system.images))}
@@ -168,7 +168,7 @@ def test_containerd_goes_on_from_layers_that_it_keeps_compressed(tmp_path: Path)
     zipped = f"sha256:{digest(gzip.compress(LAYERS[next(iter(LAYERS))]))}"
     system = FakeIO(tmp_path, saved(2, zipped=1), (zipped, DIFF_IDS[1]))
     take(part(2, store="containerd"), system, "/spool")
-    assert (system.asked, list(system.names)) == ([list(LAYERS)[2], "config"], ["t/i:1"])
+    assert (system.requested, list(system.names)) == ([list(LAYERS)[2], "config"], ["t/i:1"])
     assert system.has == {zipped, *DIFF_IDS[1:]}, "the compressed layer is used as it is"
 
 
@@ -196,7 +196,7 @@ def test_containerd_without_the_blobs_of_an_image_that_shares_layers_says_what_t
         f"t/i:1 shares layers with the image sha256:bbbbbbbbbbbb there, which cannot be read ({reason}). "
         "Remedy: docker rmi sha256:bbbbbbbbbbbb there, and run again: all layers travel then."
     )
-    assert (system.asked, system.states[-1]["state"]) == ([], "ending")
+    assert (system.requested, system.states[-1]["state"]) == ([], "ending")
 
 
 @pytest.mark.parametrize("store", STORES)

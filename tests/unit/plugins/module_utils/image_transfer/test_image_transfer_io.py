@@ -37,8 +37,8 @@ class FakeEngine:
         return {"Os": "linux", "Architecture": "amd64"}
 
 
-def docker(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str = "", status: int = 0) -> SystemTransferIO:
-    (folder / "said").write_text(said)
+def docker(folder: Path, monkeypatch: pytest.MonkeyPatch, reported: str = "", status: int = 0) -> SystemTransferIO:
+    (folder / "said").write_text(reported)
     program = folder / "docker"
     program.write_text(
         f"#!/bin/sh\n[ $1 = save ] || cat >{folder}/loaded\n"
@@ -59,7 +59,7 @@ def test_what_is_written_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("said", "status", "message"),
+    ("reported", "status", "message"),
     [
         (
             NOT_UNPACKED,
@@ -76,10 +76,10 @@ def test_what_is_written_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_an_image_that_is_not_loaded_is_an_error(
-    said: str, status: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reported: str, status: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(TransferError) as caught:
-        docker(tmp_path, monkeypatch, said, status).load(write)
+        docker(tmp_path, monkeypatch, reported, status).load(write)
     assert str(caught.value) == message
 
 

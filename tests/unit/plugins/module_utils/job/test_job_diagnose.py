@@ -176,10 +176,10 @@ def line_of(text: str) -> str:
     return "some words: " * (not text.startswith("^")) + text.lstrip("^").replace("…", " 17 ") + " and more"
 
 
-SAID = [(failure.id, text) for failure in FAILURES for text in failure.texts]
+REPORTED = [(failure.id, text) for failure in FAILURES for text in failure.texts]
 
 
-@pytest.mark.parametrize(("expected", "text"), SAID)
+@pytest.mark.parametrize(("expected", "text"), REPORTED)
 def test_every_text_finds_its_entry(expected: str, text: str) -> None:
     """None is hidden by an entry before it."""
     found = known_failure(line_of(text), [f"/opt/venv/lib/python3.11/site-packages/{BY_ID[expected].frame}"])
@@ -209,7 +209,7 @@ def test_the_quick_search_finds_what_the_whole_table_finds() -> None:
     found, lines = 0, examples(1500)
     for dummy in range(lines):
         words = [
-            source.choice(SAID)[1].replace("…", source.choice((" 1 ", ""))) for dummy in range(source.randint(0, 2))
+            source.choice(REPORTED)[1].replace("…", source.choice((" 1 ", ""))) for dummy in range(source.randint(0, 2))
         ]
         words += ["".join(source.choice(letters) for dummy in range(source.randint(0, 12))) for dummy in range(2)]
         source.shuffle(words)
@@ -353,8 +353,8 @@ def test_a_kill_goes_before_the_ranks_that_lost_their_peer() -> None:
 
 
 def test_what_a_rank_said_is_better_than_its_exit_code() -> None:
-    said = "NCCL WARN Error: failed to extend /dev/shm/nccl-a to 9 bytes, error: No space left on device (28)"
-    assert [item.id for item in fed([("lab2", 1, said)], [("lab2", 1, -7), ("lab2", None, 249)])] == ["shm-full"]
+    reported = "NCCL WARN Error: failed to extend /dev/shm/nccl-a to 9 bytes, error: No space left on device (28)"
+    assert [item.id for item in fed([("lab2", 1, reported)], [("lab2", 1, -7), ("lab2", None, 249)])] == ["shm-full"]
 
 
 def test_the_rank_is_taken_from_whoever_names_it() -> None:
@@ -432,7 +432,7 @@ def test_noise_never_breaks_it_and_causes_stay_before_symptoms() -> None:
     for dummy in range(examples(300)):
         diagnosis = Diagnosis()
         for dummy in range(40):
-            text = line_of(source.choice(SAID)[1]) if source.random() < 0.1 else noise(source)
+            text = line_of(source.choice(REPORTED)[1]) if source.random() < 0.1 else noise(source)
             text = source.choice(TRACE) if source.random() < 0.1 else text
             diagnosis.feed(source.choice(("", "a", "b")), source.choice((None, 0, 1)), text)
             if source.random() < 0.05:

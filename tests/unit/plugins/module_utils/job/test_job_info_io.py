@@ -30,10 +30,10 @@ STATE: dict[str, Any] = {
 
 class FakeRuntime:
     def __init__(self, found: Container | EngineError | None) -> None:
-        self.found, self.asked = found, 0
+        self.found, self.requested = found, 0
 
     def container(self, name: str) -> Container | None:
-        self.asked += 1
+        self.requested += 1
         if isinstance(self.found, EngineError):
             raise self.found
         return self.found
@@ -74,10 +74,10 @@ def test_names_are_those_of_folders_with_a_state(tmp_path: Path) -> None:
 
 def test_a_job_that_runs(tmp_path: Path) -> None:
     write(tmp_path, log="one\n\x1b[1mtoken hf_s3cret\x1b[0m\n50%\r100%\n")
-    look, fake = reader(tmp_path)
-    job = look.look("digits", tail=2)
+    jobs, fake = reader(tmp_path)
+    job = jobs.gather("digits", tail=2)
     assert (job["state"], job["since"], job["seconds"]) == ("running", "2026-11-22T09:00:05Z", 3599.0)
-    assert job["leader"] is True and fake.asked == 1 and look.engine_error is None
+    assert job["leader"] is True and fake.requested == 1 and jobs.engine_error is None
     assert job["log"] == ["token ********", "100%"]
     assert job["log_path"] == str(tmp_path / "digits/launcher.log")
     assert (job["summary"]["state"], job["summary"]["spec"]["environment"]) == ("running", ["HF_TOKEN"])
@@ -86,9 +86,9 @@ def test_a_job_that_runs(tmp_path: Path) -> None:
 
 def test_the_engine_is_not_asked_about_a_job_that_has_ended(tmp_path: Path) -> None:
     write(tmp_path, state="succeeded", finished_at="2026-11-22T09:30:00Z")
-    look, fake = reader(tmp_path)
-    job = look.look("digits", tail=0)
-    assert (job["state"], job["since"], fake.asked, job["log"]) == ("succeeded", "2026-11-22T09:30:00Z", 0, [])
+    jobs, fake = reader(tmp_path)
+    job = jobs.gather("digits", tail=0)
+    assert (job["state"], job["since"], fake.requested, job["log"]) == ("succeeded", "2026-11-22T09:30:00Z", 0, [])
 
 
 @pytest.mark.parametrize(
@@ -105,26 +105,26 @@ def test_a_lost_job_is_reported(
     tmp_path: Path, found: Container | EngineError | None, beat: int, state: str, words: str
 ) -> None:
     write(tmp_path, heartbeat=NOW - beat)
-    look, dummy = reader(tmp_path, found)
-    job = look.look("digits", tail=0)
+    jobs, dummy = reader(tmp_path, found)
+    job = jobs.gather("digits", tail=0)
     assert job["state"] == state and words in job["reason"]
     assert job["summary"]["state"] == state and words in job["summary"]["reason"]
-    assert look.engine_error == ("down" if isinstance(found, EngineError) else None)
+    assert jobs.engine_error == ("down" if isinstance(found, EngineError) else None)
 
 
 def test_without_docker_the_host_is_asked(tmp_path: Path) -> None:
     write(tmp_path / "host_jobs", runtime="host", container=None)
     (tmp_path / "jobs").mkdir()
-    look, fake = reader(tmp_path / "jobs", EngineError("no engine here"))
-    assert look.names() == ["digits"]
-    assert look.look("digits", tail=0)["state"] == "running"
-    assert fake.asked == 0 and look.engine_error is None
+    jobs, fake = reader(tmp_path / "jobs", EngineError("no engine here"))
+    assert jobs.names() == ["digits"]
+    assert jobs.gather("digits", tail=0)["state"] == "running"
+    assert fake.requested == 0 and jobs.engine_error is None
 
 
 def test_a_state_without_a_container_asks_no_one(tmp_path: Path) -> None:
     write(tmp_path, container=None)
-    look, fake = reader(tmp_path)
-    assert look.look("digits", tail=0)["state"] == "lost" and fake.asked == 0
+    jobs, fake = reader(tmp_path)
+    assert jobs.gather("digits", tail=0)["state"] == "lost" and fake.requested == 0
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path, text: 
     write(tmp_path, "bad")
     (tmp_path / "bad/state.json").write_text(text)
     write(tmp_path, "good")
-    look, dummy = reader(tmp_path)
-    bad, good = (look.look(name, tail=1) for name in look.names())
+    jobs, dummy = reader(tmp_path)
+    bad, good = (jobs.gather(name, tail=1) for name in jobs.names())
     assert bad["state"] == "unreadable" and words in bad["reason"] and "state: absent" in bad["reason"]
     assert bad["summary"]["name"] == "bad"
     assert good["state"] == "running"
@@ -153,17 +153,17 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path, text: 
 def test_who_leads(tmp_path: Path, reported: bool | None, node: str | None, leads: bool) -> None:
     spec = {"spec": {**SPEC, "members": [{"name": "gpu1"}, {"name": "gpu2"}]}, **({"node": node} if node else {})}
     write(tmp_path, spec=spec, leader=reported)
-    assert reader(tmp_path)[0].look("digits", tail=0)["leader"] is leads
+    assert reader(tmp_path)[0].gather("digits", tail=0)["leader"] is leads
 
 
 def test_the_summary_of_the_leader_counts_for_its_own_run_only(tmp_path: Path) -> None:
     folder = write(tmp_path, state="failed", finished_at="f")
     written = {"name": "digits", "run": 1, "state": "failed", "started_at": STATE["started_at"], "line": "hf_s3cret"}
     (folder / "summary.json").write_text(json.dumps(written))
-    look, dummy = reader(tmp_path)
-    assert look.look("digits", tail=0)["summary"] == {**written, "line": "********"}
+    jobs, dummy = reader(tmp_path)
+    assert jobs.gather("digits", tail=0)["summary"] == {**written, "line": "********"}
     for change in ({"run": 2}, {"state": "running"}, {"started_at": "x"}):
         (folder / "summary.json").write_text(json.dumps({**written, **change}))
-        assert look.look("digits", tail=0)["summary"]["spec"]["environment"] == ["HF_TOKEN"]
+        assert jobs.gather("digits", tail=0)["summary"]["spec"]["environment"] == ["HF_TOKEN"]
     (folder / "summary.json").write_text("{")
-    assert look.look("digits", tail=0)["summary"]["run"] == 1
+    assert jobs.gather("digits", tail=0)["summary"]["run"] == 1

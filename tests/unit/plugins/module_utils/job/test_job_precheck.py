@@ -70,7 +70,7 @@ Local:
 """
 
 
-def asked(**change: Any) -> dict[str, Any]:
+def requested(**change: Any) -> dict[str, Any]:
     return {
         "names": {},
         "ssh": [],
@@ -96,10 +96,10 @@ def asked(**change: Any) -> dict[str, Any]:
     }
 
 
-def look(**change: Any) -> dict[str, Any]:
+def gather(**change: Any) -> dict[str, Any]:
     """The whole look, as a node runs it: another Python, both sources over standard input."""
     command = command_for(None, [], sys.executable)
-    done = subprocess.run(command, input=request_for(asked(**change)).encode(), capture_output=True, check=False)
+    done = subprocess.run(command, input=request_for(requested(**change)).encode(), capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
     answer = read_answer(done.stdout.decode())
     assert answer is not None
@@ -111,7 +111,7 @@ def test_the_whole_look(tmp_path: Path) -> None:
     (tmp_path / "cache" / "op").mkdir(parents=True)
     (tmp_path / "cache" / "op" / "lock").touch()
     os.utime(tmp_path / "cache" / "op" / "lock", (1, 1))
-    answer = look(
+    answer = gather(
         chdir=str(tmp_path),
         script="train.py",
         ds_config="ds_config.json",
@@ -166,7 +166,7 @@ def test_whether_a_module_can_be_run_is_found_without_importing_it(tmp_path: Pat
 def test_what_lies_in_the_working_directory_is_not_taken_for_a_module(tmp_path: Path, monkeypatch: Any) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('taken')")
     monkeypatch.chdir(tmp_path)
-    assert look()["python"]
+    assert gather()["python"]
 
 
 MEETING = """#!/bin/sh
@@ -186,7 +186,7 @@ def meeting(tmp_path: Path, monkeypatch: Any, name: str, count: int, words: str)
 
 def test_nvidia_smi_is_asked_three_times_side_by_side(tmp_path: Path, monkeypatch: Any) -> None:
     meeting(tmp_path, monkeypatch, "nvidia-smi", 3, 'echo "$1"; echo words >&2; exit 9')
-    answer = look(smi=True)
+    answer = gather(smi=True)
     assert answer["smi"]["list"] == {"rc": 9, "out": "-L\n", "err": "words\n"}
     assert answer["smi"]["gpus"]["out"].startswith("--query-gpu=index,uuid,memory.used,memory.total,compute_mode")
     assert answer["smi"]["apps"]["out"].startswith("--query-compute-apps=gpu_uuid,pid,used_memory,process_name")
@@ -194,7 +194,7 @@ def test_nvidia_smi_is_asked_three_times_side_by_side(tmp_path: Path, monkeypatc
 
 def test_ssh_to_many_nodes_is_side_by_side(tmp_path: Path, monkeypatch: Any) -> None:
     meeting(tmp_path, monkeypatch, "ssh", 12, 'echo "ssh: refused" >&2; exit 255')
-    answer = look(ssh=[f"gpu{number}" for number in range(12)], patience=60)
+    answer = gather(ssh=[f"gpu{number}" for number in range(12)], patience=60)
     assert answer["ssh"] == {f"gpu{number}": "ssh: refused" for number in range(12)}
 
 
@@ -267,7 +267,7 @@ def test_waiting_is_side_by_side_and_a_late_one_is_left_behind() -> None:
 def test_a_name_that_never_answers_does_not_hold_the_look(monkeypatch: Any) -> None:
     never = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *arguments: never.wait() and [])
-    answer = probe.probe(asked(names={"gpu1": "gpu1.example"}, patience=1))
+    answer = probe.probe(requested(names={"gpu1": "gpu1.example"}, patience=1))
     never.set()
     assert answer["names"] == {"gpu1": {"host": "gpu1.example", "addresses": [], "error": "no answer within 1 s"}}
 
@@ -427,7 +427,7 @@ def test_nothing_of_what_is_asked_shows_on_the_command_line() -> None:
     assert command[:9] == ["docker", "exec", "-i", "lab-lab1", "sh", "/entry", "run", "python3", "-B"]
     assert command[9] == "-c" and len(command) == 11
     assert command_for(None, [], "/venv/bin/python")[:2] == ["/venv/bin/python", "-B"]
-    sources = json.loads(request_for(asked()))["sources"]
+    sources = json.loads(request_for(requested()))["sources"]
     assert [name for name, dummy in sources] == [f"swarmspeed.job.{name}" for name in ("locks", "operators", "probe")]
 
 

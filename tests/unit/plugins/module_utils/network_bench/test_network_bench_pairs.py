@@ -181,8 +181,8 @@ def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, client: str) -> None
 
 
 def test_iperf3_counts_what_arrived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = '{"end": {"sum_sent": {"bits_per_second": 9e9}, "sum_received": {"bits_per_second": 8e9}}}'
-    stand_in(tmp_path, monkeypatch, f"echo '{said}'")
+    reported = '{"end": {"sum_sent": {"bits_per_second": 9e9}, "sum_received": {"bits_per_second": 8e9}}}'
+    stand_in(tmp_path, monkeypatch, f"echo '{reported}'")
     one, other = two(FakeStore())
     begun = time.monotonic()
     at_once(lambda: one.meet_iperf(1, True), lambda: other.meet_iperf(0, False))
@@ -193,7 +193,7 @@ def test_iperf3_counts_what_arrived(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("client", "said"),
+    ("client", "reported"),
     [
         ('echo \'{"error": "unable to send control message: Bad file descriptor"}\'', "iperf3: unable to send control"),
         ("echo broken >&2; exit 1", "iperf3: broken"),
@@ -201,12 +201,12 @@ def test_iperf3_counts_what_arrived(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_iperf3_that_fails_is_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str, reported: str
 ) -> None:
     stand_in(tmp_path, monkeypatch, client)
     one, other = two(FakeStore())
     at_once(lambda: one.meet_iperf(1, True), lambda: other.meet_iperf(0, False))
-    assert one.floor[(0, 1)]["error"].startswith(said)
+    assert one.floor[(0, 1)]["error"].startswith(reported)
 
 
 def test_an_image_without_iperf3_reports_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_the_interface_is_found_by_its_subnet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("reported", "words"),
     [
         # As torch 2.13 says it where a firewall drops what a node sends to its own address.
         (
@@ -82,8 +82,8 @@ def test_the_interface_is_found_by_its_subnet() -> None:
         ("The server socket has failed to listen on any local network address.", "port 29717 cannot be listened on"),
     ],
 )
-def test_a_store_that_is_not_there_says_why(said: str, words: str) -> None:
-    assert rank.no_store(29717, said).startswith(words)
+def test_a_store_that_is_not_there_says_why(reported: str, words: str) -> None:
+    assert rank.no_store(29717, reported).startswith(words)
 
 
 def test_a_host_that_does_not_answer_is_named() -> None:
@@ -154,7 +154,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.SimpleNamespace]:
     yield seen
 
 
-ASKED: dict[str, Any] = {
+REQUESTED: dict[str, Any] = {
     "nodes": ["gpu1"],
     "node": 0,
     "slots": [2],
@@ -166,18 +166,18 @@ ASKED: dict[str, Any] = {
 
 
 def measure(**changes: Any) -> tuple[dict[str, Any], list[str]]:
-    said: list[str] = []
-    return group.collectives({**ASKED, **changes}, FakeStore(), 0, 0, said.append), said
+    reported: list[str] = []
+    return group.collectives({**REQUESTED, **changes}, FakeStore(), 0, 0, reported.append), reported
 
 
 def test_every_operation_is_timed_for_every_size(torch: types.SimpleNamespace) -> None:
-    found, said = measure()
+    found, reported = measure()
     assert [(case["op"], case["bytes"]) for case in found["measured"]] == [
         (op, size) for size in (4096, 16384) for op in group.OPS
     ]
     assert all(case["repetitions"] == group.REPETITIONS and case["seconds"] >= 0 for case in found["measured"])
     assert (found["stopped"], found["unsupported"], found["world_size"]) == ("", {}, 2)
-    assert said[0] == "all_reduce of 4096 bytes" and torch.calls[-1] == ("destroy", 0)
+    assert reported[0] == "all_reduce of 4096 bytes" and torch.calls[-1] == ("destroy", 0)
 
 
 def test_what_would_take_too_long_is_left_and_said(torch: types.SimpleNamespace) -> None:
@@ -212,8 +212,8 @@ def test_a_broken_network_names_what_it_broke(torch: types.SimpleNamespace) -> N
 def test_main_prints_one_line_and_sets_the_interface(
     torch: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = {
-        **ASKED,
+    requested = {
+        **REQUESTED,
         "slots": [1],
         "port": 1,
         "master": "gpu1",
@@ -226,7 +226,7 @@ def test_main_prints_one_line_and_sets_the_interface(
         "limit_seconds": 60,
         "environment": {"NCCL_IB_DISABLE": 1, "NCCL_X": "=@IFNAME@"},
     }
-    monkeypatch.setenv(rank.ASKED, json.dumps(asked))
+    monkeypatch.setenv(rank.REQUESTED, json.dumps(requested))
     for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_IB_DISABLE", "NCCL_X"):
         monkeypatch.setenv(name, "before")
     assert rank.main() == 0
@@ -241,8 +241,8 @@ def test_main_prints_one_line_and_sets_the_interface(
 
 
 def test_main_says_why_it_could_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = {**ASKED, "subnet": "203.0.113.0/24", "limit_seconds": 60, "environment": {}}
-    monkeypatch.setenv(rank.ASKED, json.dumps(asked))
+    requested = {**REQUESTED, "subnet": "203.0.113.0/24", "limit_seconds": 60, "environment": {}}
+    monkeypatch.setenv(rank.REQUESTED, json.dumps(requested))
     with contextlib.suppress(SystemExit):
         assert rank.main() == 1
     answer = json.loads(capsys.readouterr().out.removeprefix(rank.MARK))
@@ -254,11 +254,11 @@ def test_the_files_that_a_node_gets_run_without_the_collection(tmp_path: Path) -
     (tmp_path / "network_bench").mkdir()
     for name in files:
         (tmp_path / "network_bench" / name).write_bytes(Path(rank.__file__).with_name(name).read_bytes())
-    asked = {**ASKED, "subnet": "203.0.113.0/24", "limit_seconds": 60, "environment": {}}
+    requested = {**REQUESTED, "subnet": "203.0.113.0/24", "limit_seconds": 60, "environment": {}}
     done = subprocess.run(
         [sys.executable, "-B", "-m", "network_bench.rank"],
         cwd=tmp_path,
-        env={rank.ASKED: json.dumps(asked)},
+        env={rank.REQUESTED: json.dumps(requested)},
         capture_output=True,
         text=True,
         timeout=60,

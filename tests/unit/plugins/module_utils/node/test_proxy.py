@@ -46,10 +46,10 @@ class Answers:
 
     def __init__(self, status: int = 200, offered: tuple[str, ...] = ()) -> None:
         self.answer = (status, list(offered))
-        self.asked: list[tuple[Proxy, str]] = []
+        self.requested: list[tuple[Proxy, str]] = []
 
     def head(self, proxy: Proxy, target: str) -> tuple[int, list[str]]:
-        self.asked.append((proxy, target))
+        self.requested.append((proxy, target))
         return self.answer
 
 
@@ -98,13 +98,13 @@ def test_a_url_of_several_variables_is_asked_once_for_what_apt_would_fetch() -> 
     found = gather_proxies(proxy, Files(), {"a": url, "b": url, "c": "https://other.example"})
     answer = {"address": "p.example:3128", "given": True, "status": 407, "error": "", "schemes": ["Basic"]}
     assert found == {"a": answer, "b": answer}
-    assert [(asked.address, target) for asked, target in proxy.asked] == [("p.example:3128", SOURCE)]
+    assert [(requested.address, target) for requested, target in proxy.requested] == [("p.example:3128", SOURCE)]
 
 
 def test_where_apt_has_no_plain_source_the_proxy_is_asked_for_itself() -> None:
     proxy = Answers()
     gather_proxies(proxy, Files("deb https://secure.example x main\n"), {"a": "http://p.example:3128"})
-    assert proxy.asked[0][1] == "http://p.example/"
+    assert proxy.requested[0][1] == "http://p.example/"
 
 
 def test_nothing_is_read_where_there_is_no_proxy() -> None:
@@ -207,7 +207,7 @@ PEM = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         (PEM, None),
         (f"Issuer: CN=x\n{PEM}{PEM}", None),
@@ -219,6 +219,6 @@ PEM = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"
         ),
     ],
 )
-def test_what_a_file_of_an_authority_holds(text: str, said: str | None) -> None:
+def test_what_a_file_of_an_authority_holds(text: str, reported: str | None) -> None:
     found = [problem.text for problem in preflight.check_certificate("/ca", text)]
-    assert found == ([said] if said else [])
+    assert found == ([reported] if reported else [])

@@ -162,9 +162,9 @@ RELATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("found", "asked", "expected"), RELATIONS)
-def test_relation(found: Current, asked: Wanted, expected: str) -> None:
-    assert swarm.relation(found, asked) == expected
+@pytest.mark.parametrize(("found", "requested", "expected"), RELATIONS)
+def test_relation(found: Current, requested: Wanted, expected: str) -> None:
+    assert swarm.relation(found, requested) == expected
 
 
 def params(**kwargs: Any) -> dict[str, Any]:

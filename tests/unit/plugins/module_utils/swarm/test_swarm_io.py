@@ -18,7 +18,7 @@ DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport
 
 
 @pytest.mark.parametrize(
-    ("said", "remedy"),
+    ("reported", "remedy"),
     [
         (
             "--live-restore daemon configuration is incompatible with swarm mode",
@@ -77,8 +77,8 @@ DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport
         ),
     ],
 )
-def test_known_refusals_name_the_remedy(said: str, remedy: str) -> None:
-    assert str(io.explain("do it", EngineError(said, 503))) == f"Cannot do it: {said.rstrip('.')}. {remedy}"
+def test_known_refusals_name_the_remedy(reported: str, remedy: str) -> None:
+    assert str(io.explain("do it", EngineError(reported, 503))) == f"Cannot do it: {reported.rstrip('.')}. {remedy}"
 
 
 def test_an_unknown_refusal_is_repeated_as_it_is() -> None:
@@ -86,11 +86,11 @@ def test_an_unknown_refusal_is_repeated_as_it_is() -> None:
 
 
 def test_a_join_that_is_taken_back_is_not_said_to_go_on() -> None:
-    said = (
+    reported = (
         "Timeout was reached before node joined. The attempt to join the swarm will continue in the background. Use the"
         ' "docker info" command to see the current swarm status of your node.'
     )
-    assert "background" not in str(io.explain("join", EngineError(said, 503)))
+    assert "background" not in str(io.explain("join", EngineError(reported, 503)))
 
 
 PART = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=50)

@@ -281,13 +281,13 @@ def test_notes() -> None:
         " Give member_ids, or leave_foreign: true to make it leave whichever it is."
     ]
     moved = replace(WORKER, node_addr="10.0.0.2")
-    for asked in ("10.0.0.3", "10.0.0.3:2377"):
-        assert plan.notes(moved, want("worker", member_ids=KNOWN, advertise_addr=asked)) == [
+    for requested in ("10.0.0.3", "10.0.0.3:2377"):
+        assert plan.notes(moved, want("worker", member_ids=KNOWN, advertise_addr=requested)) == [
             "This node advertises 10.0.0.2, not 10.0.0.3: an address is fixed when a node joins. To change it, run with"
             " state: absent and then again."
         ]
-    for asked in ("10.0.0.2", "10.0.0.2:2377", "eth0", ""):
-        assert plan.notes(moved, want("worker", member_ids=KNOWN, advertise_addr=asked)) == []
+    for requested in ("10.0.0.2", "10.0.0.2:2377", "eth0", ""):
+        assert plan.notes(moved, want("worker", member_ids=KNOWN, advertise_addr=requested)) == []
     assert plan.notes(WORKER, want("absent", member_ids=KNOWN)) == []
     assert plan.notes(VIRGIN, want("absent")) == []
     assert plan.notes(WORKER, want("absent", member_ids=STRANGERS, leave_foreign=True)) == []

@@ -40,7 +40,7 @@ def run(action: Any, **args: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A model of the stand-in and a folder with one of its files; the hub is gone when the test begins."""
     monkeypatch.setattr(ActionBase, "run", lambda *dummy: {})
     (tmp_path / "data").mkdir()
@@ -66,7 +66,7 @@ def bundled(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "bundle/assets", Http(sleep=lambda seconds: None), token=False, bundled=True)
 
 
-def test_a_bundle_has_every_file_once_and_lists_them(asked: dict[str, Any], tmp_path: Path) -> None:
+def test_a_bundle_has_every_file_once_and_lists_them(requested: dict[str, Any], tmp_path: Path) -> None:
     entries = {entry.path: entry.kind for entry in read_manifest(tmp_path / "bundle").files}
     blobs = {f"assets/blobs/{hashlib.sha256(data).hexdigest()}" for data in FILES.values()}
     assert {path for path, kind in entries.items() if kind == "asset"} == blobs
@@ -75,9 +75,9 @@ def test_a_bundle_has_every_file_once_and_lists_them(asked: dict[str, Any], tmp_
 
 
 def test_from_a_bundle_nothing_is_asked_and_no_other_file_of_the_controller_is_named(
-    asked: dict[str, Any], tmp_path: Path
+    requested: dict[str, Any], tmp_path: Path
 ) -> None:
-    cache, listed = bundled(tmp_path), sources(asked["sources"], asked["endpoint"])
+    cache, listed = bundled(tmp_path), sources(requested["sources"], requested["endpoint"])
     before = sorted(path for path in (tmp_path / "bundle").rglob("*"))
     for source in listed:
         found = cache.resolve(source, refresh=True)
@@ -93,9 +93,9 @@ def test_from_a_bundle_nothing_is_asked_and_no_other_file_of_the_controller_is_n
     assert from_text(path.read_text()) is None
 
 
-def test_what_is_not_in_a_bundle_is_one_sentence(asked: dict[str, Any], tmp_path: Path) -> None:
+def test_what_is_not_in_a_bundle_is_one_sentence(requested: dict[str, Any], tmp_path: Path) -> None:
     (source,) = sources(
-        [{"name": "net", "huggingface": {"repository": "team/net", "revision": "v2"}}], asked["endpoint"]
+        [{"name": "net", "huggingface": {"repository": "team/net", "revision": "v2"}}], requested["endpoint"]
     )
     with pytest.raises(AssetError) as caught:
         bundled(tmp_path).resolve(source)
@@ -103,7 +103,7 @@ def test_what_is_not_in_a_bundle_is_one_sentence(asked: dict[str, Any], tmp_path
         "assets_sources: net: it is not in the bundle as it is requested. Remedy: run bundle.yml again where there is "
         "internet (it fetches only what is missing or damaged), and copy the folder again"
     )
-    listed = run(asset_sources.ActionModule, **asked, cache=str(tmp_path / "bundle/assets"), bundled=True)
+    listed = run(asset_sources.ActionModule, **requested, cache=str(tmp_path / "bundle/assets"), bundled=True)
     assert set(listed["assets"]) == {"net", "mine"} and listed["fetched"] == []
 
 
@@ -111,7 +111,7 @@ def test_a_folder_that_changed_while_it_was_copied_is_reported(tmp_path: Path, m
     monkeypatch.setattr(ActionBase, "run", lambda *dummy: {})
     (tmp_path / "data").mkdir()
     (tmp_path / "data/x").write_bytes(b"1")
-    asked: dict[str, Any] = {"sources": [{"name": "mine", "folder": str(tmp_path / "data")}]}
+    requested: dict[str, Any] = {"sources": [{"name": "mine", "folder": str(tmp_path / "data")}]}
     original = Cache.lacking
 
     def changing(self: Cache, *args: Any) -> Any:
@@ -122,5 +122,5 @@ def test_a_folder_that_changed_while_it_was_copied_is_reported(tmp_path: Path, m
     with pytest.raises(
         Exception, match=r"^assets_sources: mine: x has changed on the controller meanwhile\. Remedy: run again\.$"
     ):
-        run(asset_sources.ActionModule, **asked, cache=str(tmp_path / "cache"), bundle=str(tmp_path / "bundle"))
+        run(asset_sources.ActionModule, **requested, cache=str(tmp_path / "cache"), bundle=str(tmp_path / "bundle"))
     assert not [path for path in (tmp_path / "bundle/assets/blobs").iterdir() if path.is_file()]

@@ -47,8 +47,8 @@ def cache(tmp_path: Path, hub: Hub, token: str = "") -> Cache:
     return Cache(tmp_path / "cache", http, token=bool(token))
 
 
-def of_hub(hub: Hub, name: str = "team/net", **asked: Any) -> Source:
-    (found,) = sources([{"name": "net", "huggingface": {"repository": name, **asked}}], hub.address)
+def of_hub(hub: Hub, name: str = "team/net", **requested: Any) -> Source:
+    (found,) = sources([{"name": "net", "huggingface": {"repository": name, **requested}}], hub.address)
     return found
 
 
@@ -109,7 +109,7 @@ def test_a_token_reaches_the_hub_and_not_where_it_redirects_to(tmp_path: Path, h
 
 
 @pytest.mark.parametrize(
-    ("token", "said"),
+    ("token", "reported"),
     [
         (
             "",
@@ -122,11 +122,11 @@ def test_a_token_reaches_the_hub_and_not_where_it_redirects_to(tmp_path: Path, h
     ],
 )
 def test_a_gated_repository_is_refused_before_anything_is_fetched(
-    tmp_path: Path, hub: Hub, token: str, said: str
+    tmp_path: Path, hub: Hub, token: str, reported: str
 ) -> None:
     page = f"{hub.address}/team/net-gated"
     assert refused(cache(tmp_path, hub, token), of_hub(hub, "team/net-gated")) == (
-        f"assets_sources: net: team/net-gated is gated, and {said.format(page=page)}"
+        f"assets_sources: net: team/net-gated is gated, and {reported.format(page=page)}"
     )
     assert not (tmp_path / "cache/blobs").exists()
 
@@ -146,8 +146,8 @@ def test_a_transfer_that_breaks_goes_on_where_it_was(tmp_path: Path, hub: Hub) -
     hub.cut = 1000
     made = cache(tmp_path, hub)
     fetch_all(made, of_hub(hub))
-    asked = [request for request in hub.requests if f"/storage/{sha256(BIN)}" in request]
-    assert [request.partition(" ")[2] for request in asked] == ["", "bytes=1000-"]
+    requested = [request for request in hub.requests if f"/storage/{sha256(BIN)}" in request]
+    assert [request.partition(" ")[2] for request in requested] == ["", "bytes=1000-"]
 
 
 def test_what_an_interrupted_run_left_is_taken_up_and_what_is_of_another_file_is_not(tmp_path: Path, hub: Hub) -> None:
@@ -175,8 +175,8 @@ def test_a_server_that_is_busy_is_asked_again_and_one_that_stays_so_is_reported(
     hub.failing = 0
     gone = Hub()
     gone.server_close()
-    said = refused(cache(tmp_path, gone), of_hub(gone))
-    assert said == (
+    reported = refused(cache(tmp_path, gone), of_hub(gone))
+    assert reported == (
         "assets_sources: net: 127.0.0.1 cannot be asked (Connection refused). "
         "Remedy: check the controller's network, or assets_proxy"
     )

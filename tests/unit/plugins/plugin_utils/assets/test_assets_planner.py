@@ -52,8 +52,8 @@ def test_without_sources_nothing_is_gathered_and_what_is_not_understood_is_named
 
 def test_a_source_that_was_not_listed_is_of_another_host(tmp_path: Path) -> None:
     wishes = {**WISHES, "assets_cache": str(tmp_path)}
-    said = "^assets_sources: net is not among those of the first host, and must be the same$"
-    with pytest.raises(WishError, match=said):
+    reported = "^assets_sources: net is not among those of the first host, and must be the same$"
+    with pytest.raises(WishError, match=reported):
         by_wishes(wishes)
     (source,) = sources_of(wishes)
     path = manifest_path(tmp_path, source)

@@ -48,7 +48,7 @@ def test_what_is_understood() -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "said"),
+    ("item", "reported"),
     [
         ("net", "item 1: this is no mapping. Remedy: give name and one of huggingface, url and folder"),
         (
@@ -100,10 +100,10 @@ def test_what_is_understood() -> None:
         ),
     ],
 )
-def test_what_is_not_understood_is_one_sentence(item: Any, said: str) -> None:
+def test_what_is_not_understood_is_one_sentence(item: Any, reported: str) -> None:
     with pytest.raises(AssetError) as caught:
         sources([item], HUB)
-    assert str(caught.value) == f"assets_sources: {said}"
+    assert str(caught.value) == f"assets_sources: {reported}"
 
 
 def test_names_and_the_hub_are_checked() -> None:

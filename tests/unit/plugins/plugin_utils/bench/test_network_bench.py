@@ -42,12 +42,14 @@ def answer(
     parts: list[dict[str, Any]] = []
     for me in range(count):
         others = [other for other in range(count) if other != me]
-        said = [{"from": me, "to": other, "latency_ms": 0.1} for other in others]
-        said += [
+        reported = [{"from": me, "to": other, "latency_ms": 0.1} for other in others]
+        reported += [
             {"from": other, "to": me, "gigabits_per_second": (rates or {}).get((other, me), rate)} for other in others
         ]
         beside = [{"from": me, "to": other, "gigabits_per_second": rate + 1} for other in others] if floor else []
-        parts.append({"pairs": said, "floor": beside, "iperf3": "iperf 3.12" if floor else "", "interface": f"eth{me}"})
+        parts.append(
+            {"pairs": reported, "floor": beside, "iperf3": "iperf 3.12" if floor else "", "interface": f"eth{me}"}
+        )
     measured = [
         {"op": op, "bytes": size, "seconds": seconds, "repetitions": 9}
         for size in (4092, 67108860)
@@ -57,7 +59,7 @@ def answer(
     return {"nodes": parts, "collectives": group, "seconds": 21.26}
 
 
-def said(first: dict[str, Any], *others: dict[str, Any]) -> dict[str, str]:
+def reported(first: dict[str, Any], *others: dict[str, Any]) -> dict[str, str]:
     """The logs of all nodes, with what torch prints around."""
     lines = [f"noise\n{MARK}{json.dumps(one)}\n" for one in (first, *others)]
     return dict(zip(NODES, [*lines, *["noise\n"] * len(NODES)]))
@@ -78,9 +80,9 @@ def judged(results: dict[str, Any], *, in_use: str = "overlay", count: int = 3, 
 
 def good(**changes: Any) -> dict[str, Any]:
     results = {
-        "host": {"network": "host", "nodes": said(answer(floor=True, seconds=0.1))},
-        "overlay": {"network": "lab", "nodes": said(answer(seconds=0.31))},
-        "overlay_encrypted": {"network": "lab-bench-overlay_encrypted", "nodes": said(answer(seconds=0.62))},
+        "host": {"network": "host", "nodes": reported(answer(floor=True, seconds=0.1))},
+        "overlay": {"network": "lab", "nodes": reported(answer(seconds=0.31))},
+        "overlay_encrypted": {"network": "lab-bench-overlay_encrypted", "nodes": reported(answer(seconds=0.62))},
     }
     return {**results, **changes}
 
@@ -180,7 +182,7 @@ def test_an_encrypted_overlay_that_takes_no_container_says_what_it_needs() -> No
 
 def test_pairs_count_where_collectives_broke() -> None:
     broken = answer(measured=[], error="all_reduce of 4096 bytes: Connection closed by peer")
-    found = judged(good(overlay={"network": "lab", "nodes": said(broken)}))
+    found = judged(good(overlay={"network": "lab", "nodes": reported(broken)}))
     overlay = found["networks"]["overlay"]
     assert len(overlay["pairs"]) == 6 and overlay["collectives"] == []
     assert overlay["error"].startswith("collectives: all_reduce of 4096 bytes: Connection closed by peer. ")
@@ -192,7 +194,7 @@ def test_what_was_left_out_is_reported() -> None:
         good(
             overlay={
                 "network": "lab",
-                "nodes": said(
+                "nodes": reported(
                     answer(
                         stopped="no messages from 16384 bytes on: all_reduce takes too long for the time there is",
                         unsupported={"reduce_scatter": "Backend gloo does not support reduce_scatter"},
@@ -214,7 +216,7 @@ def test_a_pair_without_a_throughput_has_the_words_of_who_called() -> None:
     one.append({"from": 0, "to": 1, "error": "no connection to 10.0.0.2 port 4711: Connection refused"})
     other[:] = [entry for entry in other if (entry["from"], entry["to"]) != (0, 1)]
     other.append({"from": 0, "to": 1, "error": "no one called on 10.0.0.2"})
-    found = judged(good(overlay={"network": "lab", "nodes": said(broken)}))
+    found = judged(good(overlay={"network": "lab", "nodes": reported(broken)}))
     assert found["networks"]["overlay"]["pairs"][0] == {
         "from": "gpu1",
         "to": "gpu2",
@@ -233,14 +235,14 @@ def test_an_image_without_iperf3_is_one_sentence() -> None:
     for me, part in enumerate(first["nodes"]):
         others = [other for other in range(3) if other != me]
         part["floor"] = [{"from": me, "to": other, "error": "the image has no iperf3"} for other in others]
-    found = judged(good(host={"network": "host", "nodes": said(first)}))
+    found = judged(good(host={"network": "host", "nodes": reported(first)}))
     assert found["floor"]["error"] == "the image has no iperf3." and len(found["floor"]["pairs"]) == 6
     assert (found["slow_pairs"], found["failed"]) == ([], [])
     assert [line for line in table(found) if "has no iperf3" in line] == ["iperf3: the image has no iperf3."]
 
 
 def test_small_figures_are_no_powers_of_ten() -> None:
-    lines = table(judged(good(overlay={"network": "lab", "nodes": said(answer(seconds=4.0, rate=0.0021))})))
+    lines = table(judged(good(overlay={"network": "lab", "nodes": reported(answer(seconds=4.0, rate=0.0021))})))
     assert not [line for line in lines if "e-0" in line]
     assert "overlay                   0.0021    0.0021    0.0021       0.1       0.1" in lines
 
@@ -273,7 +275,7 @@ def test_the_table() -> None:
 def test_no_table_is_wider_than_a_terminal(mib: int) -> None:
     sizes = plan({"a": 1, "b": 1}, "cpu", {**SETTINGS, "message_mib": mib})["sizes"]
     measured = [{"op": "all_reduce", "bytes": size, "seconds": 1e-6, "repetitions": 1} for size in sizes]
-    logs = said(answer(measured=measured))
+    logs = reported(answer(measured=measured))
     found = judged({kind: {"network": kind, "nodes": logs} for kind in ("host", "overlay", "overlay_encrypted")})
     lines = table(found)[:-1]
     assert any(line.startswith("ALL_REDUCE") and "4 KiB" in line for line in lines)

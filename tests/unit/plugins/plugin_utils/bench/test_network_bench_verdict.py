@@ -195,7 +195,7 @@ def test_nothing_fails_unless_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requested", "expected"),
     [
         (
             {"min_gigabits": 1.0},
@@ -223,14 +223,14 @@ def test_nothing_fails_unless_asked() -> None:
         ({"min_ratio": 0.3}, []),
     ],
 )
-def test_thresholds(asked: dict[str, float], expected: list[str]) -> None:
+def test_thresholds(requested: dict[str, float], expected: list[str]) -> None:
     networks = {"host": measured(9.3), "overlay": measured(3.0, gpu2=0.1)}
-    assert failures(networks, "overlay", {**NONE, **asked}) == expected
+    assert failures(networks, "overlay", {**NONE, **requested}) == expected
 
 
 def test_a_threshold_that_cannot_be_judged_fails() -> None:
-    asked = {"min_ratio": 0.5, "min_gigabits": 1.0, "min_busbw": 3.5}
-    assert failures({"overlay": {"error": "gpu1: no sign of gpu2."}}, "overlay", asked) == [
+    requested = {"min_ratio": 0.5, "min_gigabits": 1.0, "min_busbw": 3.5}
+    assert failures({"overlay": {"error": "gpu1: no sign of gpu2."}}, "overlay", requested) == [
         "overlay, which the cluster trains over, could not be measured: gpu1: no sign of gpu2.",
         "overlay: overlay_network_bench_min_busbw (3.5) is requested, and no all_reduce could be measured.",
         "overlay_network_bench_min_ratio (0.5) is requested, and overlay and host could not be compared.",

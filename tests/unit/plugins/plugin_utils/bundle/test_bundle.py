@@ -84,7 +84,7 @@ def entry(**changes: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         ("{", "it is no JSON (Expecting property name"),
         ("[]", "it is no mapping"),
@@ -101,10 +101,10 @@ def entry(**changes: Any) -> list[dict[str, Any]]:
         (document(files=entry() + entry()), "apt/debian-12-amd64/one.deb is in it twice"),
     ],
 )
-def test_what_is_no_manifest_is_refused_in_words(text: str, said: str) -> None:
+def test_what_is_no_manifest_is_refused_in_words(text: str, reported: str) -> None:
     with pytest.raises(BundleError) as caught:
         parse(text)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(reported)
 
 
 @given(st.text(max_size=12))
@@ -137,7 +137,7 @@ def test_all_that_is_damaged_is_one_problem_with_its_remedy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "now", "said"),
+    ("made", "now", "reported"),
     [
         ({"a": "1"}, {"a": "1"}, []),
         ({"a": 1}, {"a": "1"}, []),
@@ -147,9 +147,9 @@ def test_all_that_is_damaged_is_one_problem_with_its_remedy() -> None:
         ({}, {"b": ["x"]}, ['b: null, and now it is ["x"]']),
     ],
 )
-def test_another_value_of_a_variable_is_named(made: dict[str, Any], now: dict[str, Any], said: list[str]) -> None:
+def test_another_value_of_a_variable_is_named(made: dict[str, Any], now: dict[str, Any], reported: list[str]) -> None:
     problems = list(check_variables(manifest(variables=made), now))
-    assert [problem.text.partition(" with ")[2] for problem in problems] == said
+    assert [problem.text.partition(" with ")[2] for problem in problems] == reported
     assert all(
         problem.remedy == f"set {problem.text.partition(' with ')[2][0]} back, or {AGAIN}" for problem in problems
     )
@@ -160,7 +160,7 @@ FIT = {"systems": ["debian-12-amd64"], "accelerator_made_for": "cpu", "accelerat
 
 
 @pytest.mark.parametrize(
-    ("bundle", "said"),
+    ("bundle", "reported"),
     [
         ({}, []),
         ({**FIT, "systems": ["debian-12-amd64", "debian-13-amd64"]}, []),
@@ -171,9 +171,9 @@ FIT = {"systems": ["debian-12-amd64"], "accelerator_made_for": "cpu", "accelerat
         ),
     ],
 )
-def test_hosts_must_be_covered(bundle: dict[str, Any], said: list[str]) -> None:
+def test_hosts_must_be_covered(bundle: dict[str, Any], reported: list[str]) -> None:
     problems = list(check_fit(bundle, {"lab2": TRIXIE}))
-    assert [f"{problem.subject}: {problem.text}" for problem in problems] == said
+    assert [f"{problem.subject}: {problem.text}" for problem in problems] == reported
     assert all(AGAIN in problem.remedy for problem in problems)
 
 
@@ -308,7 +308,7 @@ def test_a_text_that_is_right_is_not_written_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "licence"),
+    ("reported", "licence"),
     [
         ("License-Expression: MIT\nLicense: x\n", "MIT"),
         ("License: BSD\n", "BSD"),
@@ -316,10 +316,10 @@ def test_a_text_that_is_right_is_not_written_again(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_a_wheel_says_its_licence(tmp_path: Path, said: str, licence: str | None) -> None:
+def test_a_wheel_says_its_licence(tmp_path: Path, reported: str, licence: str | None) -> None:
     path = tmp_path / "py_cpuinfo-9.0.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr("py_cpuinfo-9.0.0.dist-info/METADATA", f"Name: py-cpuinfo\nVersion: 9.0.0\n{said}\nText")
+        wheel.writestr("py_cpuinfo-9.0.0.dist-info/METADATA", f"Name: py-cpuinfo\nVersion: 9.0.0\n{reported}\nText")
     found = bundle_files.wheel_entry(path, f"wheels/{path.name}")
     assert (found.package, found.version, found.licence, found.kind) == ("py-cpuinfo", "9.0.0", licence, "wheel")
 

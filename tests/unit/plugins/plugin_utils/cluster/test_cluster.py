@@ -23,7 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view im
     slots_of,
     weakest,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import OverlayAsked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import OverlayRequest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,7 +175,7 @@ def test_cluster_view() -> None:
         "a": facts("192.168.7.11", 8, lab=["10.20.0.0/24"]),
         "stranger": facts("192.168.7.13", 0, x=["10.99.0.0/24"]),
     }
-    view = cluster_view(["b", "a"], nodes, slots={"a": 2}, overlay=OverlayAsked("lab"))
+    view = cluster_view(["b", "a"], nodes, slots={"a": 2}, overlay=OverlayRequest("lab"))
     assert view == {
         "hosts": ["b", "a"],
         "first": "b",
@@ -197,7 +197,7 @@ def test_cluster_view() -> None:
         # the network is not on the first host, where it would be made, so another subnet is free
         "overlay": {"subnet": "10.64.0.0/24", "mtu": 1500, "addresses": {}},
     }
-    assert cluster_view(["a", "b"], nodes, overlay=OverlayAsked("lab"))["overlay"]["subnet"] == "10.20.0.0/24"
+    assert cluster_view(["a", "b"], nodes, overlay=OverlayRequest("lab"))["overlay"]["subnet"] == "10.20.0.0/24"
     assert cluster_view(["b", "a"], nodes)["overlay"] is None
 
 

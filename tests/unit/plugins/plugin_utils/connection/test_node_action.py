@@ -27,13 +27,13 @@ class Asker(NodeAction):
         raise NotImplementedError
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, reply: dict[str, Any], **named: Any) -> dict[str, Any]:
+def requested(monkeypatch: pytest.MonkeyPatch, reply: dict[str, Any], **named: Any) -> dict[str, Any]:
     monkeypatch.setattr(ActionBase, "_execute_module", lambda *_given, **_named: dict(reply))
     return Asker()._execute_module(**named)
 
 
 def test_a_module_that_was_cut_off_is_reported_by_node_and_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = asked(
+    found = requested(
         monkeypatch,
         {**CUT, "exception": "…"},
         module_name="swarmspeed.cluster.job_logs",
@@ -45,20 +45,22 @@ def test_a_module_that_was_cut_off_is_reported_by_node_and_module(monkeypatch: p
 
 def test_of_files_that_were_removed_no_traceback_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     place = "/tmp/ansible_node_facts_payload_19/ansible_node_facts_payload.zip"
-    said = f"Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: '{place}'\n"
-    found = asked(monkeypatch, {**CUT, "module_stderr": said})
+    reported = (
+        f"Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: '{place}'\n"
+    )
+    found = requested(monkeypatch, {**CUT, "module_stderr": reported})
     assert "its files were removed from the host's /tmp" in found["msg"] and found["module_stderr"] == ""
-    kept = asked(monkeypatch, {**CUT, "module_stderr": "Traceback (most recent call last):\nOSError: else\n"})
+    kept = requested(monkeypatch, {**CUT, "module_stderr": "Traceback (most recent call last):\nOSError: else\n"})
     assert kept["msg"] == CUT["msg"] and "OSError" in kept["module_stderr"]
 
 
 def test_without_names_the_task_and_the_address_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked(monkeypatch, CUT)["msg"].startswith("10.0.0.7: the module node_facts was cut off")
+    assert requested(monkeypatch, CUT)["msg"].startswith("10.0.0.7: the module node_facts was cut off")
 
 
 @pytest.mark.parametrize("reply", [{"failed": True, "msg": "no"}, {"changed": True}])
 def test_other_replies_stay(monkeypatch: pytest.MonkeyPatch, reply: dict[str, Any]) -> None:
-    assert asked(monkeypatch, reply) == reply
+    assert requested(monkeypatch, reply) == reply
 
 
 def test_a_limit_ends_a_wait_also_one_that_catches_every_exception() -> None:

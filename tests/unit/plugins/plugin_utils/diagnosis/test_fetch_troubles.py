@@ -27,7 +27,7 @@ HTML = (
 )
 
 
-SAID = {
+PRINTED = {
     # apt
     """Err:1 http://m.example/debian bookworm InRelease
       407  Proxy Authentication Required [IP: 10.0.0.1 3128]""": REFUSED,
@@ -73,27 +73,27 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize(("said", "expected"), SAID.items())
-def test_the_cause_is_named(said: str, expected: str) -> None:
-    assert explain(said, "the_proxy", "a_source") == expected
+@pytest.mark.parametrize(("reported", "expected"), PRINTED.items())
+def test_the_cause_is_named(reported: str, expected: str) -> None:
+    assert explain(reported, "the_proxy", "a_source") == expected
 
 
 def test_the_first_cause_of_the_list_wins_over_what_follows_from_it() -> None:
-    said = (
+    reported = (
         "Attempting next endpoint for pull after error: error unmarshalling content: invalid character '<' looking for "
         'beginning of value\nGet "https://r.example/v2/": dial tcp: lookup r.example: no such host'
     )
-    assert "web page (HTML)" in explain(said, "p", "s")
+    assert "web page (HTML)" in explain(reported, "p", "s")
 
 
 def test_a_build_log_is_a_list_made_text() -> None:
-    said = "Error building x - code: 1, logs: ['Step 1/2 : FROM y\\n', ' 407 Proxy Authentication Required\\n']"
-    assert explain(said, "the_proxy", "s") == REFUSED
+    reported = "Error building x - code: 1, logs: ['Step 1/2 : FROM y\\n', ' 407 Proxy Authentication Required\\n']"
+    assert explain(reported, "the_proxy", "s") == REFUSED
 
 
 def test_what_is_not_known_is_shown_by_its_end_without_passwords() -> None:
-    said = "\n".join(f"line {number} http://me:hunter2@p:1" for number in range(100))
-    shown = explain(said, "p", "s")
+    reported = "\n".join(f"line {number} http://me:hunter2@p:1" for number in range(100))
+    shown = explain(reported, "p", "s")
     assert shown.count("line") == LAST and "line 99" in shown
     assert "hunter2" not in shown and "http://********@p:1" in shown
     assert explain("", "p", "s").startswith("nothing was printed. Remedy: ")
@@ -103,8 +103,8 @@ WORD = st.text(st.sampled_from("abcxyz%-0189"), min_size=1, max_size=9)
 
 
 @given(WORD, WORD, st.sampled_from(["407", "no such host", "x509: certificate signed by unknown authority", "what"]))
-def test_a_password_is_never_reported(user: str, password: str, said: str) -> None:
-    text = f"at http://{user}:QQ{password}QQ@proxy.example:3128 {said}"
+def test_a_password_is_never_reported(user: str, password: str, reported: str) -> None:
+    text = f"at http://{user}:QQ{password}QQ@proxy.example:3128 {reported}"
     assert f"QQ{password}QQ" not in explain(text, "p", "s")
     assert f"QQ{password}QQ" not in mask_urls(text)
 

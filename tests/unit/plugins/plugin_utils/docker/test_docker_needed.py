@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed import missing_engines
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import asked_roles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import requested_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED
@@ -21,7 +21,7 @@ INSTALLS = "there is no Docker engine, which {} needs. Remedy: site.yml --tags d
 
 def refused(tags: list[str], skipped: list[str] | None = None, **engines: dict[str, bool]) -> list[tuple[str, str]]:
     facts = {host: {"docker": engine} for host, engine in engines.items()}
-    found = missing_engines(facts, {host: {} for host in facts}, PLANNED, asked_roles(tags, skipped or []))
+    found = missing_engines(facts, {host: {} for host in facts}, PLANNED, requested_roles(tags, skipped or []))
     return [(refusal.host, refusal.sentence) for refusal in found]
 
 

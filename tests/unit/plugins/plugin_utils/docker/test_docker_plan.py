@@ -257,8 +257,8 @@ def test_fresh_values_yield_to_what_is_there_and_to_what_is_asked() -> None:
     found = plan(host(config=there), mtu=1400, config={"mtu": 9000, "labels": None})
     assert found["config"] == {"log-driver": "json-file", "log-opts": {"max-file": "3"}, "mtu": 9000, "labels": None}
     assert found["found"]["daemon_json"]["labels"] == ["a=b"] and found["wanted"]["daemon_json"]["labels"] is None
-    for config, asked in (({"log-driver": "journald"}, {}), ({}, {"log-driver": "journald"})):
-        assert "log-opts" not in plan(host(config=config), config=asked)["config"]
+    for config, requested in (({"log-driver": "journald"}, {}), ({}, {"log-driver": "journald"})):
+        assert "log-opts" not in plan(host(config=config), config=requested)["config"]
 
 
 def test_a_key_that_is_right_is_no_difference_and_needs_no_consent() -> None:

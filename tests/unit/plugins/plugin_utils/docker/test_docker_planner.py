@@ -127,12 +127,14 @@ def test_a_package_that_is_at_the_version_already_is_no_change() -> None:
 
 
 def test_a_hold_without_its_record_and_a_record_without_its_hold() -> None:
-    asked: dict[str, Any] = {"docker_source": "docker", "docker_version": "27.5"}
-    record = plan(host(CE), **asked).facts["gpu1"]["files"][RECORD_PATH]
-    assert shown(plan(host(CE, held=ENGINE), **asked)) == [("+", RECORD_PATH)]
-    assert shown(plan(host(CE, files={RECORD_PATH: record}, held=ENGINE[1:]), **asked)) == [("+", "hold on docker-ce")]
+    requested: dict[str, Any] = {"docker_source": "docker", "docker_version": "27.5"}
+    record = plan(host(CE), **requested).facts["gpu1"]["files"][RECORD_PATH]
+    assert shown(plan(host(CE, held=ENGINE), **requested)) == [("+", RECORD_PATH)]
+    assert shown(plan(host(CE, files={RECORD_PATH: record}, held=ENGINE[1:]), **requested)) == [
+        ("+", "hold on docker-ce")
+    ]
     whole = host(CE, files={RECORD_PATH: record}, held=ENGINE)
-    assert shown(plan(whole, **asked)) == []
+    assert shown(plan(whole, **requested)) == []
     released = plan(whole, docker_source="docker")
     assert shown(released) == [*(("-", f"hold on {name}") for name in sorted(ENGINE)), ("-", RECORD_PATH)]
     assert act(released)["release"] == sorted(ENGINE) == act(released)["recorded"]

@@ -29,15 +29,15 @@ from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, PYTHON, WISHES, act, 
 from tests.planned_roles import differ
 
 
-def compared(facts: dict[str, Any], asked: dict[str, Any]) -> bool:
+def compared(facts: dict[str, Any], requested: dict[str, Any]) -> bool:
     """Whether ``compare`` or ``managed_files`` finds a difference in what ``docker_plan`` returns.
 
     A key that is null in daemon.json, and is to go, counts as well: ``compare`` takes null and absent for the same.
     """
-    made = docker_plan(facts, asked)
+    made = docker_plan(facts, requested)
     files = [ManagedFile(**{**entry, "content": entry.get("content")}) for entry in made["files"]]
     return bool(made["differing_keys"] or differ(made["found"], made["wanted"])) or not all(
-        file_is_right(item, found_file(facts["files"], item.path), asked["digest_key"]) for item in files
+        file_is_right(item, found_file(facts["files"], item.path), requested["digest_key"]) for item in files
     )
 
 
@@ -64,7 +64,7 @@ FACTS = st.builds(
     st.booleans(),
     st.lists(st.sampled_from(["job", "db"]), unique=True),
 )
-ASKED = st.fixed_dictionaries(
+REQUESTED = st.fixed_dictionaries(
     {},
     optional={
         "docker_source": st.sampled_from(["distribution", "docker", "keep"]),
@@ -81,14 +81,14 @@ ASKED = st.fixed_dictionaries(
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(FACTS, ASKED)
+@given(FACTS, REQUESTED)
 def test_a_change_is_planned_where_the_comparison_finds_a_difference(facts: dict[str, Any], wished: Any) -> None:
     made = plan(facts, **wished)
     assert bool(made.changes) is compared(facts, request({**WISHES, **wished}, INPUTS))
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(FACTS, ASKED)
+@given(FACTS, REQUESTED)
 def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], wished: Any) -> None:
     after = plan(plan(facts, **wished).facts["gpu1"], **wished)
     assert [change.what for change in after.changes] == []
@@ -98,7 +98,7 @@ def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], wished: A
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
-@given(FACTS, ASKED)
+@given(FACTS, REQUESTED)
 def test_the_role_has_something_to_act_on_for_each_change(facts: dict[str, Any], wished: Any) -> None:
     made, todo = plan(facts, **wished), act(plan(facts, **wished))
     for change in made.changes:

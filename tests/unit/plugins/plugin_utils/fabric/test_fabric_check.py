@@ -18,8 +18,8 @@ WANTED = Wanted(hosts=NODES)
 FLAT = Wanted(hosts=NODES, network="host", data_port=None)
 
 
-def entry(to: str, check: str, ok: bool = True, value: float | None = None, said: str = "", **more: Any) -> Any:
-    return {"to": to, "check": check, "ok": ok, "value": value, "said": said, "end": "inner", **more}
+def entry(to: str, check: str, ok: bool = True, value: float | None = None, reported: str = "", **more: Any) -> Any:
+    return {"to": to, "check": check, "ok": ok, "value": value, "said": reported, "end": "inner", **more}
 
 
 def records(nodes: tuple[str, ...] = NODES, *, overlay: bool = True) -> dict[str, Any]:
@@ -30,15 +30,15 @@ def records(nodes: tuple[str, ...] = NODES, *, overlay: bool = True) -> dict[str
         pairs = []
         for to in others:
             pairs += [
-                entry(to, "tcp", value=0.4, said="10.0.0.2 port 29599"),
+                entry(to, "tcp", value=0.4, reported="10.0.0.2 port 29599"),
                 entry(to, "clock", value=0.002),
-                entry(to, "mtu", value=1350, said="1350 bytes pass whole", wanted=1350),
+                entry(to, "mtu", value=1350, reported="1350 bytes pass whole", wanted=1350),
                 entry(to, "ssh", value=200),
             ]
             if overlay:
-                pairs.append(entry(to, "name", value=0.0, said=f"ai-{to} leads to 10.0.0.2"))
-                pairs.append(entry(to, "tcp", value=0.2, said="10.1.0.2 port 7946", end="outer"))
-                pairs.append(entry(to, "mtu", value=1400, said="1400 bytes pass whole", end="outer"))
+                pairs.append(entry(to, "name", value=0.0, reported=f"ai-{to} leads to 10.0.0.2"))
+                pairs.append(entry(to, "tcp", value=0.2, reported="10.1.0.2 port 7946", end="outer"))
+                pairs.append(entry(to, "mtu", value=1400, reported="1400 bytes pass whole", end="outer"))
                 pairs += [entry(to, f"udp {port}", end="outer") for port in (4789, 7946)]
         found[name] = {
             "start": {"trouble": {}, "ready": {"inner": {"interface": "eth0"}, "outer": {"interface": "eth0"}}},
@@ -47,12 +47,12 @@ def records(nodes: tuple[str, ...] = NODES, *, overlay: bool = True) -> dict[str
     return found
 
 
-def fail(given_records: dict[str, Any], source: str, target: str, check: str, said: str, **more: Any) -> None:
+def fail(given_records: dict[str, Any], source: str, target: str, check: str, reported: str, **more: Any) -> None:
     """Let one check from one node to another fail, at the end given."""
     end = more.pop("end", "inner")
     for one in given_records[source]["end"]["pairs"]:
         if (one["to"], one["check"], one["end"]) == (target, check, end):
-            one.update({"ok": False, "value": None, "said": said, **more})
+            one.update({"ok": False, "value": None, "said": reported, **more})
             return
     raise AssertionError(f"nothing like that: {source} {target} {check} {end}")
 
@@ -83,9 +83,9 @@ def test_a_port_of_vxlan_that_is_cut_is_reported_once_with_what_follows_left_out
     wrong = records()
     for source in ("gpu1", "gpu2"):
         wrong["gpu3"]["end"]["seen"][source].remove(4789)
-        for check, said in (("tcp", "10.0.0.3 port 29599: no answer"), ("ssh", "no answer within 12 s")):
-            fail(wrong, source, "gpu3", check, said)
-            fail(wrong, "gpu3", source, check, said)
+        for check, reported in (("tcp", "10.0.0.3 port 29599: no answer"), ("ssh", "no answer within 12 s")):
+            fail(wrong, source, "gpu3", check, reported)
+            fail(wrong, "gpu3", source, check, reported)
     verdict = judge(wrong, WANTED)
     (text,) = verdict.problems
     assert text == (
@@ -119,7 +119,7 @@ def test_a_host_that_nothing_reaches_is_one_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    "check, end, said, more, words",
+    "check, end, reported, more, words",
     [
         ("tcp", "outer", "10.1.0.2 port 2377: no answer", {}, "drops 2377/tcp"),
         ("tcp", "outer", "10.1.0.2 port 7946: Connection refused", {}, "the engine of gpu2 does not listen"),
@@ -149,12 +149,12 @@ def test_a_host_that_nothing_reaches_is_one_problem() -> None:
         ("ssh", "inner", "connect to host ai-gpu2 port 2222: Connection timed out", {}, "port closed: 2222/tcp"),
     ],
 )  # fmt: skip
-def test_each_failure_has_its_reason(check: str, end: str, said: str, more: dict[str, Any], words: str) -> None:
+def test_each_failure_has_its_reason(check: str, end: str, reported: str, more: dict[str, Any], words: str) -> None:
     wrong = records()
-    fail(wrong, "gpu1", "gpu2", check, said, end=end, **more)
+    fail(wrong, "gpu1", "gpu2", check, reported, end=end, **more)
     text = one(wrong)
     assert text.startswith("gpu1 -> gpu2: ")
-    assert said.rstrip(".") in text
+    assert reported.rstrip(".") in text
     assert words in text
     assert "Remedy: " in text
 
@@ -196,7 +196,7 @@ def test_of_two_nodes_the_clock_ahead_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    "record, said",
+    "record, reported",
     [
         (
             None,
@@ -209,14 +209,14 @@ def test_of_two_nodes_the_clock_ahead_is_reported() -> None:
         ),
     ],
 )
-def test_a_node_that_could_not_try_is_named_and_not_blamed_pair_by_pair(record: Any, said: str) -> None:
+def test_a_node_that_could_not_try_is_named_and_not_blamed_pair_by_pair(record: Any, reported: str) -> None:
     wrong = records()
     wrong["gpu2"] = record
     for name in ("gpu1", "gpu3"):
         wrong[name]["end"]["pairs"] = [found for found in wrong[name]["end"]["pairs"] if found["to"] != "gpu2"]
     verdict = judge(wrong, WANTED)
     assert len(verdict.problems) == 1
-    assert verdict.problems[0].startswith(said)
+    assert verdict.problems[0].startswith(reported)
     assert {finding.target for finding in verdict.findings} == {"gpu1", "gpu3"}
 
 
@@ -258,8 +258,8 @@ CHECKS = [("tcp", "inner"), ("mtu", "inner"), ("ssh", "inner"), ("name", "inner"
 )
 def test_whatever_fails_something_is_reported_of_it_and_of_nothing_else(broken: list[Any]) -> None:
     wrong = copy.deepcopy(records())
-    for (source, target, *_rest), (check, end), said in broken:
-        fail(wrong, source, target, check, said, end=end)
+    for (source, target, *_rest), (check, end), printed in broken:
+        fail(wrong, source, target, check, printed, end=end)
     verdict: Verdict = judge(wrong, WANTED)
     failed = [finding for finding in verdict.findings if not finding.ok]
     assert bool(failed) == bool(broken) == bool(verdict.problems)

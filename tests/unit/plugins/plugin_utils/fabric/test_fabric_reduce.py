@@ -82,15 +82,15 @@ def test_who_says_what_is_wrong_is_reported_and_not_who_waited() -> None:
 
 
 @pytest.mark.parametrize(
-    "said, reason",
+    "reported, reason",
     [
         ("Gloo connectFullMesh failed with [..] Connection refused", "its address is not one that the others reach"),
         ("No module named 'torch'", "torch is not in what the ranks run in"),
         ("Timed out after 41 seconds waiting for clients.", "a node did not come"),
     ],
 )
-def test_each_end_has_its_reason(said: str, reason: str) -> None:
-    _section, (text,), _notes = judged(gpu1={"ok": False, "said": said}, gpu2={"ok": False, "said": said})
+def test_each_end_has_its_reason(reported: str, reason: str) -> None:
+    _section, (text,), _notes = judged(gpu1={"ok": False, "said": reported}, gpu2={"ok": False, "said": reported})
     assert text.startswith("gpu1, gpu2: ") and reason in text
 
 

@@ -179,13 +179,13 @@ class FakeIO:
     """A host with these files and commands."""
 
     def __init__(self, files: dict[str, str] | None = None, **commands: CommandResult) -> None:
-        self.files, self.commands, self.asked = files or {}, commands, list[str]()
+        self.files, self.commands, self.requested = files or {}, commands, list[str]()
 
     def read(self, path: str) -> str:
         return self.files.get(path, "")
 
     def run(self, *command: str) -> CommandResult | None:
-        self.asked.append(command[0])
+        self.requested.append(command[0])
         return self.commands.get(command[0].replace("-", "_"))
 
     def iptables(self) -> bool:
@@ -199,7 +199,7 @@ def test_only_a_firewall_in_use_counts() -> None:
     assert gather_firewall(FakeIO())["active"] == []
     assert gather_firewall(FakeIO(iptables=CommandResult(0, OPEN)))["active"] == []
     ufw = FakeIO(ENABLED, iptables=CommandResult(0, CLOSED))
-    assert gather_firewall(ufw)["active"] == ["ufw"] and ufw.asked == []
+    assert gather_firewall(ufw)["active"] == ["ufw"] and ufw.requested == []
     switched_off = {"/etc/ufw/ufw.conf": "ENABLED=no\n"}
     both = FakeIO(switched_off, iptables=CommandResult(0, CLOSED), nft=CommandResult(0, nft(DROPPING)))
     assert gather_firewall(both)["active"] == ["iptables", "nftables"]

@@ -73,7 +73,7 @@ def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
 
 
 def test_whatever_is_compared_is_gathered() -> None:
-    asked = {entry["path"]: entry for entry in (*GATHERED.files, *by_wishes(WISHES)["files"])}
+    requested = {entry["path"]: entry for entry in (*GATHERED.files, *by_wishes(WISHES)["files"])}
     every: dict[str, Any] = {
         "host_pip_index": "https://u:p@mirror.example.com",
         "host_git_proxy": "http://u:p@proxy.example.com",
@@ -84,11 +84,11 @@ def test_whatever_is_compared_is_gathered() -> None:
     }
     firewalls = {**OPEN, "active": ["iptables", "firewalld"], "iptables": IPTABLES}
     files = [ManagedFile(**entry) for entry in act(plan(host(firewall=firewalls), **every))["files"]]
-    assert {item.path for item in files} | {CA_LINK, GIT} == set(asked)
+    assert {item.path for item in files} | {CA_LINK, GIT} == set(requested)
     for item in files:
-        assert asked[item.path].get("block") == item.block and asked[item.path].get("mark") == item.mark
-        assert asked[item.path].get("secret", False) or not item.secret
-        assert not (asked[item.path].get("secret") and asked[item.path].get("content"))
+        assert requested[item.path].get("block") == item.block and requested[item.path].get("mark") == item.mark
+        assert requested[item.path].get("secret", False) or not item.secret
+        assert not (requested[item.path].get("secret") and requested[item.path].get("content"))
 
 
 def test_packages_and_kernel_parameters_are_gathered_by_a_hosts_own_variables() -> None:

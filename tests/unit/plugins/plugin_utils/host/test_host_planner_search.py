@@ -25,7 +25,7 @@ from tests.planned_roles import differ
 
 SYSCTLS = ("vm.swappiness", "net.core.somaxconn")
 PATHS = sorted({entry["path"] for entry in (*GATHERED.files, *by_wishes(WISHES)["files"])})
-ASKED = st.fixed_dictionaries(
+REQUESTED = st.fixed_dictionaries(
     {},
     optional={
         "host_packages": st.lists(st.sampled_from(["bc", "rsync", "iproute2"])),
@@ -94,14 +94,14 @@ INPUT = st.sampled_from([INPUTS, ALONE])
 
 def compared(facts: dict[str, Any], wished: dict[str, Any], inputs: Any) -> bool:
     """Whether anything differs, by the comparison that the role's tasks once began with."""
-    asked = {**WISHES, **wished}
-    here = Host("gpu1", facts, asked, inputs)
+    requested = {**WISHES, **wished}
+    here = Host("gpu1", facts, requested, inputs)
     firewall = here.firewall or {"found": {}, "wanted": {}}
     dpkg = facts["dpkg"]
     left = [] if dpkg["busy"] else [*dpkg["unfinished"], *([True] if dpkg["journal"] else [])]
     found = {
         "dpkg_interrupted": left,
-        "packages_missing": [name for name in asked["host_packages"] if not facts["packages"].get(name)],
+        "packages_missing": [name for name in requested["host_packages"] if not facts["packages"].get(name)],
         "sysctls": facts["sysctls"],
         "firewall": firewall["found"],
         "ca_trusted": found_file(facts["files"], CA_LINK)["exists"],
@@ -109,9 +109,9 @@ def compared(facts: dict[str, Any], wished: dict[str, Any], inputs: Any) -> bool
     wanted = {
         "dpkg_interrupted": [],
         "packages_missing": [],
-        "sysctls": {name: " ".join(str(value).split()) for name, value in asked["host_sysctls"].items()},
+        "sysctls": {name: " ".join(str(value).split()) for name, value in requested["host_sysctls"].items()},
         "firewall": firewall["wanted"],
-        "ca_trusted": bool(asked["host_ca_certificate"]),
+        "ca_trusted": bool(requested["host_ca_certificate"]),
     }
     right = []
     for item in here.files(here.firewall):
@@ -123,13 +123,13 @@ def compared(facts: dict[str, Any], wished: dict[str, Any], inputs: Any) -> bool
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(FACTS, ASKED, INPUT)
+@given(FACTS, REQUESTED, INPUT)
 def test_a_change_is_planned_where_the_comparison_finds_a_difference(facts: Any, wished: Any, inputs: Any) -> None:
     assert bool(plan(facts, inputs, **wished).changes) is compared(facts, wished, inputs)
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(FACTS, ASKED, INPUT)
+@given(FACTS, REQUESTED, INPUT)
 def test_once_all_is_done_nothing_is_left_to_do(facts: Any, wished: Any, inputs: Any) -> None:
     made = plan(facts, inputs, **wished)
     after = plan(made.facts["gpu1"], inputs, **wished)
@@ -140,7 +140,7 @@ def test_once_all_is_done_nothing_is_left_to_do(facts: Any, wished: Any, inputs:
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(FACTS, ASKED, INPUT)
+@given(FACTS, REQUESTED, INPUT)
 def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: Any, inputs: Any) -> None:
     made = plan(facts, inputs, **wished)
     todo = act(made)
@@ -166,7 +166,7 @@ def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: An
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
-@given(FACTS, ASKED)
+@given(FACTS, REQUESTED)
 def test_what_was_made_is_undone(facts: Any, wished: Any) -> None:
     """Whatever the role is asked for by then. Folders stay."""
     made = plan(facts, **wished)
@@ -183,7 +183,7 @@ SECTIONS = ["docker", "files", "packages", "dpkg", "system", "sysctls", "firewal
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
-@given(st.dictionaries(st.sampled_from(SECTIONS), JSON), ASKED)
+@given(st.dictionaries(st.sampled_from(SECTIONS), JSON), REQUESTED)
 def test_no_facts_are_an_exception(facts: dict[str, Any], wished: dict[str, Any]) -> None:
     made = plan(facts, **wished)
     json.dumps(outcome(made, "", ["host"]), default=str)

@@ -138,9 +138,9 @@ def test_what_rank_0_says_too_is_not_shown_again() -> None:
 def test_every_line_is_accounted_for_however_the_log_is_cut() -> None:
     chooser = random.Random(3)
     for dummy in range(examples(200)):
-        said = [(rank, f"word{word}") for rank in range(4) for word in range(6)]
-        chooser.shuffle(said)
-        log = "".join(f"lab{rank // 2 + 1}: rank {rank}: {word}\n" for rank, word in said)
+        reported = [(rank, f"word{word}") for rank in range(4) for word in range(6)]
+        chooser.shuffle(reported)
+        log = "".join(f"lab{rank // 2 + 1}: rank {rank}: {word}\n" for rank, word in reported)
         clock = Clock()
         shown = console(clock)
         got: list[str] = []
@@ -156,7 +156,7 @@ def test_every_line_is_accounted_for_however_the_log_is_cut() -> None:
             same = re.search(r"^ranks? ([\d, ]+) \| \(the same (\d+) line", line)
             also = re.search(r"\(and ranks? ([\d, ]+)\)$", line)
             count += len(same[1].split(",")) * int(same[2]) if same else 1 + (len(also[1].split(",")) if also else 0)
-        assert count == len(said)
+        assert count == len(reported)
         assert [line.split(" | ")[1].split(" (")[0] for line in got if re.match(r"lab\d \|", line)] == re.findall(
             r"rank 0: (\w+)", log
         )

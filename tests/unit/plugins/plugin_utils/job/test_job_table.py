@@ -157,7 +157,7 @@ def test_the_later_of_two_leaders_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "reported"),
     [
         (None, "-"),
         (0.2, "0 s"),
@@ -171,8 +171,8 @@ def test_the_later_of_two_leaders_counts() -> None:
         (86400 * 400, "400 d"),
     ],
 )
-def test_durations(seconds: float | None, said: str) -> None:
-    assert duration(seconds) == said
+def test_durations(seconds: float | None, reported: str) -> None:
+    assert duration(seconds) == reported
 
 
 def test_stopping_begins_where_the_job_is_led() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 ID = f"sha256:{'ab' * 32}"
-ASKED: dict[str, Any] = {
+REQUESTED: dict[str, Any] = {
     "host": "gpu1",
     "cluster": "lab",
     "runtime": "container",
@@ -37,19 +37,19 @@ MOUNTS: list[dict[str, Any]] = [
 TRAINING: dict[str, Any] = {"Image": ID, "Mounts": MOUNTS}
 
 
-def asked(**change: Any) -> dict[str, Any]:
-    return {**ASKED, **change}
+def requested(**change: Any) -> dict[str, Any]:
+    return {**REQUESTED, **change}
 
 
 def served(running: bool = True, labels: dict[str, str] | None = None, **change: Any) -> dict[str, Any]:
     """What the engine says of the container that was made as requested."""
-    made = board(asked(**change), TRAINING, {})["settings"]
+    made = board(requested(**change), TRAINING, {})["settings"]
     about = {"Labels": made["labels"] if labels is None else labels, "Cmd": made["command"]}
     return {"Config": about, "State": {"Running": running}}
 
 
 def test_the_container() -> None:
-    found = board(ASKED, TRAINING, {})
+    found = board(REQUESTED, TRAINING, {})
     labels = found["settings"].pop("labels")
     assert found == {
         "name": "lab.tensorboard",
@@ -80,11 +80,11 @@ def test_the_container() -> None:
     ],
 )
 def test_it_has_the_folder_of_the_logs_alone(logdir: str, volumes: list[str]) -> None:
-    assert board(asked(logdir=logdir), TRAINING, {})["settings"]["volumes"] == volumes
+    assert board(requested(logdir=logdir), TRAINING, {})["settings"]["volumes"] == volumes
 
 
 def test_a_second_run_finds_the_same() -> None:
-    found = board(ASKED, TRAINING, served())
+    found = board(REQUESTED, TRAINING, served())
     assert (found["exists"], found["same"], found["holds_port"]) == (True, True, True)
 
 
@@ -99,13 +99,13 @@ def test_a_second_run_finds_the_same() -> None:
     ],
 )
 def test_one_that_differs_is_made_again(existing: dict[str, Any], training: dict[str, Any], holds: bool) -> None:
-    found = board(ASKED, training, existing)
+    found = board(REQUESTED, training, existing)
     assert (found["problem"], found["exists"], found["same"], found["holds_port"]) == ("", True, False, holds)
 
 
 def test_absent() -> None:
     for existing in (served(), served(running=False), {}):
-        found = board(asked(state="absent", port="x"), {}, existing)
+        found = board(requested(state="absent", port="x"), {}, existing)
         assert (found["problem"], found["exists"], found["settings"]) == ("", bool(existing), {})
 
 
@@ -169,7 +169,7 @@ PLACES = "/data, /jobs, /var/run/docker.sock, /workspace, /workspace/runs"
 def test_why_it_cannot_be_served(
     change: dict[str, Any], training: dict[str, Any], existing: dict[str, Any], problem: str
 ) -> None:
-    found = board(asked(**change), training, existing)
+    found = board(requested(**change), training, existing)
     assert found["problem"] == problem
     assert not found["settings"] and not found["same"]
 
@@ -212,17 +212,17 @@ JSON = st.recursive(
 @settings(max_examples=examples(200), deadline=None)
 @given(key=st.sampled_from(["Image", "Mounts", "Config", "State"]), value=JSON)
 def test_whatever_the_engine_says_is_a_plan_or_a_problem(key: str, value: Any) -> None:
-    found = board(ASKED, {**TRAINING, key: value}, {**served(), key: value})
+    found = board(REQUESTED, {**TRAINING, key: value}, {**served(), key: value})
     assert found["problem"] or all(volume.count(":") == 2 for volume in found["settings"]["volumes"])
 
 
 def test_the_filters_answer() -> None:
     filters = FilterModule().filters()
     plan = filters["tensorboard_plan"]
-    assert plan(ASKED, {"container": TRAINING}, {"skipped": True})["problem"] == ""
-    assert plan(asked(state="absent"), {"skipped": True}, {"container": None})["exists"] is False
+    assert plan(REQUESTED, {"container": TRAINING}, {"skipped": True})["problem"] == ""
+    assert plan(requested(state="absent"), {"skipped": True}, {"container": None})["exists"] is False
     assert filters["ssh_tunnel"]({}, "gpu1", "6006")[-1] == "and open http://127.0.0.1:6006."
     with pytest.raises(AnsibleFilterError, match=r"The engine could not be asked: no such socket\. Remedy: site\.yml"):
-        plan(ASKED, {"failed": True, "msg": "no such\nsocket"}, {})
+        plan(REQUESTED, {"failed": True, "msg": "no such\nsocket"}, {})
     with pytest.raises(AnsibleFilterError, match="this is not what docker_container_info returned"):
-        plan(ASKED, None, {})
+        plan(REQUESTED, None, {})

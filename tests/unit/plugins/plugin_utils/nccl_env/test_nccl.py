@@ -56,7 +56,7 @@ def fabric(machine: Machine) -> dict[str, Any]:
 def plan(machine: Machine, *others: Machine, **changes: Any) -> dict[str, Any]:
     """Return what is set on a node of a cluster of these machines, in host mode unless changed."""
     fabrics = {f"n{number}": fabric(one) for number, one in enumerate([machine, *others])}
-    asked = {
+    requested = {
         "network_mode": "host",
         "interface": "@IFNAME@",
         "subnet": "10.20.0.0/24",
@@ -67,7 +67,7 @@ def plan(machine: Machine, *others: Machine, **changes: Any) -> dict[str, Any]:
         **changes,
         "release": parse_release(changes.get("release", "2.27.3")),
     }
-    result = nccl_plan(asked, fabrics["n0"])
+    result = nccl_plan(requested, fabrics["n0"])
     assert [line for line in result["lines"] if not line.startswith("#")] == [
         f"{name}={value}" for name, value in result["settings"].items()
     ]
@@ -305,7 +305,7 @@ def test_the_page_says_what_is_reported() -> None:
     assert common_rdma(dict(zip("ab", fast)))["reason"] in page
     names = ["lo", "eno1", "bond0"]
     known = {"interfaces": [{"name": name} for name in names]}
-    said = [
+    reported = [
         complaint("NCCL_IB_DISABLE", True),
         complaint("NCCL_RAS_ENABLE", 1, (2, 21, 5)),
         *(problem.text for problem in check_interfaces({"a": known}, {"NCCL_SOCKET_IFNAME": {"a": "=bond9"}})),
@@ -316,8 +316,8 @@ def test_the_page_says_what_is_reported() -> None:
         *(problem.text for problem in check_settings({"nccl_env_settings": {"NCCL_IB_TIMOUT": "1"}}, "overlay")),
         *(problem.text for problem in check_settings({"nccl_env_environment": {"NCCL_NET": "IB"}}, "overlay")),
     ]
-    assert len(said) == 6
-    assert [text for text in said if f"`{text}`" not in page] == []
+    assert len(reported) == 6
+    assert [text for text in reported if f"`{text}`" not in page] == []
     assert "`'32' is not a whole number from 0 to 31`" in page
     assert str(complaint("NCCL_IB_TIMEOUT", 32)).startswith("'32' is not a whole number from 0 to 31")
     assert f"gives {ib_timeout(120)} |" in page

@@ -233,18 +233,18 @@ def test_a_node_without_docker_gets_its_interface_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "subnet", "asked"),
+    ("mode", "subnet", "requested"),
     [
         ("overlay", "10.20.0.0/24", "ip -4 -o address show scope global to 10.20.0.0/24"),
         ("host", "10.1.0.0/24", "ip -4 -o address show dev bond0 scope global to 10.1.0.0/24"),
     ],
 )
-def test_the_interface_is_found_by_address(mode: str, subnet: str, asked: str) -> None:
+def test_the_interface_is_found_by_address(mode: str, subnet: str, requested: str) -> None:
     made = plan(host(), cluster_network_mode=mode, ssh_trust_port=2299)
     text = files(made)[f"{ETC}/entrypoint.sh"]["content"]
-    assert f"set -- $({asked} | head -n 1)" in text and f"subnet='{subnet}'" in text
+    assert f"set -- $({requested} | head -n 1)" in text and f"subnet='{subnet}'" in text
     assert '-o "ListenAddress=$address:2299"' in text and "@SUBNET@" not in text and "@IFNAME@" in text
-    assert asked in act(made)["inside"]["argv"][-1] and act(made)["subnet"] == subnet
+    assert requested in act(made)["inside"]["argv"][-1] and act(made)["subnet"] == subnet
 
 
 def test_ranks_on_the_host_find_the_compiler_of_their_environment_unless_the_user_names_another() -> None:
@@ -269,8 +269,8 @@ def test_where_hosts_share_no_subnet_a_node_is_found_by_its_own_address(runtime:
     if runtime:
         assert "NCCL_SOCKET_IFNAME==ens3" in files(made)[f"{ETC}/nccl.conf.host"]["content"].splitlines()
     else:
-        asked = "ip -4 -o address show dev ens3 scope global to 198.51.100.9/32"
-        assert f"set -- $({asked} | head -n 1)" in files(made)[f"{ETC}/entrypoint.sh"]["content"]
+        requested = "ip -4 -o address show dev ens3 scope global to 198.51.100.9/32"
+        assert f"set -- $({requested} | head -n 1)" in files(made)[f"{ETC}/entrypoint.sh"]["content"]
 
 
 def test_a_secret_is_only_in_what_the_role_acts_on() -> None:
@@ -284,18 +284,18 @@ def test_a_secret_is_only_in_what_the_role_acts_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "edit", "said"),
+    ("path", "edit", "reported"),
     [
         ("nccl.conf", {"sha256": "other"}, "has other content"),
         ("env", {"mode": "0644"}, "is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0"),
         ("entrypoint.sh", {"exists": False}, "is missing"),
     ],
 )
-def test_what_was_edited_by_hand(path: str, edit: dict[str, Any], said: str) -> None:
+def test_what_was_edited_by_hand(path: str, edit: dict[str, Any], reported: str) -> None:
     facts = done(host())
     facts["files"] = {**facts["files"], f"{ETC}/{path}": {**facts["files"][f"{ETC}/{path}"], **edit}}
     made = plan(facts)
-    assert outcome(made, "", ["nccl_env"])["drift"][HOST]["nccl_env"] == [f"{ETC}/{path} {said}"]
+    assert outcome(made, "", ["nccl_env"])["drift"][HOST]["nccl_env"] == [f"{ETC}/{path} {reported}"]
     assert [entry["path"] for entry in act(made)["files"]] == [f"{ETC}/{path}"]
 
 
@@ -382,7 +382,7 @@ FACTS = st.builds(
     st.sampled_from([None, ID]),
     st.sampled_from(["", "running", "exited"]),
 )
-ASKED = st.fixed_dictionaries(
+REQUESTED = st.fixed_dictionaries(
     {},
     optional={
         "nccl_env_settings": st.sampled_from([{}, {"NCCL_DEBUG": "INFO"}, {"NCCL_RAS_ENABLE": 0}, {"NCCL_X": "y"}]),
@@ -398,7 +398,7 @@ CLUSTERS = st.sampled_from([cluster(), CPU, cluster(image="")])
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
-@given(FACTS, CLUSTERS, ASKED)
+@given(FACTS, CLUSTERS, REQUESTED)
 def test_once_all_is_done_nothing_is_left_to_do(facts: Any, of_cluster: Any, wished: Any) -> None:
     made = plan(facts, of_cluster, **wished)
     after = plan(made.facts[HOST], of_cluster, **wished)
@@ -410,7 +410,7 @@ def test_once_all_is_done_nothing_is_left_to_do(facts: Any, of_cluster: Any, wis
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
-@given(FACTS, CLUSTERS, ASKED)
+@given(FACTS, CLUSTERS, REQUESTED)
 def test_the_role_writes_what_is_planned_and_no_more(facts: Any, of_cluster: Any, wished: Any) -> None:
     made = plan(facts, of_cluster, **wished)
     question = act(made)["question"]

@@ -163,8 +163,8 @@ def test_misspelt(name: str, meant: str | None) -> None:
 @settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(RANGES)), st.one_of(st.text(max_size=20), st.integers(), st.booleans(), st.floats()))
 def test_any_value_passes_or_gets_words(name: str, value: Any) -> None:
-    said = complaint(name, value)
-    assert said is None or (said and "\n" not in said and not said.endswith("."))
+    reported = complaint(name, value)
+    assert reported is None or (reported and "\n" not in reported and not reported.endswith("."))
 
 
 @settings(max_examples=examples(200), deadline=None)

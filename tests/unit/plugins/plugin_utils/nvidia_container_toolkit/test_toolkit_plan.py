@@ -34,10 +34,10 @@ from tests.toolkit_hosts import INSTALLED, done, node, plan
 # How containers get the GPUs
 
 
-def way(asked: str = "auto", engine: str | None = "26.1.5", **more: Any) -> Access:
+def way(requested: str = "auto", engine: str | None = "26.1.5", **more: Any) -> Access:
     names = ("settings", "found", "users")
     settings_, found, users = (more.pop(name, {}) for name in names)
-    return access(asked, engine, settings_, found, users, **more)
+    return access(requested, engine, settings_, found, users, **more)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,11 @@ def test_how_a_container_asks() -> None:
     ),
     st.booleans(),
 )
-def test_what_is_done_is_not_asked_again(asked: str, engine: str | None, found: dict[str, Any], default: bool) -> None:
-    once = access(asked, engine, {}, found, {}, default_runtime=default)
-    again = access(asked, engine, {}, merge(found, dict(once.config)), {}, default_runtime=default)
+def test_what_is_done_is_not_asked_again(
+    requested: str, engine: str | None, found: dict[str, Any], default: bool
+) -> None:
+    once = access(requested, engine, {}, found, {}, default_runtime=default)
+    again = access(requested, engine, {}, merge(found, dict(once.config)), {}, default_runtime=default)
     assert (again.mode, dict(again.config)) == (once.mode, {})
 
 

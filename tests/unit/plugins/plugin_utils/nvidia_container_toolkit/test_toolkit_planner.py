@@ -81,8 +81,8 @@ def test_other_roles_variables_have_their_defaults_where_the_role_is_alone() -> 
     assert (alone["engine_source"], alone["engine_config"], alone["restart"]) == ("distribution", {}, False)
     assert alone["swarm"] is True
     given_ = {"docker_restart": "yes", "docker_daemon_config": {"debug": True}, "cluster_network_mode": "host"}
-    asked = request({**WISHES, **given_}, CUDA)
-    assert (asked["restart"], asked["engine_config"], asked["swarm"]) == (True, {"debug": True}, False)
+    requested = request({**WISHES, **given_}, CUDA)
+    assert (requested["restart"], requested["engine_config"], requested["swarm"]) == (True, {"debug": True}, False)
 
 
 # Where it applies
@@ -323,7 +323,7 @@ FACTS = st.builds(
     st.sampled_from([{}, {"a": "running"}]),
     st.sampled_from([CDI_INFO, {"CgroupDriver": "systemd"}, {"CgroupDriver": "cgroupfs"}]),
 )
-ASKED = st.fixed_dictionaries(
+REQUESTED = st.fixed_dictionaries(
     {},
     optional={
         "source": st.sampled_from(["repository", "keep"]),
@@ -339,7 +339,7 @@ ASKED = st.fixed_dictionaries(
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(500))
-@given(FACTS, ASKED)
+@given(FACTS, REQUESTED)
 def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], wished: Any) -> None:
     before = copy.deepcopy(facts)
     made = planned(facts, **wished)
@@ -353,7 +353,7 @@ def test_once_all_is_done_nothing_is_left_to_do(facts: dict[str, Any], wished: A
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
-@given(FACTS, ASKED)
+@given(FACTS, REQUESTED)
 def test_the_role_has_something_to_act_on_for_each_change(facts: dict[str, Any], wished: Any) -> None:
     made = planned(facts, **wished)
     todo = act(made)

@@ -53,12 +53,12 @@ PLACES = [
 ]
 
 
-def plan(found: dict[str, Any], **asked: Any) -> Plan:
-    return make_plan(found, request_of(asked))
+def plan(found: dict[str, Any], **requested: Any) -> Plan:
+    return make_plan(found, request_of(requested))
 
 
-def refusals(found: dict[str, Any], **asked: Any) -> list[str]:
-    return [str(refusal) for refusal in plan(found, **asked).refusals]
+def refusals(found: dict[str, Any], **requested: Any) -> list[str]:
+    return [str(refusal) for refusal in plan(found, **requested).refusals]
 
 
 def first_packages(found: Plan) -> tuple[str, ...]:
@@ -141,8 +141,8 @@ def test_an_nvswitch_brings_the_fabric_manager() -> None:
     found = plan(facts("noble", **switches))
     assert found.fabric == ("nvidia-fabricmanager-580",)
     assert "Components: restricted multiverse\n" in found.sources
-    (said,) = refusals(facts("debian13", **switches))
-    assert said == (
+    (reported,) = refusals(facts("debian13", **switches))
+    assert reported == (
         "this host has NVSwitches, and Debian has no fabric manager, without which CUDA fails with error 802. "
         "Remedy: set nvidia_driver_source: cuda_repository."
     )
@@ -158,7 +158,7 @@ def switched(host: str, *generations: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("node", "asked", "source", "branch"),
+    ("node", "requested", "source", "branch"),
     [
         (facts("debian12"), {}, "cuda_repository", 580),
         (facts("debian13"), {}, "cuda_repository", 580),
@@ -178,9 +178,9 @@ def switched(host: str, *generations: str) -> dict[str, Any]:
     ],
 )
 def test_auto_takes_the_distributions_driver_while_it_is_supported(
-    node: dict[str, Any], asked: dict[str, Any], source: str, branch: int | None
+    node: dict[str, Any], requested: dict[str, Any], source: str, branch: int | None
 ) -> None:
-    request = request_of({"source": "auto", "repository_key": KEY, **asked})
+    request = request_of({"source": "auto", "repository_key": KEY, **requested})
     assert recommendation(request, Node(node)) == (source, branch)
     assert make_plan(node, request).source == source
 
@@ -226,7 +226,7 @@ def test_auto_leaves_a_working_driver_alone_whose_branch_has_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("driver", "asked"),
+    ("driver", "requested"),
     [
         (running("550.163.01"), {}),
         (running("550.163.01"), {"branch": 550}),
@@ -235,17 +235,19 @@ def test_auto_leaves_a_working_driver_alone_whose_branch_has_ended() -> None:
         (running("575.57.08", None), {"flavour": "open"}),
     ],
 )
-def test_a_working_driver_is_left_alone_whatever_installed_it(driver: dict[str, Any], asked: dict[str, Any]) -> None:
+def test_a_working_driver_is_left_alone_whatever_installed_it(
+    driver: dict[str, Any], requested: dict[str, Any]
+) -> None:
     node = facts(
         "debian13", gpu__driver=driver, driver__services={PERSISTENCED: {"active": False, "state": "disabled"}}
     )
-    found = plan(node, **asked)
+    found = plan(node, **requested)
     assert (found.state, found.refusals) == ("works", ())
-    assert not planned(node, **asked).pending("nvidia_driver", "gpu1")
+    assert not planned(node, **requested).pending("nvidia_driver", "gpu1")
 
 
 @pytest.mark.parametrize(
-    ("driver", "asked", "why"),
+    ("driver", "requested", "why"),
     [
         (NO_DRIVER, {}, "no driver is loaded"),
         (running("550.163.01"), {"branch": 580}, "driver 550.163.01 is not of branch 580"),
@@ -271,8 +273,8 @@ def test_a_working_driver_is_left_alone_whatever_installed_it(driver: dict[str, 
         ),
     ],
 )
-def test_why_a_driver_is_not_enough(driver: dict[str, Any], asked: dict[str, Any], why: str) -> None:
-    assert plan(facts("noble", gpu__driver=driver), **asked).why == why
+def test_why_a_driver_is_not_enough(driver: dict[str, Any], requested: dict[str, Any], why: str) -> None:
+    assert plan(facts("noble", gpu__driver=driver), **requested).why == why
 
 
 def test_a_flavour_that_runs_and_cannot_drive_the_gpus() -> None:
@@ -377,7 +379,7 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
 
 
 @pytest.mark.parametrize(
-    ("host", "generations", "asked", "words"),
+    ("host", "generations", "requested", "words"),
     [
         (
             "debian13",
@@ -513,9 +515,9 @@ def test_the_fabric_manager_has_the_drivers_version(manager: str | None, state: 
     ],
 )
 def test_a_request_that_this_host_cannot_satisfy(
-    host: str, generations: list[str], asked: dict[str, Any], words: str
+    host: str, generations: list[str], requested: dict[str, Any], words: str
 ) -> None:
-    assert refusals(facts(host, *generations), **asked) == [words]
+    assert refusals(facts(host, *generations), **requested) == [words]
 
 
 @pytest.mark.parametrize(
@@ -606,19 +608,19 @@ def test_secure_boot_is_no_obstacle_to_signed_modules_nor_to_an_enrolled_key() -
     found = plan(facts("noble", gpu__secure_boot=True))
     assert found.refusals == () and [choice.kind for choice in found.choices] == ["signed"]
     assert plan(facts("debian13", gpu__secure_boot=True, driver__mok_enrolled=True)).refusals == ()
-    (said,) = refusals(facts("noble", gpu__secure_boot=True), source="cuda_repository", repository_key=KEY)
-    assert "Remedy: take Ubuntu's signed modules (nvidia_driver_source: distribution); or enrol the key" in said
+    (reported,) = refusals(facts("noble", gpu__secure_boot=True), source="cuda_repository", repository_key=KEY)
+    assert "Remedy: take Ubuntu's signed modules (nvidia_driver_source: distribution); or enrol the key" in reported
 
 
 def test_a_host_without_a_gpu_of_its_own() -> None:
     given_away = [{"address": "x", "driver": "vfio-pci", "generation": "Hopper"}]
     for node in (facts(gpu__pci_devices=[]), facts(gpu__pci_devices=given_away)):
-        (said,) = refusals(node)
-        assert said.startswith("this cluster computes on GPUs, and this host has none of NVIDIA's")
+        (reported,) = refusals(node)
+        assert reported.startswith("this cluster computes on GPUs, and this host has none of NVIDIA's")
 
 
 @pytest.mark.parametrize(
-    ("changes", "asked", "words"),
+    ("changes", "requested", "words"),
     [
         (
             {"jobs": {"train": "running", "old": "finished"}},
@@ -638,10 +640,10 @@ def test_a_host_without_a_gpu_of_its_own() -> None:
     ],
 )
 def test_a_driver_that_works_is_not_replaced_under_what_uses_it(
-    changes: dict[str, Any], asked: dict[str, Any], words: str | None
+    changes: dict[str, Any], requested: dict[str, Any], words: str | None
 ) -> None:
     node = facts("noble", gpu__driver=running("580.65.06", OPEN), **changes)
-    found = plan(node, min_version="580.95", **asked)
+    found = plan(node, min_version="580.95", **requested)
     assert found.state == "install"
     assert list(map(str, found.refusals)) == ([words] if words else [])
 
@@ -666,10 +668,10 @@ def test_a_source_of_the_same_repository_is_used_or_by_consent_replaced() -> Non
             "options": [["Signed-By", "/k.gpg"]],
         },
     ]
-    asked = {"source": "cuda_repository", "repository_url": "https://nv.example/compute/cuda/repos"}
-    used = plan(facts("noble", driver__sources=there), **asked)
+    requested = {"source": "cuda_repository", "repository_url": "https://nv.example/compute/cuda/repos"}
+    used = plan(facts("noble", driver__sources=there), **requested)
     assert (used.refusals, used.sources, used.stale_sources) == ((), "", ())
-    replaced = plan(facts("noble", driver__sources=there), **asked, repository_key=KEY, purge_conflicting=True)
+    replaced = plan(facts("noble", driver__sources=there), **requested, repository_key=KEY, purge_conflicting=True)
     assert replaced.stale_sources == ("/etc/apt/sources.list.d/cuda.list",)
     assert "URIs: https://nv.example/compute/cuda/repos/ubuntu2404/x86_64/" in replaced.sources
 
@@ -739,8 +741,8 @@ NODES = st.builds(
 
 @settings(deadline=None, derandomize=True, max_examples=examples(400))
 @given(NODES, REQUESTS)
-def test_a_plan_without_a_refusal_can_be_carried_out(node: dict[str, Any], asked: dict[str, Any]) -> None:
-    request = request_of(asked)
+def test_a_plan_without_a_refusal_can_be_carried_out(node: dict[str, Any], requested: dict[str, Any]) -> None:
+    request = request_of(requested)
     found = make_plan(node, request)
     assert all(refusal.text and refusal.remedy and not refusal.text.endswith(".") for refusal in found.refusals)
     if found.refusals:

@@ -25,7 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.g
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import (
     NOTHING,
     NvidiaDriverPlanner,
-    asked,
+    requested,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
     FABRIC_MANAGER,
@@ -79,7 +79,7 @@ def test_each_wish_is_read_and_the_defaults_are_those_of_the_role() -> None:
     for name, value in vars(Request()).items():
         if f"nvidia_driver_{name}" in read and name != "repository_url":
             assert defaults[f"nvidia_driver_{name}"] == value, name
-    request = parse_request(asked({"nvidia_driver_branch": 580, "docker_version": "27"}))
+    request = parse_request(requested({"nvidia_driver_branch": 580, "docker_version": "27"}))
     assert (request.branch, request.offers["debian 12"][0].branch) == ("580", 535)
 
 
@@ -152,10 +152,10 @@ def test_what_depends_on_the_version_is_asked_of_apt() -> None:
     options = yaml.safe_load(driver_preview.DOCUMENTATION)["options"]
     assert set(query.arguments) == set(options)
     assert set(query.arguments["choices"][0]) == set(options["choices"]["suboptions"])
-    asked_of = dict(query.arguments)
-    assert [choice["kind"] for choice in asked_of.pop("choices")] == ["dkms"]
-    assert f"URIs: {asked_of['address']}\n" in asked_of.pop("sources")
-    assert asked_of == {
+    queried_image = dict(query.arguments)
+    assert [choice["kind"] for choice in queried_image.pop("choices")] == ["dkms"]
+    assert f"URIs: {queried_image['address']}\n" in queried_image.pop("sources")
+    assert queried_image == {
         "branch": 580,
         "fabric": ["nvidia-fabricmanager", "nvidia-fabricmanager-580"],
         "exact": "",

@@ -84,7 +84,7 @@ NODES = st.builds(
         }
     ),
 )
-ASKED = st.fixed_dictionaries(
+REQUESTED = st.fixed_dictionaries(
     {},
     optional={
         "branch": st.sampled_from(["recommended", "550", "580", "590"]),
@@ -107,7 +107,7 @@ def of(node: dict[str, Any], wished: dict[str, Any]) -> Any:
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(600))
-@given(NODES, ASKED)
+@given(NODES, REQUESTED)
 def test_a_driver_is_planned_where_none_does(node: dict[str, Any], wished: Any) -> None:
     found, made = of(node, wished), planned(node, **wished)
     assert [one.text for one in made.refusals] == [one.text for one in found.refusals]
@@ -121,7 +121,7 @@ def test_a_driver_is_planned_where_none_does(node: dict[str, Any], wished: Any) 
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(600))
-@given(NODES, ASKED)
+@given(NODES, REQUESTED)
 def test_once_all_is_done_nothing_is_left_to_do(node: dict[str, Any], wished: Any) -> None:
     before = copy.deepcopy(node)
     made = planned(node, **wished)
@@ -137,7 +137,7 @@ def test_once_all_is_done_nothing_is_left_to_do(node: dict[str, Any], wished: An
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(300))
-@given(NODES, ASKED)
+@given(NODES, REQUESTED)
 def test_beside_a_driver_that_works_the_role_has_something_to_act_on_for_each_change(
     node: dict[str, Any], wished: Any
 ) -> None:

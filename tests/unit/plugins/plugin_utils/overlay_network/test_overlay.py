@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
-    OverlayAsked,
     OverlayError,
+    OverlayRequest,
     choose_addresses,
     choose_mtu,
     choose_subnet,
@@ -123,23 +123,23 @@ def test_odd_facts_are_passed_over(facts: dict[str, Any]) -> None:
 
 
 def test_the_first_free_subnet_is_taken_and_one_that_exists_kept() -> None:
-    asked = OverlayAsked("lab")
+    requested = OverlayRequest("lab")
     hosts = {"a": FULL, "b": node({"x": {"subnets": ["10.64.1.0/24"]}})}
-    assert choose_subnet(asked, {}, {"a": node(), "b": node()}) == "10.64.0.0/24"
-    assert choose_subnet(OverlayAsked("new"), {}, hosts) == "10.64.2.0/24"
-    assert choose_subnet(asked, NET, hosts) == "10.64.0.0/24"
-    assert choose_subnet(OverlayAsked("lab", subnet="10.99.0.0/24"), NET, hosts) == "10.99.0.0/24"
-    assert choose_subnet(OverlayAsked("lab", swarm_pools=["10.64.0.0/16"]), {}, {"a": node()}) == "10.65.0.0/24"
+    assert choose_subnet(requested, {}, {"a": node(), "b": node()}) == "10.64.0.0/24"
+    assert choose_subnet(OverlayRequest("new"), {}, hosts) == "10.64.2.0/24"
+    assert choose_subnet(requested, NET, hosts) == "10.64.0.0/24"
+    assert choose_subnet(OverlayRequest("lab", subnet="10.99.0.0/24"), NET, hosts) == "10.99.0.0/24"
+    assert choose_subnet(OverlayRequest("lab", swarm_pools=["10.64.0.0/16"]), {}, {"a": node()}) == "10.65.0.0/24"
 
 
 @pytest.mark.parametrize(("recreate", "expected"), [(False, "10.64.0.0/24"), (True, "10.64.1.0/24")])
 def test_one_that_exists_and_collides_is_given_up_by_consent_alone(recreate: bool, expected: str) -> None:
     hosts = {"a": node({"lab": NET}), "b": node(nameservers=["10.64.0.53"])}
-    assert choose_subnet(OverlayAsked("lab", recreate=recreate), NET, hosts) == expected
+    assert choose_subnet(OverlayRequest("lab", recreate=recreate), NET, hosts) == expected
 
 
 def test_consent_alone_gives_up_nothing_that_fits() -> None:
-    assert choose_subnet(OverlayAsked("lab", recreate=True), NET, {"a": node({"lab": NET})}) == "10.64.0.0/24"
+    assert choose_subnet(OverlayRequest("lab", recreate=True), NET, {"a": node({"lab": NET})}) == "10.64.0.0/24"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_consent_alone_gives_up_nothing_that_fits() -> None:
 )
 def test_a_pool_without_a_free_subnet(pool: str, text: str) -> None:
     with pytest.raises(OverlayError) as error:
-        choose_subnet(OverlayAsked("new", pool=pool), {}, {"a": node()})
+        choose_subnet(OverlayRequest("new", pool=pool), {}, {"a": node()})
     assert str(error.value) == text
 
 
@@ -173,7 +173,7 @@ def test_what_is_chosen_collides_with_nothing(servers: list[str], bridges: list[
     one = node({f"n{number}": {"subnets": [text]} for number, text in enumerate(bridges)}, nameservers=servers)
     two = node()
     two["fabric"]["routes"] += [{"dst": text, "dev": "wg0"} for text in routes]
-    chosen = choose_subnet(OverlayAsked("new"), {}, {"a": one, "b": two})
+    chosen = choose_subnet(OverlayRequest("new"), {}, {"a": one, "b": two})
     assert not any(overlaps(chosen, taken) for taken in [*servers, *bridges, *routes])
     assert not list(in_the_way(chosen, [*conflicts(one, "new"), *conflicts(two, "new")]))
 
@@ -183,7 +183,7 @@ def network(mtu: str | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "recreate", "found", "underlay", "expected"),
+    ("requested", "recreate", "found", "underlay", "expected"),
     [
         (0, False, {}, 9000, 9000),  # all hosts have jumbo frames
         (0, False, {}, 1400, 1400),
@@ -196,8 +196,8 @@ def network(mtu: str | None) -> dict[str, Any]:
         (9000, False, network("1500"), 9000, 9000),
     ],
 )
-def test_mtu(asked: int, recreate: bool, found: dict[str, Any], underlay: int, expected: int) -> None:
-    assert choose_mtu(OverlayAsked("lab", mtu=asked, recreate=recreate), found, underlay) == expected
+def test_mtu(requested: int, recreate: bool, found: dict[str, Any], underlay: int, expected: int) -> None:
+    assert choose_mtu(OverlayRequest("lab", mtu=requested, recreate=recreate), found, underlay) == expected
 
 
 WANTED = {"subnet": "10.64.0.0/24", "mtu": 1500, "encrypted": False}
@@ -240,8 +240,8 @@ def test_an_unset_mtu_is_said_to_be_so() -> None:
 SUBNET = "10.64.0.0/24"
 
 
-def asked(**wishes: str) -> OverlayAsked:
-    return OverlayAsked("lab", addresses=wishes, containers={host: f"demo-{host}" for host in "abcdef"})
+def requested(**wishes: str) -> OverlayRequest:
+    return OverlayRequest("lab", addresses=wishes, containers={host: f"demo-{host}" for host in "abcdef"})
 
 
 def running(host: str, address: str, fixed: str | None = None, name: str = "") -> dict[str, Any]:
@@ -251,9 +251,9 @@ def running(host: str, address: str, fixed: str | None = None, name: str = "") -
 
 def test_addresses_are_chosen_from_the_upper_end_in_rank_order() -> None:
     hosts = {"a": node(), "b": node(), "c": node()}
-    assert choose_addresses(asked(), SUBNET, hosts) == {}
-    assert choose_addresses(asked(a="auto", c="auto"), SUBNET, hosts) == {"a": "10.64.0.254", "c": "10.64.0.253"}
-    assert choose_addresses(asked(a="auto", b="10.64.0.254", c="auto"), SUBNET, hosts) == {
+    assert choose_addresses(requested(), SUBNET, hosts) == {}
+    assert choose_addresses(requested(a="auto", c="auto"), SUBNET, hosts) == {"a": "10.64.0.254", "c": "10.64.0.253"}
+    assert choose_addresses(requested(a="auto", b="10.64.0.254", c="auto"), SUBNET, hosts) == {
         "a": "10.64.0.253",
         "b": "10.64.0.254",
         "c": "10.64.0.252",
@@ -265,19 +265,19 @@ def test_an_address_that_was_given_stays_when_hosts_come_and_go() -> None:
         "b": node(containers=running("b", "10.64.0.253", "10.64.0.253")),
         "c": node(containers=running("c", "10.64.0.7")),
     }
-    assert choose_addresses(asked(b="auto", c="auto"), SUBNET, had) == {"b": "10.64.0.253", "c": "10.64.0.254"}
+    assert choose_addresses(requested(b="auto", c="auto"), SUBNET, had) == {"b": "10.64.0.253", "c": "10.64.0.254"}
     # a stopped container has no address, but its label
     had["b"]["docker"]["containers"]["demo-b"]["addresses"] = {"lab": None}
-    assert choose_addresses(asked(b="auto"), SUBNET, had) == {"b": "10.64.0.253"}
+    assert choose_addresses(requested(b="auto"), SUBNET, had) == {"b": "10.64.0.253"}
     # in another subnet it means nothing
-    assert choose_addresses(asked(b="auto"), "10.65.0.0/24", had) == {"b": "10.65.0.254"}
+    assert choose_addresses(requested(b="auto"), "10.65.0.0/24", had) == {"b": "10.65.0.254"}
 
 
 def test_what_others_have_is_not_given_out() -> None:
     hosts = {"a": node(containers=running("a", "10.64.0.254", name="bystander")), "b": node()}
-    assert choose_addresses(asked(a="auto"), SUBNET, hosts) == {"a": "10.64.0.253"}
+    assert choose_addresses(requested(a="auto"), SUBNET, hosts) == {"a": "10.64.0.253"}
     hosts["a"]["docker"]["containers"].update(running("a", "10.64.0.9", "10.64.0.254"))
-    assert choose_addresses(asked(a="auto"), SUBNET, hosts) == {"a": "10.64.0.253"}
+    assert choose_addresses(requested(a="auto"), SUBNET, hosts) == {"a": "10.64.0.253"}
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_what_others_have_is_not_given_out() -> None:
 def test_addresses_that_do_not_fit(wishes: dict[str, str], words: str) -> None:
     hosts = {"a": node(containers=running("a", "10.64.0.200", name="bystander")), "b": node()}
     with pytest.raises(OverlayError) as error:
-        choose_addresses(asked(**wishes), SUBNET, hosts)
+        choose_addresses(requested(**wishes), SUBNET, hosts)
     assert str(error.value) == (
         f"{words}. Remedy: give addresses that are free in 10.64.0.0/24, or auto to have them chosen."
     )
@@ -316,7 +316,7 @@ def test_a_subnet_that_is_full() -> None:
     with pytest.raises(
         OverlayError, match=r"^f: no address is free in the overlay's subnet 10\.64\.0\.0/29\. Remedy: "
     ):
-        choose_addresses(asked(**dict.fromkeys("abcdef", "auto")), "10.64.0.0/29", hosts)
+        choose_addresses(requested(**dict.fromkeys("abcdef", "auto")), "10.64.0.0/29", hosts)
 
 
 HOSTS = "abcdef"
@@ -332,7 +332,7 @@ WISH = st.sampled_from(["", "auto", "auto", "10.64.0.20", "10.64.0.21"])
 def test_addresses_are_distinct_inside_and_stay(wishes: dict[str, str], held: dict[str, str], gone: str) -> None:
     hosts = {host: node(containers=running(host, "", held.get(host))) for host in HOSTS}
     try:
-        given_out = choose_addresses(asked(**wishes), SUBNET, hosts)
+        given_out = choose_addresses(requested(**wishes), SUBNET, hosts)
     except OverlayError as error:
         assert "is taken by the container of" in str(error)
         return
@@ -341,19 +341,19 @@ def test_addresses_are_distinct_inside_and_stay(wishes: dict[str, str], held: di
     assert all(ipaddress.IPv4Address(text) in ipaddress.IPv4Network(SUBNET) for text in given_out.values())
     # What was given once is given again, with any host taken out of the inventory and in any order.
     again = {host: node(containers=running(host, "", given_out.get(host))) for host in reversed(HOSTS) if host != gone}
-    assert choose_addresses(asked(**wishes), SUBNET, again) == {
+    assert choose_addresses(requested(**wishes), SUBNET, again) == {
         host: text for host, text in given_out.items() if host != gone
     }
 
 
 def test_the_plan() -> None:
     hosts = {"a": node({"lab": network("1400")}), "b": node()}
-    assert plan_overlay(asked(b="auto"), hosts, "a", 1500) == {
+    assert plan_overlay(requested(b="auto"), hosts, "a", 1500) == {
         "subnet": SUBNET,
         "mtu": 1400,
         "addresses": {"b": "10.64.0.254"},
     }
-    assert plan_overlay(OverlayAsked("lab", subnet="ten"), hosts, "a", 1500)["subnet"] == "ten"  # preflight's to say
+    assert plan_overlay(OverlayRequest("lab", subnet="ten"), hosts, "a", 1500)["subnet"] == "ten"  # preflight's to say
 
 
 @pytest.mark.parametrize(("subnet", "nodes"), [("10.0.0.0/24", 126), ("10.0.0.0/29", 2), ("10.0.0.0/30", 0)])

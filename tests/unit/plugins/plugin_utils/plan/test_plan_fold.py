@@ -209,15 +209,15 @@ def test_what_a_planner_says_of_the_cluster_those_after_it_find() -> None:
     seen: list[dict[str, Any]] = []
 
     class Speaker:
-        def __init__(self, role: str, **said: Any) -> None:
-            self.role, self.said = role, said
+        def __init__(self, role: str, **reported: Any) -> None:
+            self.role, self.reported = role, reported
 
         def files(self, wishes: Mapping[str, Any]) -> Sequence[str]:
             return ()
 
         def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
             seen.append(dict(inputs.cluster))
-            return RolePlan(cluster=self.said)
+            return RolePlan(cluster=self.reported)
 
     made = fold([Speaker("a", image="x:1"), Speaker("b"), Speaker("c", more=1)], {}, {}, Inputs({"hosts": []}))
     assert seen == [{"hosts": []}, {"hosts": [], "image": "x:1"}, {"hosts": [], "image": "x:1"}]

@@ -47,7 +47,7 @@ def inventory(runtime: str = "host", mode: str = "host", transport: str = "direc
     )
 
 
-def said(check: Callable[[Inventory], Any], of: Inventory) -> list[str]:
+def reported(check: Callable[[Inventory], Any], of: Inventory) -> list[str]:
     return [problem.line() for problem in check(of)]
 
 
@@ -73,7 +73,7 @@ def said(check: Callable[[Inventory], Any], of: Inventory) -> list[str]:
     ],
 )
 def test_runtime_network_and_transport_fit(given: Inventory, expected: list[str]) -> None:
-    assert said(check_runtime, given) == expected
+    assert reported(check_runtime, given) == expected
 
 
 def test_the_check_is_one_of_a_runs() -> None:
@@ -82,11 +82,11 @@ def test_the_check_is_one_of_a_runs() -> None:
 
 
 def test_without_a_swarm_managers_need_no_majority() -> None:
-    assert said(check_managers, inventory()) == []
-    assert "managers decide by majority" in said(check_managers, inventory("container"))[0]
+    assert reported(check_managers, inventory()) == []
+    assert "managers decide by majority" in reported(check_managers, inventory("container"))[0]
     # Hosts that disagree are refused anyway: until then it may become a swarm.
     mixed = inventory("container", gpu3={"deepspeed_launch_runtime": "host"})
-    assert "managers decide by majority" in said(check_managers, mixed)[0]
+    assert "managers decide by majority" in reported(check_managers, mixed)[0]
 
 
 @pytest.mark.parametrize(

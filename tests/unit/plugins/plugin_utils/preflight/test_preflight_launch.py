@@ -68,10 +68,10 @@ def test_world_size_follows_the_filter() -> None:
 
 
 def test_a_plan_waits_for_gpus_whose_driver_is_still_to_come() -> None:
-    asked = {"preset": "auto", "model": {"parameters": "10B"}, "config": CONFIG}
-    assert len(lines(hosts=HOSTS, gpus_known=True, ds_config=asked)) == 2
-    assert lines(hosts=HOSTS, gpus_known=False, ds_config=asked) == []
-    typo = {**asked, "config": {**CONFIG, "typo": 1}}
+    requested = {"preset": "auto", "model": {"parameters": "10B"}, "config": CONFIG}
+    assert len(lines(hosts=HOSTS, gpus_known=True, ds_config=requested)) == 2
+    assert lines(hosts=HOSTS, gpus_known=False, ds_config=requested) == []
+    typo = {**requested, "config": {**CONFIG, "typo": 1}}
     assert len(lines(hosts=HOSTS, gpus_known=False, ds_config=typo)) == 1
 
 
@@ -116,8 +116,8 @@ def test_a_job_that_could_not_shrink(request_: dict[str, Any], why: str) -> None
 
 
 def test_a_job_that_is_not_resumed_does_not_shrink() -> None:
-    asked = {**SHRINK, "resume": "never"}
-    assert lines(hosts=HOSTS, shrink=asked, ds_config={"preset": "zero0", "config": CONFIG}) == [
+    requested = {**SHRINK, "resume": "never"}
+    assert lines(hosts=HOSTS, shrink=requested, ds_config={"preset": "zero0", "config": CONFIG}) == [
         "deepspeed_launch_shrink: is true, and a job is only started again with deepspeed_launch_resume: auto. "
         "Remedy: set deepspeed_launch_resume: auto, or deepspeed_launch_shrink: false."
     ]

@@ -45,9 +45,9 @@ def node(number: int = 1, mtu: int = 1500, esp: bool | None = True, **docker: An
     }
 
 
-def said(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]]:
+def reported(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]]:
     """Return problems and warnings; what is asked is what the roles' defaults ask."""
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "cluster_name": "demo",
         "managers": ["a"],
         "overlay_network": "demo",
@@ -61,8 +61,8 @@ def said(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]]:
         "swarm": {"data_path_port": 4789, "default_address_pool": [], "removed_nodes": [], "addresses": {}},
     }
     for name, value in wanted.items():
-        asked[name] = {**asked[name], **value} if isinstance(asked.get(name), dict) else value
-    parsed = parse_wanted(asked)
+        requested[name] = {**requested[name], **value} if isinstance(requested.get(name), dict) else value
+    parsed = parse_wanted(requested)
     checks = {name: (lambda hosts, check=check: check(hosts, parsed)) for name, check in CHECKS.items()}
     report = collect(checks, hosts)
     return [problem.line() for problem in report.problems], [problem.line() for problem in report.warnings]
@@ -76,7 +76,7 @@ RECREATE = (
 
 def test_good_hosts_pass() -> None:
     hosts = {"a": node(1, networks={"demo": NET}), "b": node(2)}
-    assert said(hosts) == said(hosts, overlay={"encrypted": False, "recreate": True}) == ([], [])
+    assert reported(hosts) == reported(hosts, overlay={"encrypted": False, "recreate": True}) == ([], [])
 
 
 # the subnet
@@ -84,18 +84,19 @@ def test_good_hosts_pass() -> None:
 
 def test_a_subnet_that_was_asked_for_must_be_free_everywhere() -> None:
     hosts = {"a": node(1), "b": {**node(2), "services": {"nameservers": ["10.64.0.53"]}}}
-    (line,), warnings = said(hosts, overlay_subnet="10.64.0.0/24")
+    (line,), warnings = reported(hosts, overlay_subnet="10.64.0.0/24")
     assert line.startswith("b: name server 10.64.0.53 overlaps ") and warnings == []
     pool = {"default_address_pool": ["10.64.0.0/16"]}
     assert (
-        "address pool 10.64.0.0/16 of the swarm" in said({"a": node()}, overlay_subnet="10.64.0.0/24", swarm=pool)[0][0]
+        "address pool 10.64.0.0/16 of the swarm"
+        in reported({"a": node()}, overlay_subnet="10.64.0.0/24", swarm=pool)[0][0]
     )
 
 
 def test_a_network_that_exists_and_collides_works_on_with_a_warning() -> None:
     hosts = {"a": node(1, networks={"demo": NET}), "b": node(2)}
     hosts["b"]["fabric"]["routes"] = [{"dst": "10.0.0.0/8", "dev": "wg0"}]
-    assert said(hosts) == (
+    assert reported(hosts) == (
         [],
         [
             "b: route 10.0.0.0/8 via device wg0 overlaps the overlay's subnet 10.64.0.0/24. Remedy: the network "
@@ -103,7 +104,7 @@ def test_a_network_that_exists_and_collides_works_on_with_a_warning() -> None:
             f"its containers cannot reach that; {RECREATE}, on a free subnet."
         ],
     )
-    assert said(hosts, overlay={"recreate": True}) == ([], [])
+    assert reported(hosts, overlay={"recreate": True}) == ([], [])
 
 
 # a network that exists
@@ -112,7 +113,7 @@ def test_a_network_that_exists_and_collides_works_on_with_a_warning() -> None:
 def test_other_settings_are_explained() -> None:
     found = {**NET, "attachable": False, "options": {"com.docker.network.driver.mtu": "9000", "encrypted": ""}}
     hosts = {"a": node(1, networks={"demo": found})}
-    assert said(hosts) == (
+    assert reported(hosts) == (
         [
             "network demo: exists with other settings: it is not attachable, so only services may join it, and no "
             "training container; its MTU is 9000, wanted is 1500; its traffic is encrypted, wanted is plain. "
@@ -121,14 +122,14 @@ def test_other_settings_are_explained() -> None:
         ],
         [],
     )
-    assert said(hosts, overlay={"recreate": True}) == said(hosts, network_mode="host") == ([], [])
-    assert said(hosts, overlay={"planned": {}}) == ([], [])  # hosts gave no facts, which is reported
+    assert reported(hosts, overlay={"recreate": True}) == reported(hosts, network_mode="host") == ([], [])
+    assert reported(hosts, overlay={"planned": {}}) == ([], [])  # hosts gave no facts, which is reported
 
 
 def test_what_no_network_could_be_is_reported_once() -> None:
     hosts = {"a": node(1, esp=False, networks={"demo": NET})}
-    asked = {"mtu": 9000, "encrypted": True, "planned": {"subnet": "192.168.7.0/24", "mtu": 9000}}
-    problems, _warnings = said(hosts, overlay_subnet="192.168.7.0/24", overlay=asked)
+    requested = {"mtu": 9000, "encrypted": True, "planned": {"subnet": "192.168.7.0/24", "mtu": 9000}}
+    problems, _warnings = reported(hosts, overlay_subnet="192.168.7.0/24", overlay=requested)
     assert [
         line.partition(" overlap")[0].partition(", and its")[0].partition(" has no ESP")[0] for line in problems
     ] == [
@@ -144,7 +145,7 @@ def test_a_bridge_with_the_overlays_name_would_be_joined_instead() -> None:
         "b: has a network demo of driver bridge, which containers there would join, not the overlay. Remedy: remove it "
         "(docker network rm demo), or choose another overlay_network_name."
     ]
-    assert said(hosts) == said(hosts, overlay={"recreate": True}) == (expected, [])
+    assert reported(hosts) == reported(hosts, overlay={"recreate": True}) == (expected, [])
 
 
 def test_containers_of_others_hold_a_network_that_is_to_be_replaced() -> None:
@@ -153,8 +154,8 @@ def test_containers_of_others_hold_a_network_that_is_to_be_replaced() -> None:
         "web": {"addresses": {"demo": "10.64.0.8", "x": None}},
     }
     hosts = {"a": node(1, networks={"demo": NET}), "b": node(2, containers=containers)}
-    asked = {"recreate": True, "planned": {"subnet": "10.65.0.0/24", "mtu": 1500}}
-    assert said(hosts, overlay=asked) == (
+    requested = {"recreate": True, "planned": {"subnet": "10.65.0.0/24", "mtu": 1500}}
+    assert reported(hosts, overlay=requested) == (
         [
             "b: container web is not ours and is on network demo, which is to be re-created. Remedy: take it off "
             "(docker "
@@ -169,7 +170,7 @@ def test_containers_of_others_hold_a_network_that_is_to_be_replaced() -> None:
 
 def test_an_mtu_that_an_interface_does_not_take() -> None:
     hosts = {"a": node(1, 9000), "b": node(2, 1400)}
-    assert said(hosts, overlay={"mtu": 9000}, underlay={"mtu": 1400}) == (
+    assert reported(hosts, overlay={"mtu": 9000}, underlay={"mtu": 1400}) == (
         [
             "b: overlay_network_mtu is 9000, and its interface eth0 takes at most 1400 bytes: larger packets would be "
             "lost, "
@@ -178,12 +179,12 @@ def test_an_mtu_that_an_interface_does_not_take() -> None:
         ],
         [],
     )
-    assert said(hosts, overlay={"mtu": 1400}) == ([], [])
+    assert reported(hosts, overlay={"mtu": 1400}) == ([], [])
 
 
 def test_jumbo_frames_that_one_host_keeps_from_all() -> None:
     hosts = {"a": node(1, 9000), "b": node(2), "c": node(3, 9000)}
-    assert said(hosts) == (
+    assert reported(hosts) == (
         [],
         [
             "b: its interface eth0 has an MTU of 1500, others have up to 9000: the overlay takes 1500, which is 1450 "
@@ -195,14 +196,14 @@ def test_jumbo_frames_that_one_host_keeps_from_all() -> None:
 
 def test_jumbo_frames_that_a_network_does_not_use_yet() -> None:
     hosts = {"a": node(1, 9000, networks={"demo": NET})}
-    assert said(hosts, underlay={"mtu": 9000}) == (
+    assert reported(hosts, underlay={"mtu": 9000}) == (
         [],
         [
             "network demo: was made for an MTU of 1500, and all hosts have 9000 now: larger packets would be faster. "
             f"Remedy: {RECREATE}."
         ],
     )
-    assert said(hosts, underlay={"mtu": 9000}, overlay={"mtu": 1500}) == ([], [])  # as asked
+    assert reported(hosts, underlay={"mtu": 9000}, overlay={"mtu": 1500}) == ([], [])  # as asked
 
 
 # encryption
@@ -210,8 +211,8 @@ def test_jumbo_frames_that_a_network_does_not_use_yet() -> None:
 
 def test_a_kernel_without_esp() -> None:
     hosts = {"a": node(1), "b": node(2, esp=False), "c": node(3, esp=None)}
-    assert said(hosts) == ([], [])
-    assert said(hosts, overlay={"encrypted": True}) == (
+    assert reported(hosts) == ([], [])
+    assert reported(hosts, overlay={"encrypted": True}) == (
         [
             "b: its kernel has no ESP (CONFIG_INET_ESP), which overlay_network_encrypted needs: containers would not "
             "reach "
@@ -222,7 +223,7 @@ def test_a_kernel_without_esp() -> None:
             "`modprobe esp4` succeeds there."
         ],
     )
-    assert said(hosts, overlay={"encrypted": True}, network_mode="host") == ([], [])
+    assert reported(hosts, overlay={"encrypted": True}, network_mode="host") == ([], [])
 
 
 # names
@@ -236,13 +237,13 @@ def test_a_container_elsewhere_with_the_name_of_this_collection() -> None:
         "of "
         "them. Remedy: rename it (docker rename demo-b …) and restart it, or remove it."
     ]
-    assert said(hosts) == (expected, [])
-    assert said(hosts, network_mode="host") == ([], [])
+    assert reported(hosts) == (expected, [])
+    assert reported(hosts, network_mode="host") == ([], [])
 
 
 def test_hosts_of_one_name() -> None:
     hosts = {"a": node(1), "b": node(7), "c": node(1), "d": {"system": {}}}
-    assert said(hosts) == (
+    assert reported(hosts) == (
         [
             "a, c: all have the host name gpu1, by which the swarm lists its nodes: no one could distinguish them. "
             "Remedy: "
@@ -250,7 +251,7 @@ def test_hosts_of_one_name() -> None:
         ],
         [],
     )
-    assert said(hosts, runtime="host") == ([], [])
+    assert reported(hosts, runtime="host") == ([], [])
 
 
 # the swarm
@@ -276,8 +277,8 @@ def listed(name: str, role: str = "manager", reachable: str | None = "reachable"
 
 def test_what_is_fixed_for_a_swarms_life() -> None:
     hosts = {"a": node(1, swarm=swarm(listed("gpu1")))}
-    asked = {"data_path_port": 4790, "default_address_pool": ["10.32.0.0/12", "10.48.0.0/12"]}
-    assert said(hosts, swarm=asked) == (
+    requested = {"data_path_port": 4790, "default_address_pool": ["10.32.0.0/12", "10.48.0.0/12"]}
+    assert reported(hosts, swarm=requested) == (
         [
             "swarm_data_path_port: is 4790, and the swarm was formed with 4789, which is fixed for its life. Remedy: "
             "set it "
@@ -289,10 +290,10 @@ def test_what_is_fixed_for_a_swarms_life() -> None:
         [],
     )
     other = {"a": node(1, swarm=swarm(listed("gpu1"), labels={}))}  # not ours, which is another check's to say
-    assert said(other, swarm=asked) == said(hosts, swarm=asked, runtime="host") == ([], [])
-    assert said(other, swarm=asked, swarm_adopt=True) == said(hosts, swarm=asked)
+    assert reported(other, swarm=requested) == reported(hosts, swarm=requested, runtime="host") == ([], [])
+    assert reported(other, swarm=requested, swarm_adopt=True) == reported(hosts, swarm=requested)
     silent = {"a": node(1, swarm=swarm(listed("gpu1"), data_path_port=None, default_addr_pool=[]))}
-    assert said(silent, swarm={"default_address_pool": ["10.32.0.0/12"]}) == ([], [])
+    assert reported(silent, swarm={"default_address_pool": ["10.32.0.0/12"]}) == ([], [])
 
 
 def test_a_node_that_tells_the_others_another_address() -> None:
@@ -302,8 +303,8 @@ def test_a_node_that_tells_the_others_another_address() -> None:
         "b": node(2, swarm=joined),
         "c": node(3, swarm={**joined, "node_id": "elsewhere"}),
     }
-    asked = {"addresses": {"a": "192.168.7.1", "b": "192.168.7.2", "c": "192.168.7.3"}}
-    assert said(hosts, swarm=asked) == (
+    requested = {"addresses": {"a": "192.168.7.1", "b": "192.168.7.2", "c": "192.168.7.3"}}
+    assert reported(hosts, swarm=requested) == (
         [],
         [
             "b: advertises 10.0.0.2 to the other nodes, not 192.168.7.2, and that is fixed when a node joins. "
@@ -311,7 +312,7 @@ def test_a_node_that_tells_the_others_another_address() -> None:
             "run `docker swarm leave` there and site.yml again, or set swarm_advertise_address to that address."
         ],
     )
-    assert said(hosts, swarm={"addresses": {"b": "eth1"}}) == ([], [])  # an interface's name
+    assert reported(hosts, swarm={"addresses": {"b": "eth1"}}) == ([], [])  # an interface's name
 
 
 def test_a_manager_that_no_longer_has_the_address_that_it_advertises() -> None:
@@ -326,11 +327,11 @@ def test_a_manager_that_no_longer_has_the_address_that_it_advertises() -> None:
     )
     again = "run `docker swarm leave --force` there and site.yml again, or give the host that address again"
     for address in ("192.168.7.2", "eth1"):
-        assert said(hosts, swarm={"addresses": {"b": address}})[0] == [f"b: {text}. Remedy: {again}."]
+        assert reported(hosts, swarm={"addresses": {"b": address}})[0] == [f"b: {text}. Remedy: {again}."]
     hosts["b"] = {**node(2, swarm={**own, "manager": False}), "fabric": has}
-    assert said(hosts, swarm={"addresses": {"b": "192.168.7.2"}}) == ([], [])
-    assert said(hosts, swarm={"addresses": {"b": "192.168.7.9"}})[0] == []
-    assert len(said(hosts, swarm={"addresses": {"b": "192.168.7.9"}})[1]) == 1
+    assert reported(hosts, swarm={"addresses": {"b": "192.168.7.2"}}) == ([], [])
+    assert reported(hosts, swarm={"addresses": {"b": "192.168.7.9"}})[0] == []
+    assert len(reported(hosts, swarm={"addresses": {"b": "192.168.7.9"}})[1]) == 1
 
 
 MORE = "; were one more lost, no node could join and no container be put on the overlay"
@@ -372,13 +373,13 @@ MORE = "; were one more lost, no node could join and no container be put on the 
 def test_managers_that_do_not_answer(nodes: list[dict[str, Any]], removed: list[str], expected: list[str]) -> None:
     hosts = {name: node(number) for number, name in enumerate("abcd", 1)}
     hosts["a"] = node(1, swarm=swarm(*nodes))
-    assert said(hosts, swarm={"removed_nodes": removed}) == ([], expected)
-    assert said(hosts, runtime="host") == ([], [])
+    assert reported(hosts, swarm={"removed_nodes": removed}) == ([], expected)
+    assert reported(hosts, runtime="host") == ([], [])
 
 
 def test_who_is_in_the_inventory_has_not_departed() -> None:
     hosts = {"a": node(1, swarm=swarm(listed("gpu1"), listed("gpu2", "worker"))), "b": node(2)}
-    assert said(hosts, swarm={"removed_nodes": ["gone", "gpu2"]}) == (
+    assert reported(hosts, swarm={"removed_nodes": ["gone", "gpu2"]}) == (
         [
             "swarm_removed_nodes: names gpu2, which is b of the inventory. Remedy: take the host out of the inventory, "
             "or its name "
@@ -399,20 +400,20 @@ def test_ports_that_somebody_else_listens_on() -> None:
             f"(ss -lnp{protocol[0]} 'sport = :{port}') and stop it{more}."
         )
 
-    assert said(hosts)[0] == [
+    assert reported(hosts)[0] == [
         lines("a, b", "tcp", 7946, "nodes' gossip"),
         lines("a, b", "udp", 7946, "nodes' gossip"),
         lines("a", "tcp", 2377, "managers"),
         lines("a, b", "udp", 4789, "overlay's traffic", ", or set another swarm_data_path_port"),
     ]
-    assert len(said(hosts, swarm={"data_path_port": 4800})[0]) == 3
+    assert len(reported(hosts, swarm={"data_path_port": 4800})[0]) == 3
     kept = {
         name: {**facts, "docker": {**facts["docker"], "stale_swarm_ports": [7946]}} for name, facts in hosts.items()
     }
-    assert [line for line in said(kept)[0] if "7946" in line] == []  # the role docker restarts that engine
-    assert len(said(kept)[0]) == 2
+    assert [line for line in reported(kept)[0] if "7946" in line] == []  # the role docker restarts that engine
+    assert len(reported(kept)[0]) == 2
     joined = {name: {**facts, "docker": {"swarm": swarm(listed("gpu1"))}} for name, facts in hosts.items()}
-    assert said(joined) == said(hosts, runtime="host") == ([], [])  # there the listener is the swarm
+    assert reported(joined) == reported(hosts, runtime="host") == ([], [])  # there the listener is the swarm
 
 
 JSON = st.recursive(
@@ -433,5 +434,7 @@ SECTION = JSON | st.dictionaries(st.sampled_from(KEYS), JSON | st.dictionaries(s
     recreate=st.booleans(),
 )
 def test_any_facts_pass_or_get_words(hosts: dict[str, Any], recreate: bool) -> None:
-    problems, warnings = said(hosts, overlay={"encrypted": True, "recreate": recreate}, overlay_subnet="10.64.0.0/24")
+    problems, warnings = reported(
+        hosts, overlay={"encrypted": True, "recreate": recreate}, overlay_subnet="10.64.0.0/24"
+    )
     assert all(": " in line and "Remedy: " in line for line in [*problems, *warnings])

@@ -165,7 +165,7 @@ def test_three_nodes() -> None:
     ]
     assert [item["what"] for item in content["differing"]] == ["System", "Docker engine"]
     words = Page(html).words
-    for said in (
+    for reported in (
         *report_clusters.SENTENCES.values(),
         "36 checks over 6 pairs of nodes: all pass. Gloo used eth0 on lab1–lab3.",
         "1 d 13 h ago, old",
@@ -181,7 +181,7 @@ def test_three_nodes() -> None:
         "steps per second",
         "lab1:/srv/swarmspeed/swarmspeed/jobs/digits/launcher.log",
     ):
-        assert said in words, said
+        assert reported in words, reported
 
 
 def test_sixty_four_nodes() -> None:

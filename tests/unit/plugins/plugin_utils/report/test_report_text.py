@@ -74,9 +74,9 @@ def test_the_common_domain(everyone: list[str], tail: str) -> None:
 
 def test_names_are_cut_in_texts_and_nothing_else_is() -> None:
     everyone = ["gpu1.x.org", "gpu10.x.org"]
-    said = {"a": ["gpu1.x.org → gpu10.x.org: 3 ms", 5], "b": "see hub.x.org or my-gpu1.x.org"}
-    assert briefly(said, everyone) == {"a": ["gpu1 → gpu10: 3 ms", 5], "b": "see hub.x.org or my-gpu1.x.org"}
-    assert briefly(said, ["gpu1"]) is said
+    reported = {"a": ["gpu1.x.org → gpu10.x.org: 3 ms", 5], "b": "see hub.x.org or my-gpu1.x.org"}
+    assert briefly(reported, everyone) == {"a": ["gpu1 → gpu10: 3 ms", 5], "b": "see hub.x.org or my-gpu1.x.org"}
+    assert briefly(reported, ["gpu1"]) is reported
 
 
 @pytest.mark.parametrize(

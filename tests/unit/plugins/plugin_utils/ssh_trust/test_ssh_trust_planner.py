@@ -193,7 +193,7 @@ def test_a_public_part_that_is_gone_is_made_of_the_private_one(host: str, path: 
 
 
 @pytest.mark.parametrize(
-    ("host", "path", "change", "said"),
+    ("host", "path", "change", "reported"),
     [
         (THIRD, KEY, {"mode": "0644"}, "is mode 0644, owner 0, group 0, wanted is mode 0600, owner 0, group 0"),
         (FIRST, KEY, {"owner": 1000}, "is mode 0600, owner 1000, group 0, wanted is mode 0600, owner 0, group 0"),
@@ -216,9 +216,9 @@ def test_a_public_part_that_is_gone_is_made_of_the_private_one(host: str, path: 
         (THIRD, f"{HOST_KEY}.pub", {"exists": False}, "is missing"),
     ],
 )
-def test_what_was_edited_by_hand(host: str, path: str, change: dict[str, Any], said: str) -> None:
+def test_what_was_edited_by_hand(host: str, path: str, change: dict[str, Any], reported: str) -> None:
     made = plan(edited(host, path, **change))
-    assert f"{path} {said}" in outcome(made, "", ["ssh_trust"])["drift"][host]["ssh_trust"]
+    assert f"{path} {reported}" in outcome(made, "", ["ssh_trust"])["drift"][host]["ssh_trust"]
     todo = act(made, host)
     assert todo["provide"] or path in [entry["path"] for entry in todo["files"]]
 
@@ -311,7 +311,7 @@ def clusters(draw: Any) -> dict[str, dict[str, Any]]:
     return running(facts) if draw(st.booleans()) else facts
 
 
-ASKED = st.fixed_dictionaries(
+REQUESTED = st.fixed_dictionaries(
     {},
     optional={
         "cluster_network_mode": st.sampled_from(["overlay", "host"]),
@@ -322,7 +322,7 @@ ASKED = st.fixed_dictionaries(
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
-@given(clusters(), ASKED)
+@given(clusters(), REQUESTED)
 def test_once_all_is_done_nothing_is_left_to_do(facts: Any, wished: Any) -> None:
     after = plan(plan(facts, **wished).facts, **wished)
     assert [(change.host, change.what) for change in after.changes] == []
@@ -330,7 +330,7 @@ def test_once_all_is_done_nothing_is_left_to_do(facts: Any, wished: Any) -> None
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(200))
-@given(clusters(), ASKED)
+@given(clusters(), REQUESTED)
 def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: Any) -> None:
     made = plan(facts, **wished)
     provides = any(act(made, host)["provide"] for host in NODES)

@@ -28,7 +28,7 @@ from tests.role_values import NODES
 from tests.ssh_nodes import CLUSTER, FIRST, KEY, SECOND, SSH, THIRD, WISHES, act, plan, private, public, readable
 
 BARE: dict[str, Any] = {"deepspeed_launch_runtime": "host", "cluster_network_mode": "host"}
-ASKED: dict[str, Any] = {**BARE, "ssh_trust_hosts": True}
+REQUESTED: dict[str, Any] = {**BARE, "ssh_trust_hosts": True}
 AUTHORIZED = "/root/.ssh/authorized_keys"
 OF_SSHD = "/etc/ssh/ssh_host_ed25519_key.pub"
 FRAGMENT = "/etc/ssh/ssh_config.d/swarmspeed-lab.conf"
@@ -53,7 +53,7 @@ def contents(made: Plan, host: str) -> dict[str, str]:
 
 
 def complete() -> dict[str, dict[str, Any]]:
-    return {host: copy.deepcopy(dict(facts)) for host, facts in plan(with_key(), **ASKED).facts.items()}
+    return {host: copy.deepcopy(dict(facts)) for host, facts in plan(with_key(), **REQUESTED).facts.items()}
 
 
 def test_it_is_off_unless_requested() -> None:
@@ -63,7 +63,7 @@ def test_it_is_off_unless_requested() -> None:
 
 
 def test_a_pair_is_generated_once_and_every_host_is_to_trust_it() -> None:
-    made = plan(servers(), **ASKED)
+    made = plan(servers(), **REQUESTED)
     shown = {host: {change.what: change.after for change in made.of("ssh_trust", host)} for host in NODES}
     for host in NODES:
         assert isinstance(shown[host][BLOCK], Unknown) and isinstance(shown[host][KEY], Unknown)
@@ -75,7 +75,7 @@ def test_a_pair_is_generated_once_and_every_host_is_to_trust_it() -> None:
 
 
 def test_what_is_written() -> None:
-    made = plan(with_key(), **ASKED, ssh_trust_hosts_port=2022)
+    made = plan(with_key(), **REQUESTED, ssh_trust_hosts_port=2022)
     found = contents(made, SECOND)
     line = f'restrict,pty,from="10.1.0.0/24" {public("cluster").strip()}\n'
     assert found[AUTHORIZED] == line
@@ -98,37 +98,39 @@ def test_what_is_written() -> None:
 
 def test_the_key_is_good_from_the_addresses_given_by_hand() -> None:
     apart = {"subnet": "", "addresses": {name: f"203.0.113.{16 * rank}" for rank, name in enumerate(NODES, 1)}}
-    made = plan(with_key(), {**CLUSTER, "underlay": apart}, **ASKED)
+    made = plan(with_key(), {**CLUSTER, "underlay": apart}, **REQUESTED)
     assert contents(made, THIRD)[AUTHORIZED].startswith('restrict,pty,from="203.0.113.16,203.0.113.32,203.0.113.48" ')
     assert "  HostName 203.0.113.16" in contents(made, THIRD)[FRAGMENT]
 
 
 @pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is not installed")
 def test_ssh_reads_it_so(tmp_path: Path) -> None:
-    text = contents(plan(with_key(), **ASKED), SECOND)[FRAGMENT]
+    text = contents(plan(with_key(), **REQUESTED), SECOND)[FRAGMENT]
     file = tmp_path / "ssh_config"
     file.write_text(text.replace("localuser root", f"localuser {getpass.getuser()}"), encoding="utf-8")
 
-    def asked(name: str) -> dict[str, str]:
-        said = subprocess.run(["ssh", "-G", "-F", str(file), name], check=True, capture_output=True, text=True)
-        return dict(line.split(" ", 1) for line in said.stdout.splitlines())
+    def requested(name: str) -> dict[str, str]:
+        printed = subprocess.run(["ssh", "-G", "-F", str(file), name], check=True, capture_output=True, text=True)
+        return dict(line.split(" ", 1) for line in printed.stdout.splitlines())
 
-    found = asked(THIRD)
+    found = requested(THIRD)
     wanted = {"hostname": "10.1.0.13", "hostkeyalias": THIRD, "port": "22", "user": "root", "identityfile": KEY}
     wanted.update(bindaddress="10.1.0.12", stricthostkeychecking="true", userknownhostsfile=f"{SSH}/known_hosts")
     assert {name: found[name] for name in wanted} == wanted
-    other = asked("elsewhere.example.com")
+    other = requested("elsewhere.example.com")
     assert "hostkeyalias" not in other and "bindaddress" not in other and other["identityfile"] != KEY
     file.write_text(text.replace("localuser root", "localuser another"), encoding="utf-8")
-    assert asked(THIRD)["hostname"] == THIRD  # of other users nothing is changed
+    assert requested(THIRD)["hostname"] == THIRD  # of other users nothing is changed
 
 
 def test_folders_that_exist_keep_their_mode_and_others_are_made() -> None:
-    assert not {"/root/.ssh", "/etc/ssh/ssh_config.d"} & {change.what for change in plan(with_key(), **ASKED).changes}
+    assert not {"/root/.ssh", "/etc/ssh/ssh_config.d"} & {
+        change.what for change in plan(with_key(), **REQUESTED).changes
+    }
     facts = with_key()
     for name in ("/root/.ssh", "/etc/ssh/ssh_config.d"):
         del facts[SECOND]["files"][name]
-    made = {entry["path"]: entry["mode"] for entry in act(plan(facts, **ASKED), SECOND)["folders"]}
+    made = {entry["path"]: entry["mode"] for entry in act(plan(facts, **REQUESTED), SECOND)["folders"]}
     assert (made["/root/.ssh"], made["/etc/ssh/ssh_config.d"]) == ("0700", "0755")
 
 
@@ -150,13 +152,13 @@ def test_once_it_is_not_requested_any_more_no_host_trusts_the_key() -> None:
     ("wished", "of_second", "text", "remedy"),
     [
         (
-            {**ASKED, "deepspeed_launch_runtime": "container"},
+            {**REQUESTED, "deepspeed_launch_runtime": "container"},
             {},
             "ssh_trust_hosts is set, but ranks run in containers, which have keys of their own",
             "remove it, or deepspeed_launch_runtime: host",
         ),
         (
-            ASKED,
+            REQUESTED,
             {OF_SSHD: None},
             f"ssh_trust_hosts pins the keys of the hosts' sshd, and {OF_SSHD} does not exist there",
             "install openssh-server, or have it generated with ssh-keygen -A; or ssh_trust_hosts: false",
@@ -176,7 +178,7 @@ def test_what_a_host_reports_of_its_sshd_is_checked(key: str) -> None:
     facts = with_key()
     facts[SECOND]["files"][OF_SSHD] = readable(key)
     with pytest.raises(ReportedError, match=f"^{SECOND}: {OF_SSHD}"):
-        plan(facts, **ASKED)
+        plan(facts, **REQUESTED)
 
 
 def test_all_of_it_is_gathered_where_it_applies_alone() -> None:

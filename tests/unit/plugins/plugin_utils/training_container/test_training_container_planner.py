@@ -229,23 +229,23 @@ def test_an_image_that_is_not_there_is_named_when_the_container_is_made() -> Non
     ],
 )
 def test_which_images_are_checked_before_their_first_container(wished: dict[str, Any], checked: bool) -> None:
-    asked = act(plan(facts(), **wished))["image_check"]
-    assert bool(asked) is checked
+    requested = act(plan(facts(), **wished))["image_check"]
+    assert bool(requested) is checked
     if checked:
-        assert asked["argv"][:6] == [
+        assert requested["argv"][:6] == [
             *("docker", "run", "--rm", "--network=none", "--pull=never", "--entrypoint=sh"),
         ]
-        assert asked["argv"][6:8] == [IMAGE, "-c"] and "command -v ssh" in asked["argv"][8]
+        assert requested["argv"][6:8] == [IMAGE, "-c"] and "command -v ssh" in requested["argv"][8]
     # One that is as wished is not made, and nothing is searched.
     assert act(plan(facts(running(**wished)), **wished))["image_check"] == {}
 
 
 def test_what_the_job_needs_is_searched_too() -> None:
-    asked = act(plan(facts(), training_image_source="pull", deepspeed_launch_script="a.py"))["image_check"]
-    assert "command -v deepspeed" in asked["argv"][-1] and "torchrun" not in asked["argv"][-1]
+    requested = act(plan(facts(), training_image_source="pull", deepspeed_launch_script="a.py"))["image_check"]
+    assert "command -v deepspeed" in requested["argv"][-1] and "torchrun" not in requested["argv"][-1]
     job: dict[str, Any] = {"deepspeed_launch_script": "a.py", "deepspeed_launch_launcher": "torchrun"}
-    asked = act(plan(facts(), training_image_source="pull", **job))["image_check"]
-    assert "command -v torchrun" in asked["argv"][-1]
+    requested = act(plan(facts(), training_image_source="pull", **job))["image_check"]
+    assert "command -v torchrun" in requested["argv"][-1]
 
 
 # Where there is one

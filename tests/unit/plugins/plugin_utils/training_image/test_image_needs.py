@@ -109,20 +109,20 @@ def test_everything_that_is_missing_is_reported_at_once() -> None:
 def test_every_need_has_a_remedy() -> None:
     for need in NEEDS:
         assert bool(need.package) is not bool(need.remedy), need.name
-        said = problem(
+        reported = problem(
             answer(need.name, job=(job := {**PDSH, "launcher": "torchrun"} if need.uses == "torchrun" else PDSH)), job
         )
-        assert need.name in said and (need.package or need.remedy) in said
+        assert need.name in reported and (need.package or need.remedy) in reported
 
 
 def test_an_image_without_a_shell() -> None:
     # Recorded on engine 20.10.24.
-    said = (
+    reported = (
         "docker: Error response from daemon: failed to create shim task: OCI runtime create failed: runc create "
         'failed: unable to start container process: exec: "sh": executable file not found in $PATH: unknown'
         "\n\nRun 'docker run --help' for more information"
     )
-    assert problem({"rc": 127, "stdout": "", "stderr": said}) == (
+    assert problem({"rc": 127, "stdout": "", "stderr": reported}) == (
         "gpu1: the image team/train:1 has no shell (sh), which starts sshd in it. "
         "Remedy: begin its Dockerfile with a Debian or Ubuntu image."
     )

@@ -204,14 +204,14 @@ def older(**more: Any) -> dict[str, Any]:
 
 
 def test_older_images_go_where_name_and_label_say_that_they_are_ours() -> None:
-    asked: dict[str, Any] = {"training_image_prune": True}
-    made = plan(older(), host("a"), host("a"), **asked)
+    requested: dict[str, Any] = {"training_image_prune": True}
+    made = plan(older(), host("a"), host("a"), **requested)
     assert lines(made) == {FIRST: [f"- image {OLD}  # training_image_prune"], SECOND: [], THIRD: []}
     assert act(made, FIRST)["prune"] == [OLD]
     assert plan(older(), host("a"), host("a")).changes == ()
     # One that a container is made of stays.
     used = older(containers={"job": {"image_id": "sha256:old"}})
-    assert plan(used, host("a"), host("a"), **asked).changes == ()
+    assert plan(used, host("a"), host("a"), **requested).changes == ()
 
 
 def test_verify_does_not_fail_at_an_image_whose_container_was_just_replaced() -> None:
@@ -223,11 +223,11 @@ def test_verify_does_not_fail_at_an_image_whose_container_was_just_replaced() ->
 
 @pytest.mark.parametrize("runtime", ["container", "host"])
 def test_teardown_removes_the_images_of_the_repository_by_consent(runtime: str) -> None:
-    asked: dict[str, Any] = {"deepspeed_launch_runtime": runtime}
-    made = plan(older(), host("a"), host(running=False, others={OLD: "lab"}), training_image_remove=True, **asked)
+    requested: dict[str, Any] = {"deepspeed_launch_runtime": runtime}
+    made = plan(older(), host("a"), host(running=False, others={OLD: "lab"}), training_image_remove=True, **requested)
     found = [act(made, name)["removable"] for name in NODES]
     assert found == [[OLD, "swarmspeed/lab:other", "swarmspeed/lab:none", REF], [REF], []]
-    assert act(plan(older(), host("a"), host("a"), **asked), FIRST)["removable"] == []
+    assert act(plan(older(), host("a"), host("a"), **requested), FIRST)["removable"] == []
 
 
 # Properties
@@ -251,11 +251,11 @@ def applied(facts: Mapping[str, Any], made: Plan, name: str) -> dict[str, Any]:
     st.booleans(),
 )
 def test_what_is_applied_is_not_planned_again(contents: list[str], wished: dict[str, Any], prune: bool) -> None:
-    asked = {**wished, "training_image_prune": prune}
+    requested = {**wished, "training_image_prune": prune}
     hosts = [host(content, others={OLD: "lab"} if prune else None) for content in contents]
-    made = plan(*hosts, **asked)
+    made = plan(*hosts, **requested)
     after = [applied(facts, made, name) for facts, name in zip(hosts, NODES)]
-    again = plan(*after, **asked)
+    again = plan(*after, **requested)
     assert (again.changes, again.refusals) == ((), ())
     contents_after = {facts["docker"]["image_contents"][REF] for facts in after}
     assert len(contents_after) == 1

@@ -180,9 +180,9 @@ def test_apt_takes_what_the_key_signed_and_nothing_else(form: str, of_another: b
         env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
         timeout=120,
     )
-    said = found.stdout + found.stderr
-    assert "'http://m.example/debian/dists/bookworm/InRelease'" in said
-    assert (found.returncode == 0, "NO_PUBKEY" in said) == (not of_another, of_another), said
+    printed = found.stdout + found.stderr
+    assert "'http://m.example/debian/dists/bookworm/InRelease'" in printed
+    assert (found.returncode == 0, "NO_PUBKEY" in printed) == (not of_another, of_another), printed
     assert oct((memory / "repository-1.asc").stat().st_mode & 0o777) == "0o644"
     (parts,) = (memory / "parts").iterdir()
     assert oct(parts.stat().st_mode & 0o777) == "0o600" and parts.suffix == (".list" if form == "line" else ".sources")

@@ -30,7 +30,7 @@ PARSER = shape.mapping(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "reported"),
     [
         ([], "it is a list of 0, not a mapping"),
         ({}, ".name is null, not left out"),
@@ -46,10 +46,10 @@ PARSER = shape.mapping(
         ({"name": "a", "more": {1, 2}}, ".more is a set, not plain data"),
     ],
 )
-def test_the_place_is_named(value: Any, said: str) -> None:
+def test_the_place_is_named(value: Any, reported: str) -> None:
     with pytest.raises(UnfitError) as caught:
         PARSER(value)
-    assert str(caught.value) == said
+    assert str(caught.value) == reported
 
 
 def test_what_fits_stays() -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import VERSION_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import Candidate
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import Choice, choose
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import key, major, runs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.refuse import without_code
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import parse_requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,12 +33,12 @@ BLACKWELL = replace(NEW, name="blackwell", capabilities=("12.0",))
 NEAREST = "and leave training_image_torch and training_image_torch_index empty, the nearest row that works"
 
 
-def chosen(*hosts: Host, **asked: Any) -> Choice:
-    return choose(hosts, parse_asked(asked), TABLE)
+def chosen(*hosts: Host, **requested: Any) -> Choice:
+    return choose(hosts, parse_requested(requested), TABLE)
 
 
-def said(*hosts: Host, **asked: Any) -> list[str]:
-    return [str(problem) for problem in chosen(*hosts, **asked).problems]
+def reported(*hosts: Host, **requested: Any) -> list[str]:
+    return [str(problem) for problem in chosen(*hosts, **requested).problems]
 
 
 # Nothing set
@@ -105,7 +105,7 @@ def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "asked", "note"),
+    ("hosts", "requested", "note"),
     [
         ((VOLTA,), {}, "CUDA 12.8, as CUDA 13.0 has no code for the GPUs of volta."),
         (
@@ -128,8 +128,8 @@ def test_no_wheel_has_the_compiler_of_cuda_12_and_that_is_reported() -> None:
         ),
     ],
 )
-def test_what_is_worth_knowing_is_reported(hosts: tuple[Host, ...], asked: dict[str, Any], note: str) -> None:
-    notes = chosen(*hosts, **asked).notes
+def test_what_is_worth_knowing_is_reported(hosts: tuple[Host, ...], requested: dict[str, Any], note: str) -> None:
+    notes = chosen(*hosts, **requested).notes
     assert any(one.endswith(note) for one in notes), notes
 
 
@@ -142,7 +142,7 @@ def test_many_hosts_are_reported_in_short() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "cuda", "torch", "index", "compiler"),
+    ("requested", "cuda", "torch", "index", "compiler"),
     [
         ({"cuda": "12.8"}, "12.8", "torch==2.10.0", "", ()),
         ({"cuda": 13.0}, "13.0", "torch==2.12.1", "", (f"{CU13}==13.0.2",)),
@@ -174,9 +174,9 @@ def test_many_hosts_are_reported_in_short() -> None:
     ],
 )
 def test_what_the_user_sets_is_taken_and_the_rest_follows(
-    asked: dict[str, Any], cuda: str, torch: str, index: str, compiler: tuple[str, ...]
+    requested: dict[str, Any], cuda: str, torch: str, index: str, compiler: tuple[str, ...]
 ) -> None:
-    found = chosen(NEW, **asked)
+    found = chosen(NEW, **requested)
     assert (found.cuda, found.torch, found.torch_index, found.compiler) == (cuda, torch, index, compiler)
     assert found.problems == ()
 
@@ -197,7 +197,7 @@ def test_the_users_compute_capabilities(given_value: Any, expected: tuple[str, .
 
 def test_a_gpu_that_nothing_knows_needs_the_variable_and_then_passes() -> None:
     rubin = replace(NEW, capabilities=(), unknown=("0x3000 at 0000:01:00.0",))
-    assert said(rubin) == [
+    assert reported(rubin) == [
         "new: the compute capability of 0x3000 at 0000:01:00.0 is not known, and no driver reports it. Remedy: set "
         'training_image_compute_capabilities to those of all GPUs of the cluster, such as ["9.0"] '
         "(developer.nvidia.com/cuda-gpus)."
@@ -206,10 +206,10 @@ def test_a_gpu_that_nothing_knows_needs_the_variable_and_then_passes() -> None:
 
 
 def test_on_cpus_nothing_is_asked_of_gpus() -> None:
-    found = choose([], parse_asked({}), TABLE, "cpu")
+    found = choose([], parse_requested({}), TABLE, "cpu")
     assert (found.stack, found.torch, found.torch_index) == ("cpu", "torch==2.13.0", f"{WHL}/cpu")
     assert (found.compiler, found.cuda_home, found.driver_min, found.problems) == ((), "", "", ())
-    own = choose([], parse_asked({"torch": "torch==2.9.1", "torch_index": "https://mirror.example"}), TABLE, "cpu")
+    own = choose([], parse_requested({"torch": "torch==2.9.1", "torch_index": "https://mirror.example"}), TABLE, "cpu")
     assert (own.torch, own.torch_index) == ("torch==2.9.1", "https://mirror.example")
 
 
@@ -217,7 +217,7 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "asked", "words"),
+    ("hosts", "requested", "words"),
     [
         (
             (OLD_DRIVER,),
@@ -332,13 +332,13 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
     ],
 )
 def test_a_combination_that_does_not_work_is_one_sentence_with_what_does(
-    hosts: tuple[Host, ...], asked: dict[str, Any], words: str
+    hosts: tuple[Host, ...], requested: dict[str, Any], words: str
 ) -> None:
-    assert said(*hosts, **asked) == [words]
+    assert reported(*hosts, **requested) == [words]
 
 
 @pytest.mark.parametrize(
-    ("asked", "python"),
+    ("requested", "python"),
     [
         ({}, ""),
         ({"python": "python3"}, ""),
@@ -352,12 +352,12 @@ def test_a_combination_that_does_not_work_is_one_sentence_with_what_does(
         ({"base": "mine:latest"}, ""),
     ],
 )
-def test_the_python_of_an_image(asked: dict[str, Any], python: str) -> None:
-    assert parse_asked(asked).python_of(TABLE) == python
+def test_the_python_of_an_image(requested: dict[str, Any], python: str) -> None:
+    assert parse_requested(requested).python_of(TABLE) == python
 
 
 def test_a_wheelhouse_is_its_owners() -> None:
-    assert said(NEW, torch="torch==2.13.0", torch_index=f"{WHL}/cu128", wheelhouse="wheels") == []
+    assert reported(NEW, torch="torch==2.13.0", torch_index=f"{WHL}/cu128", wheelhouse="wheels") == []
 
 
 # Properties
@@ -372,7 +372,7 @@ HOSTS = st.lists(
     ),
     max_size=3,
 )
-ASKED = st.fixed_dictionaries(
+REQUESTED = st.fixed_dictionaries(
     {},
     optional={
         "torch": st.sampled_from(["", "torch", "torch==2.12.1", "torch==2.6.0", "torch==2.15.0", "torch==9.9", "x y"]),
@@ -386,18 +386,18 @@ ASKED = st.fixed_dictionaries(
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(400))
-@given(HOSTS, ASKED)
-def test_what_is_chosen_without_a_problem_runs_everywhere(hosts: list[Host], asked: dict[str, Any]) -> None:
-    found = choose(hosts, parse_asked(asked), TABLE)
+@given(HOSTS, REQUESTED)
+def test_what_is_chosen_without_a_problem_runs_everywhere(hosts: list[Host], requested: dict[str, Any]) -> None:
+    found = choose(hosts, parse_requested(requested), TABLE)
     for problem in found.problems:
         assert problem.check in VERSION_CHECKS
         assert problem.subjects and problem.text and problem.remedy
         assert not problem.text.endswith(".") and not problem.remedy.endswith(".")
     assert all(note.endswith(".") for note in found.notes)
-    if asked.get("torch"):
-        assert found.torch == asked["torch"]
-    if asked.get("torch_index"):
-        assert found.torch_index == asked["torch_index"]
+    if requested.get("torch"):
+        assert found.torch == requested["torch"]
+    if requested.get("torch_index"):
+        assert found.torch_index == requested["torch_index"]
     row = TABLE.cuda_row(found.cuda)
     if found.problems or row is None:
         return
@@ -410,14 +410,14 @@ def test_what_is_chosen_without_a_problem_runs_everywhere(hosts: list[Host], ask
 @settings(deadline=None, derandomize=True, max_examples=examples(100))
 @given(HOSTS)
 def test_a_choice_does_not_depend_on_the_order_of_hosts(hosts: list[Host]) -> None:
-    one, other = choose(hosts, parse_asked({}), TABLE), choose(hosts[::-1], parse_asked({}), TABLE)
+    one, other = choose(hosts, parse_requested({}), TABLE), choose(hosts[::-1], parse_requested({}), TABLE)
     assert (one.stack, one.capabilities, one.compiler) == (other.stack, other.capabilities, other.compiler)
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(100))
 @given(st.dictionaries(st.sampled_from(["torch", "torch_index", "cuda", "compute_capabilities", "base"]), st.text()))
-def test_junk_never_raises(asked: dict[str, str]) -> None:
-    choose([NEW], parse_asked(asked), TABLE)
+def test_junk_never_raises(requested: dict[str, str]) -> None:
+    choose([NEW], parse_requested(requested), TABLE)
 
 
 def test_a_row_that_the_table_does_not_know_has_nothing_to_judge() -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import parse_asked
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host, capabilities, host_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import parse_requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 
 TABLE = load_table()
@@ -68,7 +68,7 @@ def node(release: str = "12", version: str | None = None, module: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("facts", "asked", "expected"),
+    ("facts", "requested", "expected"),
     [
         (node(), {}, ("580", 580, "cuda_repository", "")),
         (node(version="580.95.05"), {}, ("580.95.05", 580, "cuda_repository", "")),
@@ -80,9 +80,9 @@ def node(release: str = "12", version: str | None = None, module: dict[str, Any]
         (node(version="550.1", release="13"), {"source": "keep"}, ("550.1", None, "keep", "2026-02")),
     ],
 )
-def test_the_driver_that_will_run(facts: dict[str, Any], asked: dict[str, Any], expected: tuple[Any, ...]) -> None:
+def test_the_driver_that_will_run(facts: dict[str, Any], requested: dict[str, Any], expected: tuple[Any, ...]) -> None:
     driver, branch, source, ended = expected
-    found = host_of("gpu1", facts, {"repository_key": KEY, **asked}, TABLE)
+    found = host_of("gpu1", facts, {"repository_key": KEY, **requested}, TABLE)
     assert found == Host("gpu1", ("9.0",), (), driver, branch, source, 580, ended)
 
 
@@ -106,7 +106,7 @@ def test_the_image_is_the_same_before_the_driver_is_installed_and_after(release:
     between = node(release, module=module)
     between["gpu"]["driver"]["library_version"] = "580.95.05"
     found = [
-        choose([host_of("gpu1", facts, {"repository_key": KEY}, TABLE)], parse_asked({}), TABLE)
+        choose([host_of("gpu1", facts, {"repository_key": KEY}, TABLE)], parse_requested({}), TABLE)
         for facts in (before, between, after)
     ]
     assert found[0] == found[1] == found[2]

@@ -48,12 +48,12 @@ class Counted:
     """Runs git, and counts what goes to the repository."""
 
     def __init__(self, unreachable: bool = False) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.unreachable = unreachable
 
     def __call__(self, arguments: Sequence[str], timeout: float, variables: dict[str, str]) -> CommandResult:
         remote = [word for word in arguments if word in ("ls-remote", "fetch")]
-        self.asked += remote
+        self.requested += remote
         if remote and self.unreachable:
             return CommandResult(128, stderr="fatal: unable to access: Could not resolve host: example.com")
         return run_git(arguments, timeout, variables)
@@ -96,10 +96,10 @@ def test_what_was_fetched_before_is_not_fetched_again(repository: Repository, ca
     git = Counted()
     get(repository.url, "main", cache, git=git)
     get(repository.url, "main", cache, git=git)
-    assert git.asked == ["ls-remote", "fetch", "ls-remote"]
+    assert git.requested == ["ls-remote", "fetch", "ls-remote"]
     # A commit is what it is: neither network nor git.
     get(repository.url, commit, cache, git=git)
-    assert git.asked == ["ls-remote", "fetch", "ls-remote"]
+    assert git.requested == ["ls-remote", "fetch", "ls-remote"]
     moved = repository.commit(train_py="2")
     assert get(repository.url, "main", cache, git=git).commit == moved
 

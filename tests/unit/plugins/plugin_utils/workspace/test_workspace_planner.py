@@ -32,7 +32,7 @@ from tests.workspace_nodes import CLUSTER, HERE, PATH, PYTHON, RECORD, ROOT, SOU
 
 WITH: dict[str, Any] = {"workspace_python_environment": PYTHON}
 WHEELS: dict[str, Any] = {"workspace_python_wheelhouse": "/srv/wheels"}
-AS_ASKED = "cf2b4c098ba30254"
+AS_REQUESTED = "cf2b4c098ba30254"
 """What the environment of the defaults is recorded as, by this release and those before it."""
 
 
@@ -171,7 +171,7 @@ def test_applied_alone_it_does_without_the_variables_of_others() -> None:
     facts = {HERE: host()}
     wishes = {HERE: {key: value for key, value in {**WISHES, **WITH}.items() if key not in optional}}
     made = WorkspacePlanner().plan(facts, wishes, Inputs(CLUSTER))
-    assert made.acts[HERE]["wanted"] == wanted() == AS_ASKED
+    assert made.acts[HERE]["wanted"] == wanted() == AS_REQUESTED
 
 
 def test_a_filter_of_the_job_that_names_no_host_is_refused_here_too() -> None:
@@ -204,13 +204,13 @@ def test_what_lies_there_is_known_by_its_record(record: str | None, folder: bool
 
 
 def test_an_environment_that_is_as_wished_stays() -> None:
-    made = plan(host(record=f"{AS_ASKED}\n", jobs={"a": "running"}), **WITH)
+    made = plan(host(record=f"{AS_REQUESTED}\n", jobs={"a": "running"}), **WITH)
     assert (made.changes, made.refusals) == ((), ())
     assert act(made) == {
         **NOTHING,
         "nodes": list(NODES),
         "interpreter": f"{PYTHON}/bin/python",
-        "wanted": AS_ASKED,
+        "wanted": AS_REQUESTED,
         "made": True,
     }
 
@@ -226,7 +226,7 @@ def test_a_running_job_keeps_its_environment() -> None:
     (refusal,) = plan(host(record="0123\n", jobs=jobs), **WITH).refusals
     assert refusal.text == f"{PYTHON} must be made again, but job a, c runs"
     # Code and packages are no reason to stop.
-    made = plan(host(record=f"{AS_ASKED}\n", jobs=jobs, packages={}, differing=["train.py"]), **WITH)
+    made = plan(host(record=f"{AS_REQUESTED}\n", jobs=jobs, packages={}, differing=["train.py"]), **WITH)
     assert made.refusals == () and len(made.changes) == 7
 
 
@@ -266,7 +266,7 @@ def test_other_changes_leave_it_alone(changed: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("changed", "recorded"),
     [
-        ({}, AS_ASKED),
+        ({}, AS_REQUESTED),
         ({"workspace_python_torch": "torch==2.12.1"}, "f3c1587f8dc4f227"),
         (
             {"workspace_python_deepspeed_ops": ["CPU_ADAM"], "workspace_python_packages": ["scikit-learn"]},
@@ -392,7 +392,7 @@ _NAMES = st.lists(st.sampled_from(["train.py", "a b", "c\nd", "x/y", "z" * 300])
 @settings(max_examples=examples(60))
 @given(
     st.tuples(_NAMES, _NAMES),
-    st.sampled_from([None, "incomplete\n", "0123\n", f"{AS_ASKED}\n"]),
+    st.sampled_from([None, "incomplete\n", "0123\n", f"{AS_REQUESTED}\n"]),
     st.dictionaries(st.sampled_from("ab"), st.sampled_from(["running", "starting", "failed"])),
     st.sampled_from([{}, dict.fromkeys(["python3", "g++"], "1")]),
     st.sampled_from(["", "gpu2", "gpu1"]),

@@ -364,8 +364,8 @@ def test_a_listing_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def universal_listing(latest: str | None = "step9_universal", size: int = 10) -> dict[str, Any]:
     files = [["step9_universal/zero/w/fp32.pt", size], ["step9/zero_pp_rank_0_mp_rank_00_optim_states.pt", 10]]
-    said = {"latest": "step20"}
-    return {"files": files, "latest": {**said, "latest_universal": latest} if latest else said}
+    reported = {"latest": "step20"}
+    return {"files": files, "latest": {**reported, "latest_universal": latest} if latest else reported}
 
 
 def test_a_universal_checkpoint_is_the_only_one_that_is_loaded_with_load_universal() -> None:

@@ -9,21 +9,24 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.asked import Asked, parse_asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import (
+    RequestedVersions,
+    parse_requested,
+)
 
 from tests.role_values import load, value, variables
 
 
 def test_each_variable_of_the_image_that_decides_is_handed_over() -> None:
-    asked = value("swarmspeed_versions_requested", variables())
-    assert set(asked) == {field.name for field in fields(Asked)}
+    requested = value("swarmspeed_versions_requested", variables())
+    assert set(requested) == {field.name for field in fields(RequestedVersions)}
     given = {
         "training_image_cuda": 12.8,
         "training_image_compute_capabilities": ["9.0", 8.0],
         "training_image_torch": "torch==2.9.1",
         "training_image_base": "debian:13",
     }
-    found = parse_asked(value("swarmspeed_versions_requested", variables(**given)))
+    found = parse_requested(value("swarmspeed_versions_requested", variables(**given)))
     assert (found.cuda, found.compute_capabilities) == ("12.8", ("9.0", "8.0"))
     assert (found.torch, found.base) == ("torch==2.9.1", "debian:13")
 
@@ -48,4 +51,4 @@ def test_only_an_image_that_is_built_here_is_judged(changed: dict[str, Any], *, 
     found = variables(**changed)
     found["swarmspeed_cluster"] = {**found["swarmspeed_cluster"], "versions": {"notes": ["CUDA 13.0."]}}
     assert value("_preflight_builds_image", found) is builds
-    assert ("CUDA 13.0." in value("_preflight_told", found)) is builds
+    assert ("CUDA 13.0." in value("_preflight_reported", found)) is builds

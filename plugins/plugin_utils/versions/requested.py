@@ -27,7 +27,7 @@ def cuda_of_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedVersions:
     """The variables ``training_image_…`` by their names without the prefix, as text."""
 
     torch: str = ""
@@ -87,12 +87,12 @@ class Asked:
                 f"{', '.join(wrong)} is no compute capability",
                 'write a list such as ["8.0", "9.0"], or leave it empty to have the GPUs of the cluster asked',
             )
-        said = {
+        reported = {
             "training_image_cuda": self.cuda if self.cuda in known else "",
             "training_image_torch": cuda_of_name(self.local),
             "training_image_torch_index": cuda_of_name(self.index_name),
         }
-        named = {name: cuda for name, cuda in said.items() if cuda}
+        named = {name: cuda for name, cuda in reported.items() if cuda}
         if len(set(named.values())) > 1:
             shown = ", ".join(f"{name}: {cuda}" for name, cuda in named.items())
             yield Problem(
@@ -103,14 +103,14 @@ class Asked:
             )
 
 
-def parse_asked(given: Mapping[str, Any]) -> Asked:
+def parse_requested(given: Mapping[str, Any]) -> RequestedVersions:
     """Read the variables. YAML may give 12.8 as a number, and the command line a list as text."""
     values: dict[str, Any] = {}
-    for variable in fields(Asked):
+    for variable in fields(RequestedVersions):
         value = given.get(variable.name)
         if variable.name == "compute_capabilities":
             parts = value if isinstance(value, (list, tuple)) else re.split(r"[;,\s]+", str(value or ""))
             values[variable.name] = tuple(text for text in (str(part).strip() for part in parts) if text)
         elif value not in (None, "", []):
             values[variable.name] = str(value).strip()
-    return Asked(**values)
+    return RequestedVersions(**values)
