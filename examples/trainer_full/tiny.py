@@ -31,7 +31,7 @@ def rows(chosen: random.Random, count: int) -> list[dict[str, str]]:
     return found
 
 
-def make(folder: Path, seed: int) -> None:
+def make(folder: Path, seed: int = 7) -> None:
     """Make folder/model, folder/train.jsonl and folder/test.jsonl, whole, unless they are there."""
     if folder.exists():
         return

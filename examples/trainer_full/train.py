@@ -121,9 +121,11 @@ def answer(model: Any, tokenizer: Any, prompt: str, length: int) -> str:
 
 
 def main() -> int:
-    own, settings = HfArgumentParser((Own, TrainingArguments)).parse_args_into_dataclasses()
+    own, others = HfArgumentParser(Own).parse_args_into_dataclasses(return_remaining_strings=True)
+    # Before TrainingArguments, which begin the process group: in one, transformers saves a model on rank 0 alone.
     if own.make:
-        make(Path(own.make), settings.seed)
+        make(Path(own.make))
+    (settings,) = HfArgumentParser(TrainingArguments).parse_args_into_dataclasses(others)
     tokenizer = AutoTokenizer.from_pretrained(own.model_name_or_path)
     model = AutoModelForCausalLM.from_pretrained(own.model_name_or_path)
     if own.weights:
