@@ -31,7 +31,7 @@ def planned(pending: bool, drift: str = "", **changed: Any) -> dict[str, Any]:
 
 def given(found: dict[str, Any] | None, **changed: Any) -> dict[str, Any]:
     more = {} if found is None else {"swarmspeed_plan": found}
-    play = {"ansible_check_mode": False, "ansible_play_hosts": list(HOSTS)}
+    play = {"ansible_check_mode": False, "ansible_play_hosts": list(HOSTS), "_training_container_ready": {"rc": 0}}
     return variables(ROLE, **{**play, **more, **changed})
 
 
@@ -112,6 +112,30 @@ def test_one_with_an_address_of_its_own_is_started_once_it_has_it() -> None:
     ]
     names = [task["name"] for task in load(f"{ROLE}/tasks/converge.yml")]
     assert names.index("Assign the container its address") < names.index("Start the container at its address")
+
+
+@pytest.mark.parametrize(
+    ("printed", "remedy"),
+    [
+        (
+            "root@lab-gpu2: Permission denied (publickey).",
+            "ansible-playbook site.yml --tags ssh_trust,training_container",
+        ),
+        (
+            "ssh: connect to host gpu2: Connection refused",
+            'see "docker logs lab-gpu2" on the node, correct the cause, and run again',
+        ),
+    ],
+)
+def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str) -> None:
+    found = planned(True, name="lab-gpu2")
+    ready = {"rc": 255, "stderr": printed}
+    assert runs("converge", found, _training_container_ready=ready)[-2:] == ["ansible.builtin.fail", "gather and plan"]
+    (task,) = [task for task in load(f"{ROLE}/tasks/converge.yml") if "ansible.builtin.fail" in task]
+    text = templar(given(found, _training_container_ready=ready)).template(task["ansible.builtin.fail"]["msg"])
+    assert " ".join(text.split()) == (
+        f"{HOST}: container lab-gpu2 is not reached by ssh from itself: {printed.rstrip('.')}. Remedy: {remedy}"
+    )
 
 
 @pytest.mark.parametrize("missing", ["", "gpu2: the image a:1 is not there"])
