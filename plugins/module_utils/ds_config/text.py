@@ -16,6 +16,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config impor
 
 _ENTRY = re.compile(r"""(?<!\w)([A-Za-z_][\w-]{0,80})["']?\s{0,8}:\s{0,8}["']?([^"',\s}]+)""")
 
+_EXPONENT = re.compile(r'("(?:[^"\\]|\\.)*")|(?<![\d.])(\d+)(e[+-]\d+)')
+"""A text, which stays, or a number with an exponent and without a point."""
+
+
+def _with_point(found: re.Match[str]) -> str:
+    return found[1] or f"{found[2]}.0{found[3]}"
+
 
 class UnreadableError(Exception):
     """A file that is no ds_config.json: not hjson, a key twice, or not a mapping."""
@@ -25,8 +32,10 @@ def render(config: dict[str, Any]) -> str:
     """Canonical JSON: keys in order, so that equal configurations are equal texts.
 
     ASCII only, because DeepSpeed opens the file in the locale's encoding, which in a container is often not UTF-8.
+    1.0e-05 and not 1e-05, because scripts with a configuration argument of their own may read it as YAML (gdGPT does),
+    and PyYAML takes a number without a point for a text.
     """
-    return json.dumps(config, indent=2, sort_keys=True, allow_nan=False) + "\n"
+    return _EXPONENT.sub(_with_point, json.dumps(config, indent=2, sort_keys=True, allow_nan=False)) + "\n"
 
 
 def parse(text: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import (
     UnreadableError,
@@ -26,13 +27,21 @@ def test_canonical_text() -> None:
         "{\n"
         '  "optimizer": {\n'
         '    "params": {\n'
-        '      "lr": 1e-05\n'
+        '      "lr": 1.0e-05\n'
         "    },\n"
         '    "type": "\\u00e4"\n'
         "  },\n"
         '  "train_batch_size": 8\n'
         "}\n"
     )
+
+
+@pytest.mark.parametrize("number", [1e-5, -1e-8, 1.5e-5, 1e22, 12, 0.5, 1e300])
+def test_a_number_is_one_in_yaml_too(number: float) -> None:
+    # gdGPT's train_ds.py reads the file that its --config names with PyYAML, to which 1e-05 is a text.
+    config = {"a": number, "b": [number, {"1e-05": '1e-05 \\" 2e-06'}]}
+    assert yaml.safe_load(render(config)) == config
+    assert json.loads(render(config)) == config
 
 
 def test_same_meaning() -> None:
