@@ -13,13 +13,12 @@ import re
 import tempfile
 from pathlib import Path
 
-from tests.bench.distribution import MEBIBYTES, MEGABITS, limited, nodes
+from tests.bench.distribution import MEBIBYTES, compared, limited, nodes, times
 from tests.bench.registry import REGISTRY, Row
 from tests.playbook_run import CLUSTER_ROOT, on, playbook, variables
 
 NAME, FILES = "bench", 4
 FOLDER = f"{CLUSTER_ROOT}/assets/{NAME}"
-MOST_ROUNDS = 2
 
 
 def make(folder: Path) -> None:
@@ -51,7 +50,7 @@ def assets(rounds: int) -> list[Row]:
     chained: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for dummy in range(max(1, min(rounds, MOST_ROUNDS))):
+            for dummy in times(rounds):
                 make(Path(folder))
                 sent(Path(folder), names)
                 forget(others)
@@ -61,8 +60,4 @@ def assets(rounds: int) -> list[Row]:
                     alone.append(sent(Path(folder), others[:1]))
         finally:
             forget(names)
-    link = f"{MEBIBYTES} MiB, {MEGABITS} Mbit/s a link: {MEBIBYTES * 8.388608 / MEGABITS:.0f} s"
-    return [
-        Row("one node alone", alone, note=link),
-        Row(f"{len(others)} nodes, chain", chained, floor="one node alone"),
-    ]
+    return compared(others, alone, chained)

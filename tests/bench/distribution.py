@@ -81,6 +81,20 @@ def forget(image: str, names: list[str]) -> None:
         on(name, f"docker rmi -f {image} >/dev/null 2>&1; true")
 
 
+def times(rounds: int) -> range:
+    """Return the rounds that are made of those asked for, one at least."""
+    return range(max(1, min(rounds, MOST_ROUNDS)))
+
+
+def compared(others: list[str], alone: list[float], chained: list[float]) -> list[Row]:
+    """Return the rows of one node alone and of all others by the chain."""
+    link = f"{MEBIBYTES} MiB, {MEGABITS} Mbit/s a link: {MEBIBYTES * 8.388608 / MEGABITS:.0f} s"
+    return [
+        Row("one node alone", alone, note=link),
+        Row(f"{len(others)} nodes, chain", chained, floor="one node alone"),
+    ]
+
+
 @REGISTRY.add("distribution")
 def distribution(rounds: int) -> list[Row]:
     """In turn: all by the chain, one node alone, all by the star."""
@@ -89,7 +103,7 @@ def distribution(rounds: int) -> list[Row]:
     alone: list[float] = []
     chained: list[float] = []
     starred: list[float] = []
-    for number in range(max(1, min(rounds, MOST_ROUNDS))):
+    for number in times(rounds):
         image = build(f"{number}-{time.time():.0f}")
         chained.append(chain(image, len(others)))
         forget(image, others[:1])  # all others have it
@@ -97,9 +111,4 @@ def distribution(rounds: int) -> list[Row]:
         forget(image, others)
         starred.append(star(image, others))
         forget(image, names)
-    link = f"{MEBIBYTES} MiB, {MEGABITS} Mbit/s a link: {MEBIBYTES * 8.388608 / MEGABITS:.0f} s"
-    return [
-        Row("one node alone", alone, note=link),
-        Row(f"{len(others)} nodes, chain", chained, floor="one node alone"),
-        Row(f"{len(others)} nodes, star", starred, floor="one node alone"),
-    ]
+    return [*compared(others, alone, chained), Row(f"{len(others)} nodes, star", starred, floor="one node alone")]
