@@ -138,6 +138,15 @@ def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str) -> 
     )
 
 
+def test_a_wait_for_sshd_that_itself_fails_is_reported_as_well() -> None:
+    """A task that times out has neither an exit status nor an output."""
+    found, ready = planned(True, name="lab-gpu2"), {"failed": True, "msg": "Timed out after 300 seconds."}
+    assert "ansible.builtin.fail" in runs("converge", found, _training_container_ready=ready)
+    (task,) = [task for task in load(f"{ROLE}/tasks/converge.yml") if "ansible.builtin.fail" in task]
+    text = templar(given(found, _training_container_ready=ready)).template(task["ansible.builtin.fail"]["msg"])
+    assert "from itself: Timed out after 300 seconds. Remedy: see " in " ".join(text.split())
+
+
 @pytest.mark.parametrize("missing", ["", "gpu2: the image a:1 is not there"])
 def test_no_container_is_made_of_an_image_that_is_not_there(missing: str) -> None:
     (first, *dummy) = load(f"{ROLE}/tasks/converge.yml")
