@@ -14,6 +14,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+SEED = 7
 THINGS = ("node", "rank", "disk", "cable", "switch", "fan")
 
 
@@ -31,20 +32,20 @@ def rows(chosen: random.Random, count: int) -> list[dict[str, str]]:
     return found
 
 
-def make(folder: Path, seed: int = 7) -> None:
+def make(folder: Path) -> None:
     """Make folder/model, folder/train.jsonl and folder/test.jsonl, whole, unless they are there."""
     if folder.exists():
         return
     part = folder.with_name(f"{folder.name}.{os.getpid()}")
     part.mkdir(parents=True)
-    chosen = random.Random(seed)
+    chosen = random.Random(SEED)
     train, test = rows(chosen, 480), rows(chosen, 40)
     for name, found in (("train", train), ("test", test)):
         text = "".join(f"{json.dumps(row)}\n" for row in found)
         (part / f"{name}.jsonl").write_text(text, encoding="utf-8")
     words = tokenizer([row["prompt"] + row["answer"] for row in train])
     words.save_pretrained(part / "model")
-    torch.manual_seed(seed)
+    torch.manual_seed(SEED)
     shape = LlamaConfig(
         vocab_size=len(words),
         hidden_size=128,

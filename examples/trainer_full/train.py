@@ -59,15 +59,15 @@ class Answers(torch.utils.data.Dataset):
 
     @staticmethod
     def _coded(row: dict[str, str], tokenizer: Any, length: int) -> dict[str, torch.Tensor]:
-        requested = tokenizer(row["prompt"])["input_ids"]
-        coded = [*requested, *tokenizer(row["answer"])["input_ids"], tokenizer.eos_token_id]
+        prompt = tokenizer(row["prompt"])["input_ids"]
+        coded = [*prompt, *tokenizer(row["answer"])["input_ids"], tokenizer.eos_token_id]
         if len(coded) > length:
             raise SystemExit(f"trainer_full: a row has {len(coded)} tokens. Remedy: raise --max_length above {length}")
         padding = length - len(coded)
         return {
             "input_ids": torch.tensor(coded + [tokenizer.pad_token_id] * padding),
             "attention_mask": torch.tensor([1] * len(coded) + [0] * padding),
-            "labels": torch.tensor([IGNORED] * len(requested) + coded[len(requested) :] + [IGNORED] * padding),
+            "labels": torch.tensor([IGNORED] * len(prompt) + coded[len(prompt) :] + [IGNORED] * padding),
         }
 
     def __len__(self) -> int:
@@ -90,13 +90,11 @@ def predict(trainer: Trainer, own: Own, tokenizer: Any) -> bool:
     loss = trainer.predict(Answers(rows, tokenizer, own.max_length)).metrics["test_loss"]
     rank, world = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     model = trainer.model.eval()
-    reported = {
-        at: answer(model, tokenizer, rows[at]["prompt"], own.max_length) for at in range(rank, len(rows), world)
-    }
-    parts: list[Any] = [reported]
+    mine = {at: answer(model, tokenizer, rows[at]["prompt"], own.max_length) for at in range(rank, len(rows), world)}
+    parts: list[Any] = [mine]
     if world > 1:
         parts = [None] * world
-        dist.all_gather_object(parts, reported)
+        dist.all_gather_object(parts, mine)
     answers = {at: text for part in parts for at, text in part.items()}
     right = sum(answers[at].strip() == row["answer"].strip() for at, row in enumerate(rows)) / len(rows)
     if rank == 0:
@@ -114,10 +112,10 @@ def predict(trainer: Trainer, own: Own, tokenizer: Any) -> bool:
 
 def answer(model: Any, tokenizer: Any, prompt: str, length: int) -> str:
     coded = tokenizer(prompt, return_tensors="pt")
-    requested = {name: coded[name].to(model.device) for name in ("input_ids", "attention_mask")}
+    question = {name: coded[name].to(model.device) for name in ("input_ids", "attention_mask")}
     with torch.no_grad():
-        whole = model.generate(**requested, max_length=length, do_sample=False, pad_token_id=tokenizer.pad_token_id)
-    return str(tokenizer.decode(whole[0, requested["input_ids"].shape[1] :], skip_special_tokens=True))
+        whole = model.generate(**question, max_length=length, do_sample=False, pad_token_id=tokenizer.pad_token_id)
+    return str(tokenizer.decode(whole[0, question["input_ids"].shape[1] :], skip_special_tokens=True))
 
 
 def main() -> int:

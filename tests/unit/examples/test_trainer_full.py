@@ -18,16 +18,8 @@ PLACE = ROOT / "examples/trainer_full"
 FILES = ("vars.yml", "vars.convert.yml", "vars.predict.yml", "vars.real.yml")
 OF_THE_TRAINER = {
     *("deepspeed", "disable_tqdm", "do_predict", "do_train", "gradient_accumulation_steps", "gradient_checkpointing"),
-    *(
-        "learning_rate",
-        "logging_steps",
-        "max_steps",
-        "warmup_steps",
-        "num_train_epochs",
-        "output_dir",
-        "per_device_eval_batch_size",
-    ),
-    *("per_device_train_batch_size", "report_to", "save_steps", "use_cpu"),
+    *("learning_rate", "logging_steps", "max_steps", "num_train_epochs", "output_dir", "per_device_eval_batch_size"),
+    *("per_device_train_batch_size", "report_to", "save_steps", "use_cpu", "warmup_steps"),
 }
 """Fields of transformers.TrainingArguments, as release 5.23.0 has them, that the variables use."""
 

@@ -167,7 +167,7 @@ def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(nam
     entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else roles_of(name)
     assert entries
     lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
-    lenders.update({observed: {"preflight"} for observed in WITHOUT_PLAN})
+    lenders.update({playbook: {"preflight"} for playbook in WITHOUT_PLAN})
     lenders["plan"] = set(DESIGN) - {"preflight"}
     lenders["report"] = {"preflight", "overlay_network", "deepspeed_launch"}
     lenders["bundle"] = set(DESIGN) - {"host"}
