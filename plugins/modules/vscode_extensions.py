@@ -15,9 +15,9 @@ description:
     C(/root/.vscode-server/extensions) in the training container, and lists them in C(extensions.json) there, where VS
     Code's server reads what is installed. Nothing is fetched, and VS Code itself is not needed.
   - A file is checked as a whole before anything is changed. Refused are members with absolute paths or C(..), links
-    and devices, members that are there twice or encrypted, more than 50,000 members or 2 GiB unpacked, a file that is
-    no zip, an C(extension/package.json) without C(publisher), C(name) and C(version) of letters, digits and C(._-),
-    one for another platform than the node's, and two files of one extension.
+    and devices, members that are there twice or encrypted, more than 50,000 files and folders or 2 GiB unpacked, a file
+    that is no zip, an C(extension/package.json) without C(publisher), C(name) and C(version) of letters, digits and
+    C(._-), one for another platform than the node's, and two files of one extension.
   - What is unpacked appears in one step. Extensions that this module unpacked and that O(files) does not name are
     removed; others in that folder, and their entries in C(extensions.json), stay.
   - As containers can write in that folder, no link is followed there. A folder of the name of a wanted extension is

@@ -67,12 +67,16 @@ def unpacked(root: str) -> dict[str, dict[str, Any]]:
     except FolderError:
         listed = {}
     return {
-        one["sha256"]: {
-            "folder": name,
-            "intact": listed.get(one["id"]) == name and folder.kind(f"{FOLDER}/{name}/package.json") == "a plain file",
-        }
+        one["sha256"]: {"folder": name, "intact": listed.get(one["id"]) == name and _is_there(folder, name)}
         for name, one in record.items()
     }
+
+
+def _is_there(folder: UntrustedFolder, name: str) -> bool:
+    try:
+        return folder.kind(f"{FOLDER}/{name}/package.json") == "a plain file"
+    except FolderError:  # changed meanwhile
+        return False
 
 
 def identity(entry: Any) -> str:

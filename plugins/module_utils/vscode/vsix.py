@@ -28,7 +28,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
     printable,
 )
 
-MOST_MEMBERS = 50_000
+MOST_FILES = 50_000
+"""Members, and folders that these need and that may be no members."""
 MOST_BYTES = 2 << 30
 """What an extension may have unpacked. The largest known have a quarter of that."""
 MOST_DIRECTORY = 16 << 20
@@ -129,8 +130,6 @@ def _check_directory(file: BinaryIO, where: str) -> None:
 def _members(archive: zipfile.ZipFile, where: str) -> dict[str, zipfile.ZipInfo]:
     """Return the files in the archive by path; every member is one that may be written below a folder."""
     members = archive.infolist()
-    if len(members) > MOST_MEMBERS:
-        raise _refused(where, f"it has {len(members)} members, and {MOST_MEMBERS} are the most", _OTHER)
     if sum(member.file_size for member in members) > MOST_BYTES:
         raise _refused(where, f"it has more than {MOST_BYTES >> 30} GiB unpacked", _OTHER)
     files: dict[str, zipfile.ZipInfo] = {}
@@ -152,6 +151,8 @@ def _members(archive: zipfile.ZipFile, where: str) -> dict[str, zipfile.ZipInfo]
         if path in files or not files.keys().isdisjoint(above) or (path in folders and not is_folder):
             raise _refused(where, f"{shown} is there twice", _OTHER)
         folders |= above
+        if len(members) + len(folders) > MOST_FILES:
+            raise _refused(where, f"it has more than {MOST_FILES} files and folders", _OTHER)
         if not is_folder:
             files[path] = member
     return files
@@ -159,7 +160,7 @@ def _members(archive: zipfile.ZipFile, where: str) -> dict[str, zipfile.ZipInfo]
 
 def _is_path(path: str) -> bool:
     parts = path.split("/")
-    plain = path.isprintable() and "\\" not in path and len(path) <= 1000
+    plain = path.isprintable() and "\\" not in path and len(path) <= 1000 and len(parts) <= 64
     return plain and all(part not in ("", ".", "..") and len(part.encode()) <= 255 for part in parts)
 
 

@@ -150,8 +150,10 @@ def test_what_is_no_zip_is_refused(tmp_path: Path, data: bytes) -> None:
 def test_limits_are_in_the_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = vsix(tmp_path / "x")
     with monkeypatch.context() as patched:
-        patched.setattr(tested, "MOST_MEMBERS", 3)
-        assert refused(path) == f"x.vsix: it has 4 members, and 3 are the most. Remedy: {OTHER}."
+        patched.setattr(tested, "MOST_FILES", 5)
+        assert refused(path) == f"x.vsix: it has more than 5 files and folders. Remedy: {OTHER}."
+        patched.setattr(tested, "MOST_FILES", 6)
+        assert read(path).folder == FOLDER
     with monkeypatch.context() as patched:
         patched.setattr(tested, "MOST_BYTES", 100)
         assert refused(path) == f"x.vsix: it has more than 0 GiB unpacked. Remedy: {OTHER}."
