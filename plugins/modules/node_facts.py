@@ -89,6 +89,9 @@ options:
         description: By name the digest of the list of files that is wanted. Empty where it is not known.
         type: dict
         default: {}
+  vscode:
+    description: Folder in which M(swarmspeed.cluster.vscode_extensions) keeps extensions of VS Code.
+    type: path
   reach:
     description:
       - Whether the C(container) of this host reaches those in C(hosts), by the hosts' names, at C(port) over the
@@ -258,6 +261,11 @@ ansible_facts:
               where another digest is recorded its C(files).
           type: dict
           returned: always
+        vscode:
+          description: Extensions of VS Code that were unpacked, by SHA-256 of the file. The C(folder), and whether it
+            is C(intact), which means still there and listed.
+          type: dict
+          returned: always
         reach:
           description: RV(swarmspeed.cluster.overlay_reach#module:reached). Empty where it was not tested.
           type: dict
@@ -377,6 +385,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io 
     system_facts,
     tree_digests,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import unpacked
 
 
 def _mistake(requested: dict[str, Any]) -> str | None:
@@ -429,6 +438,7 @@ def main() -> None:
                 "default": {},
                 "options": {"root": {"type": "path"}, "wanted": {"type": "dict", "default": {}}},
             },
+            "vscode": {"type": "path"},
             "reach": {
                 "type": "dict",
                 "default": {},
@@ -489,6 +499,7 @@ def main() -> None:
             "firewall": gather_firewall(SystemFirewallIO()),
             "clock_synchronized": clock_synchronized(),
             "assets": asset_facts(requested["assets"]),
+            "vscode": unpacked(requested["vscode"]) if requested["vscode"] else {},
             "reach": reach.result(),
         }
     except OSError as error:

@@ -163,6 +163,7 @@ def facts(number: int = 1) -> dict[str, Any]:
                 }
             },
         },
+        "vscode": {"ab" * 32: {"folder": "me.one-1.0", "intact": True}},
         "groups": {"docker": ["root"]},
         "sysctls": {"net.core.rmem_max": "212992"},
         "jobs": {"digits": "running"},

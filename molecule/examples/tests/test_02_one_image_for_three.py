@@ -24,6 +24,7 @@ from tests.playbook_run import (
     send,
     variables,
 )
+from tests.vsix import FOLDER, IDENTITY, vsix
 
 SFT = "deepspeed_chat_sft"
 FULL = "trainer_full"
@@ -217,3 +218,37 @@ def test_vs_code_stops_in_the_script_where_the_job_is_on_one_node(tmp_path: Path
         -4000:
     ]
     assert "editor: ended with 0, terminal with [0]" in reported
+
+
+def test_extensions_of_vs_code_are_in_the_containers(tmp_path: Path) -> None:
+    """A stand-in for an extension: files and list are where VS Code's server reads them, which is not there itself."""
+    (tmp_path / "vsix").mkdir()
+    vsix(tmp_path / "vsix" / "stand-in.vsix")
+    place, folder = "/root/.vscode-server/extensions", f"{CLUSTER_ROOT}/vscode/extensions"
+    no_job = extra(SFT, deepspeed_launch_script="")
+    brought = variables(
+        assets_sources=[{"name": "vscode", "folder": str(tmp_path / "vsix")}],
+        assets_cache=str(tmp_path / "cache"),
+        deepspeed_launch_vscode_extensions=["vscode/stand-in.vsix"],
+    )
+    try:
+        playbook("site", *no_job, *brought).done(change=True)
+        for name in NODES:
+            found = json.loads(inside(name, f"cat {place}/{FOLDER}/package.json"))
+            assert found == IDENTITY
+            (entry,) = json.loads(inside(name, f"cat {place}/extensions.json"))
+            assert entry["location"]["path"] == f"{place}/{entry['relativeLocation']}" == f"{place}/{FOLDER}"
+        playbook("site", *no_job, *brought).done(change=False)
+        playbook("verify", *no_job, *brought).done(change=False)
+        # As VS Code's server does when a user uninstalls it.
+        inside("lab2", f"echo '[]' > {place}/extensions.json && rm -r {place}/{FOLDER}")
+        playbook("verify", *no_job, *brought).refused(
+            "VS Code extension vscode/stand-in.vsix is removed from its folder"
+        )
+        repaired = playbook("site", *no_job, *brought).done(change=True)
+        assert [repaired.changed[name] > 0 for name in NODES] == [False, True, False]
+    finally:
+        playbook("site", *no_job).done(change=True)
+    for name in NODES:
+        assert on(name, f"ls -A {folder}") == "" and inside(name, f"ls -d {place} || true") == ""
+    playbook("site", *no_job).done(change=False)

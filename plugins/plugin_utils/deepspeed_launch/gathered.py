@@ -28,10 +28,13 @@ _VARIABLES = tuple(
         "ds_config_model",
         "ds_config_script_keys",
         "vscode",
+        "vscode_extensions",
     )
 )
 OF_THE_COMMAND = tuple(f"{ROLE}_{name}" for name in ("name", "args", "launcher_args", "environment"))
 """What VS Code's configuration is made of."""
+OF_ASSETS = ("assets_sources", "assets_path", "assets_cache", "assets_huggingface_endpoint")
+"""Where extensions of VS Code come from."""
 _OPTIONAL = (
     *OF_THE_COMMAND,
     "cluster_name",
@@ -43,8 +46,9 @@ _OPTIONAL = (
     "training_image_dockerfile",
     "training_image_deepspeed_version",
     "training_container_ulimits",
+    *OF_ASSETS,
 )
-"""Of other roles: names and places, which DeepSpeed reads the configuration, and how much memory it may lock."""
+"""Of other roles: names and places, which DeepSpeed reads the configuration, how much memory it may lock, and files."""
 LAUNCH_JSON = ".vscode/launch.json"
 
 
@@ -57,7 +61,12 @@ def on_hosts(wishes: Mapping[str, Any]) -> bool:
     return wishes.get("deepspeed_launch_runtime") == "host"
 
 
-def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def vscode_of(wishes: Mapping[str, Any]) -> str:
+    """Return where extensions of VS Code and the record of them are."""
+    return f"{wishes['cluster_root']}/vscode"
+
+
+def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     etc, workspace = f"{wishes['cluster_root']}/etc", workspace_of(wishes)
     found: list[dict[str, Any]] = [
         {"path": f"{etc}/hostfile", "content": True},
@@ -67,8 +76,8 @@ def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
         found += [{"path": f"{workspace}/.vscode"}, {"path": f"{workspace}/{LAUNCH_JSON}", "content": True}]
     if wishes["deepspeed_launch_script"] and on_hosts(wishes):
         found.append({"path": f"{etc}/job_key"})
-    return {"files": found}
+    return {"files": found, "vscode": vscode_of(wishes)}
 
 
 # Containers are part of the facts anyway.
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_files)
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_by_wishes)

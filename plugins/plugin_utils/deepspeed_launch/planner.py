@@ -18,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan as Launched
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import plan as launch_of
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import extensions
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.files import (
     FileLeftError,
     Wanted,
@@ -64,12 +65,14 @@ NOTHING: dict[str, Any] = {
     "ds_config": {},
     "launch_json": "",
     "share_key": False,
+    "extensions": {},
 }
 """What the role's tasks read of a host of which nothing is known.
 
 ``writes`` names those of hostfile and ds_config.json that differ. ``request`` is what the module ``ds_config`` is asked
 for, empty where the job gets no configuration; preflight checks the same. ``ds_config`` is the configuration as it
-would be, its secrets masked. ``launch_json`` is the text of VS Code's file where it is to be written.
+would be, its secrets masked. ``launch_json`` is the text of VS Code's file where it is to be written, ``extensions``
+what the module ``vscode_extensions`` is given where those differ.
 """
 _GPUS = "the slots and GPUs that the hosts have"
 
@@ -105,7 +108,7 @@ class DeepspeedLaunchPlanner:
 
     def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        return ()
+        return extensions.manifests(wishes)
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
@@ -127,7 +130,7 @@ class DeepspeedLaunchPlanner:
                 continue
             node = Node(host, wished, mapping(found.get("files")), inputs.cluster, launched)
             collected, left = Changes(ROLE, host), dict(node.files)
-            problem = _refused(node)
+            problem = _refused(node, inputs)
             if problem:
                 refusals.append(problem)
                 continue
@@ -145,21 +148,25 @@ class DeepspeedLaunchPlanner:
                 collected.add(*key)
                 left[key[0]] = _key_after(node, facts, key[0])
                 acts[host] = {**acts[host], "share_key": True}
-            acts[host] = {**acts[host], "ds_config": _masked(node)}
+            act, unpacked = extensions.plan(collected, wished, found, inputs.files)
+            acts[host] = {**acts[host], "ds_config": _masked(node), "extensions": act}
             changes += collected.found
             if collected.found:
-                after[host] = {**found, "files": left}
+                after[host] = {**found, "files": left, "vscode": unpacked}
         if any(act["share_key"] for act in acts.values()):  # the first node reads it for the others
             acts = {host: {**act, "share_key": True} for host, act in acts.items()}
         return RolePlan(changes, refusals, (), acts, after)
 
 
-def _refused(node: Node) -> Refusal | None:
+def _refused(node: Node, inputs: Inputs) -> Refusal | None:
     """Return why nothing is written on a host: what is there is somebody else's, or cannot be had."""
     wishes = node.wishes
     try:
         for dummy in _wanted(node):
             pass
+        extensions.digests(wishes, inputs.files)
+    except extensions.ExtensionError as error:
+        return Refusal(ROLE, node.host, *error.args)
     except FileLeftError as error:
         return Refusal(ROLE, node.host, f"{error}. It was left as it is", "correct or remove it")
     except LaunchError as error:

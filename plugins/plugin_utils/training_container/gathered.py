@@ -53,6 +53,7 @@ _OPTIONAL = (
     "deepspeed_launch_launcher",
     "deepspeed_launch_transport",
     "deepspeed_launch_launcher_args",
+    "deepspeed_launch_vscode_extensions",
 )
 """Of other roles: names and places, how containers get GPUs, whose image it is, and what the job needs in it."""
 
@@ -66,11 +67,17 @@ def assets_of(wishes: Mapping[str, Any]) -> str:
     return str(wishes.get("assets_path") or f"{wishes['cluster_root']}/assets") if wishes.get("assets_sources") else ""
 
 
+def extensions_of(wishes: Mapping[str, Any]) -> str:
+    """Return the folder of VS Code's extensions; empty where there are none."""
+    return f"{wishes['cluster_root']}/vscode/extensions" if wishes.get("deepspeed_launch_vscode_extensions") else ""
+
+
 def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
     """Return the folders that must be there before a container mounts them, with their modes."""
     root = str(wishes["cluster_root"])
     assets = {assets_of(wishes): "0755"} if assets_of(wishes) else {}
-    return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755", **assets}
+    extensions = {f"{root}/vscode": "0700", extensions_of(wishes): "0755"} if extensions_of(wishes) else {}
+    return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755", **assets, **extensions}
 
 
 def device_paths(wishes: Mapping[str, Any]) -> list[str]:

@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import SERVER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import (
     assets_of,
+    extensions_of,
     workspace_of,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import devices, options
@@ -74,6 +76,8 @@ def wanted_settings(
     volumes = [f"{root}/etc:/etc/swarmspeed:ro", f"{root}/jobs:/jobs", f"{workspace_of(wishes)}:/workspace"]
     assets = assets_of(wishes)
     volumes += [f"{assets}:{assets}:ro"] if assets else []
+    # Where VS Code's server installs others, too, and keeps its list of all.
+    volumes += [f"{extensions_of(wishes)}:{SERVER}"] if extensions_of(wishes) else []
     return {
         IMAGE: image,
         # One that is not here yet may be the very same: it is compared again once it has come.

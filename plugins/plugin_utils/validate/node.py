@@ -125,6 +125,7 @@ FACTS = mapping(
         "jobs": _jobs,
         "jobs_succeeded": _succeeded,
         "assets": _assets,
+        "vscode": by_name(hex_digest, mapping({"folder": word, "intact": flag})),
         "reach": by_name(NAME, mapping({"stage": word}, {"error": sentence})),
         "held": names,
         "clock_synchronized": optional(flag),

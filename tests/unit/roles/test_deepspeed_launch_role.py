@@ -51,7 +51,7 @@ def runs(found: dict[str, Any] | None, file: str = "main", **more: Any) -> list[
     return ran
 
 
-ASSERT = "ansible.builtin.assert"
+ASSERT, EXTENSIONS = "ansible.builtin.assert", "swarmspeed.cluster.vscode_extensions"
 
 
 def test_where_nothing_is_planned_and_there_is_no_job_the_role_ends_at_its_first_task() -> None:
@@ -76,7 +76,9 @@ def test_what_is_planned_has_its_task() -> None:
     assert runs(planned(True), "files") == [REPORT]
     assert runs(planned(True, launch_json="{}"), "files") == [REPORT, INCLUDE]
     assert runs(planned(True, share_key=True), "files") == [REPORT, INCLUDE]
-    both = planned(True, share_key=True, launch_json="{}")
+    extensions = {"root": "/r", "files": ["/a/x.vsix"]}
+    assert runs(planned(True, extensions=extensions), "files") == [REPORT, EXTENSIONS]
+    both = planned(True, share_key=True, launch_json="{}", extensions=extensions)
     assert runs(both, "files", ansible_check_mode=True) == [REPORT]
 
 
@@ -226,7 +228,7 @@ def found(number: int, text: str | None) -> dict[str, Any]:
             "group": 0,
             "content": text,
         }
-    facts["files"] = {f"{ETC}/hostfile": fact}
+    facts["files"], facts["vscode"] = {f"{ETC}/hostfile": fact}, {}
     return facts
 
 

@@ -226,9 +226,11 @@ def test_what_an_image_lacks_keeps_the_container_from_being_made(problem: str, r
 
 
 def test_teardown_removes_the_container_that_is_ours() -> None:
-    (task,) = load(f"{ROLE}/tasks/teardown.yml")
+    task, folders = load(f"{ROLE}/tasks/teardown.yml")
     assert acts(task, given(planned(False, ours=True, name="lab-gpu2")))
     assert not acts(task, given(planned(False, name="lab-gpu2")))
+    # Behind it: what is mounted is not to be removed.
+    assert folders["swarmspeed.cluster.vscode_extensions"]["state"] == "absent"
 
 
 def test_after_a_restart_of_an_engine_what_is_planned_then_is_reported_and_applied() -> None:

@@ -16,7 +16,10 @@ from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import NodeError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.install import apply
 from ansible_collections.swarmspeed.cluster.plugins.modules import node_facts
+
+from tests.vsix import FOLDER, vsix
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
 
@@ -67,6 +70,7 @@ def test_everything_that_is_asked_for(
     (tmp_path / "key").write_text("hunter2")
     (tmp_path / "digits").mkdir()
     (tmp_path / "digits/state.json").write_text('{"state": "running"}')
+    apply(str(tmp_path / "vscode"), [str(vsix(tmp_path / "x.vsix"))], "", False)
     digest = hashlib.sha256(b"x").hexdigest()
     before = sorted(tmp_path.rglob("*"))
     result = run(
@@ -79,6 +83,7 @@ def test_everything_that_is_asked_for(
         sysctls=["no.such"],
         jobs=str(tmp_path),
         docker_socket="/run/other.sock",
+        vscode=str(tmp_path / "vscode"),
         _ansible_check_mode=check,
     )
     assert result["changed"] is False and sorted(tmp_path.rglob("*")) == before
@@ -91,6 +96,7 @@ def test_everything_that_is_asked_for(
     assert list(facts["disk"]) == [str(tmp_path)]
     assert (facts["groups"], facts["sysctls"]) == ({"no_such_group": None}, {"no.such": None})
     assert facts["jobs"] == {"digits": "running"}
+    assert list(facts["vscode"].values()) == [{"folder": FOLDER, "intact": True}]
     assert (facts["docker"]["version"], Engine.opened) == ("20.10.24", "/run/other.sock")
     documented = from_yaml(node_facts.RETURN)["ansible_facts"]["contains"]["swarmspeed"]["contains"]
     assert set(facts) == set(documented) - {"clock", "host", "run"}  # the action adds them

@@ -155,6 +155,21 @@ def test_models_and_data_sets_are_at_the_same_path_and_read_only() -> None:
     assert len(act(plan(facts(), assets_path="/data/assets"))["settings"]["volumes"]) == 3
 
 
+def test_extensions_of_vs_code_are_where_its_server_reads_them() -> None:
+    wished: dict[str, Any] = {"deepspeed_launch_vscode_extensions": ["vscode/x.vsix"]}
+    made, place = plan(facts(), **wished), f"{ROOT}/vscode/extensions"
+    assert act(made)["settings"]["volumes"][3:] == [f"{place}:/root/.vscode-server/extensions"]
+    folders = {item["path"]: item["mode"] for item in act(made)["folders"]}
+    assert folders == {f"{ROOT}/vscode": "0700", place: "0755"}
+    assert GATHERED.by_wishes is not None
+    assert {"path": place} in GATHERED.by_wishes({**WISHES, **wished})["files"]
+    # One that runs is made again for the mount alone, and with an empty list not at all.
+    before = plan(facts()).facts[HOST]["docker"]["containers"][NAME]
+    assert f"volumes of container {NAME}" in [one[1] for one in shown(plan(facts(before), **wished))]
+    assert shown(plan(facts(made.facts[HOST]["docker"]["containers"][NAME]), **wished)) == []
+    assert shown(plan(facts(before), deepspeed_launch_vscode_extensions=[])) == []
+
+
 def test_further_volumes_come_last_and_the_workspace_where_it_is() -> None:
     made = plan(facts(), workspace_path="/data/work", training_container_volumes=["/nfs:/nfs"])
     assert act(made)["settings"]["volumes"][2:] == ["/data/work:/workspace", "/nfs:/nfs"]

@@ -1,0 +1,123 @@
+#!/usr/bin/python
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Extensions of VS Code on a node, unpacked for its server in the training container."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: vscode_extensions
+short_description: Unpack extensions of VS Code for its server in a container
+version_added: 0.1.0
+description:
+  - Unpacks C(.vsix) files below the folder C(extensions) of O(root), which is mounted at
+    C(/root/.vscode-server/extensions) in the training container, and lists them in C(extensions.json) there, where VS
+    Code's server reads what is installed. Nothing is fetched, and VS Code itself is not needed.
+  - A file is checked as a whole before anything is changed. Refused are members with absolute paths or C(..), links
+    and devices, members that are there twice or encrypted, more than 50,000 files and folders or 2 GiB unpacked, a file
+    that is no zip, an C(extension/package.json) without C(publisher), C(name) and C(version) of letters, digits and
+    C(._-), one for another platform than the node's, and two files of one extension.
+  - What is unpacked appears in one step. Extensions that this module unpacked and that O(files) does not name are
+    removed; others in that folder, and their entries in C(extensions.json), stay.
+  - As containers can write in that folder, no link is followed there. A folder of the name of a wanted extension is
+    replaced.
+options:
+  root:
+    description: Folder that holds the record of what was unpacked, for root only, and the folder C(extensions).
+    type: path
+    required: true
+  files:
+    description: Paths of the C(.vsix) files on this host. Without any, all that this module unpacked are removed.
+    type: list
+    elements: path
+    default: []
+  state:
+    description: With V(absent) all that this module unpacked are removed, and the folders where they are empty then.
+      Not while a container has them mounted.
+    type: str
+    choices: [present, absent]
+    default: present
+attributes:
+  check_mode:
+    support: full
+    description: Checks the files as well, and changes nothing.
+  diff_mode:
+    support: partial
+    description: The folders of the extensions before and after.
+    details:
+      - Not what is in them.
+  idempotent:
+    support: full
+    description: A file is not unpacked again while its SHA-256 is recorded, its folder has a C(package.json), and the
+      list names it.
+author:
+  - The swarmspeed.cluster founders (@swarmspeed)
+"""
+
+EXAMPLES = r"""
+- name: Unpack the extensions that F5 needs
+  swarmspeed.cluster.vscode_extensions:
+    root: /srv/swarmspeed/lab/vscode
+    files:
+      - /srv/swarmspeed/lab/assets/vscode/ms-python.python.vsix
+      - /srv/swarmspeed/lab/assets/vscode/ms-python.debugpy.vsix
+
+- name: Remove what was unpacked
+  swarmspeed.cluster.vscode_extensions:
+    root: /srv/swarmspeed/lab/vscode
+    state: absent
+"""
+
+RETURN = r"""
+extensions:
+  description: Folders of all extensions in O(files), below C(extensions).
+  returned: success
+  type: list
+  elements: str
+  sample: [ms-python.python-2026.4.0]
+unpacked:
+  description: Those of them that were unpacked, or would be.
+  returned: success
+  type: list
+  elements: str
+removed:
+  description: Folders that were removed, or would be.
+  returned: success
+  type: list
+  elements: str
+"""
+
+import platform
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import FolderError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.install import apply, remove
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.vsix import VsixError
+
+
+def main() -> None:
+    """Check, compare, unpack and remove."""
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "required": True},
+            "files": {"type": "list", "elements": "path", "default": []},
+            "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        },
+        supports_check_mode=True,
+    )
+    root, files = module.params["root"], module.params["files"]
+    try:
+        if module.params["state"] == "absent":
+            result = remove(root, module.check_mode)
+        else:
+            result = apply(root, files, platform.machine(), module.check_mode)
+    except (VsixError, FolderError) as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg=f"{root} cannot be written: {error}. Remedy: make room on its disk, or use become.")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Extensions of VS Code: which files of role assets they are, and which of them a node has not unpacked. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import (
+    cache_of,
+    manifest_path,
+    sources_of,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import from_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import AssetError, Source
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import (
+    OF_ASSETS,
+    on_hosts,
+    vscode_of,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+
+OPTION = "deepspeed_launch_vscode_extensions"
+UNPACKED = "unpacked"
+
+
+class ExtensionError(Exception):
+    """An extension cannot be had as it is listed; ``remedy`` is the second argument."""
+
+
+def manifests(wishes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which lists of files the plan reads on the controller."""
+    for source in _sources(wishes):
+        yield f"{TEXT}{manifest_path(cache_of(wishes), source)}"
+
+
+def digests(wishes: Mapping[str, Any], files: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the SHA-256 of each listed extension; None where nothing is known of files. Raises ``ExtensionError``."""
+    paths: Sequence[str] = [str(path) for path in wishes[OPTION]]
+    if paths and on_hosts(wishes):
+        text = f"{OPTION} is for VS Code in training containers, not for deepspeed_launch_runtime: host"
+        raise ExtensionError(text, f"leave {OPTION} out")
+    if paths and not all(name in wishes for name in OF_ASSETS):  # the role is applied alone
+        return None
+    known: dict[str, str] = {}
+    for source in _sources(wishes):
+        manifest = from_text(files.get(f"{TEXT}{manifest_path(cache_of(wishes), source)}", ""))
+        known.update({f"{source.name}/{path}": sha256 for path, dummy, sha256 in (manifest.files if manifest else ())})
+    found: dict[str, str] = {}
+    for path in paths:
+        if path not in known:
+            remedy = "write NAME/FILE, with the name of an asset that has it"
+            raise ExtensionError(f"{OPTION}: {path} is no file of assets_sources", remedy)
+        if known[path] in found.values():
+            raise ExtensionError(f"{OPTION}: {path} is listed twice, perhaps by another name", "list it once")
+        found[path] = known[path]
+    return found
+
+
+def plan(
+    changes: Changes, wishes: Mapping[str, Any], facts: Mapping[str, Any], files: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Add what differs on a node. Return what its tasks read, empty where nothing does, and the facts afterwards."""
+    there, wanted = mapping(facts.get("vscode")), digests(wishes, files)
+    if wanted is None:
+        return {}, dict(there)
+    count = len(changes.found)
+    for path, sha256 in wanted.items():
+        one = mapping(there.get(sha256))
+        if not one.get("intact"):
+            before = "removed from its folder or from VS Code's list" if one else None
+            changes.add(f"VS Code extension {path}", before, UNPACKED)
+    for folder in sorted({str(one.get("folder")) for sha256, one in there.items() if sha256 not in wanted.values()}):
+        changes.add(f"VS Code extension {folder}", UNPACKED, None)
+    # Of its folder only the extension itself knows the name.
+    after = {sha256: {"folder": "known-after-apply", "intact": True} for sha256 in wanted.values()}
+    if len(changes.found) == count:
+        return {}, after
+    return {"root": vscode_of(wishes), "files": [f"{wishes['assets_path']}/{path}" for path in wanted]}, after
+
+
+def _sources(wishes: Mapping[str, Any]) -> list[Source]:
+    """Return where files come from; none where the role is applied alone, or where preflight says what is wrong."""
+    if not wishes[OPTION] or not all(name in wishes for name in OF_ASSETS):
+        return []
+    try:
+        return sources_of(wishes)
+    except AssetError:
+        return []
