@@ -133,8 +133,8 @@ def playbook(name: str, *arguments: str | Path, inventory: Path | None = INVENTO
     return Run(answer.returncode, answer.stdout)
 
 
-def site(*arguments: str | Path) -> Run:
-    return playbook("site", *arguments)
+def site(*arguments: str | Path, timeout: float = 900) -> Run:
+    return playbook("site", *arguments, timeout=timeout)
 
 
 def start(name: str, *arguments: str | Path) -> subprocess.Popen[str]:

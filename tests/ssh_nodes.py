@@ -50,9 +50,11 @@ def public(name: str) -> str:
     return f"ssh-ed25519 {base64.b64encode(raw).decode()} {name}\n"
 
 
-def private(text: str, mode: str = "0600") -> dict[str, Any]:
+def private(text: str, mode: str = "0600", half: str = "") -> dict[str, Any]:
+    """The facts of a private key; ``half`` names its public one, where the file has it in a form that is read."""
     digest = keyed_digest(text.encode(), DIGEST_KEY)
-    return {"exists": True, "sha256": digest, "keyed": True, "mode": mode, "owner": 0, "group": 0}
+    found = {"exists": True, "sha256": digest, "keyed": True, "mode": mode, "owner": 0, "group": 0}
+    return {**found, "public_key": " ".join(public(half).split()[:2])} if half else found
 
 
 def readable(content: str) -> dict[str, Any]:
@@ -62,9 +64,9 @@ def readable(content: str) -> dict[str, Any]:
 def keys(host: str) -> dict[str, Any]:
     """What a host's keys are once they are there."""
     return {
-        KEY: private("the cluster's"),
+        KEY: private("the cluster's", half="cluster"),
         **({f"{KEY}.pub": readable(public("cluster"))} if host == FIRST else {}),
-        HOST_KEY: private(f"of {host}"),
+        HOST_KEY: private(f"of {host}", half=host),
         f"{HOST_KEY}.pub": readable(public(host)),
     }
 

@@ -36,7 +36,8 @@ options:
         default: false
       secret:
         description: Whether the file holds a secret. Then its digest is an HMAC by O(digest_key) (C(keyed) is true),
-          from which a short password cannot be guessed, and its text is not returned.
+          from which a short password cannot be guessed, and its text is not returned. Of a private key of OpenSSH its
+          public half is, as C(public_key).
         type: bool
         default: false
       block:

@@ -991,7 +991,8 @@ FAILURES = (
             "train_micro_batch_size_per_gpu needs to be provided",
         ),
         "The batch sizes do not fit the number of ranks.",
-        "Correct them in deepspeed_launch_ds_config: train_batch_size is micro batch * accumulation * ranks.",
+        "Correct them in deepspeed_launch_ds_config, or where the script sets them itself: train_batch_size is "
+        "micro batch * accumulation * ranks.",
         "deepspeed_launch_ds_config",
         "recorded",
     ),

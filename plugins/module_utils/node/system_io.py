@@ -42,6 +42,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers im
     swarm_facts,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.sockets_io import stale_swarm_ports
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.ssh_key import public_half
 
 COMMAND_TIMEOUT = 20
 """Seconds."""
@@ -123,7 +124,8 @@ def file_facts(
     """Return existence, SHA-256, mode and owner of a file, a directory, or the managed block inside a file.
 
     With ``mark``, ``marked`` says whether the file's first line holds that text. With ``key`` the file holds a secret:
-    its digest is an HMAC with that key (``keyed``), and its content is never returned.
+    its digest is an HMAC with that key (``keyed``), and its content is never returned; of a private key of OpenSSH, its
+    public half is (``public_key``).
     """
     try:
         status = Path(path).stat()
@@ -136,7 +138,10 @@ def file_facts(
         with Path(path).open("rb") as file:
             facts["marked"] = mark.encode() in file.readline(_CHUNK)
     if key is not None:
-        return {**facts, "sha256": keyed_digest(Path(path).read_bytes(), key), "keyed": True}
+        data = Path(path).read_bytes()
+        facts.update(sha256=keyed_digest(data, key), keyed=True)
+        public = public_half(data)
+        return facts if public is None else {**facts, "public_key": public}
     if block is None and not content:
         facts["sha256"] = file_digest(path)
         return facts

@@ -49,6 +49,14 @@ class Request:
     def host_key(self) -> str:
         return f"{self.ssh}/ssh_host_ed25519_key"
 
+    @property
+    def cluster_comment(self) -> str:
+        return f"swarmspeed {self.cluster}"
+
+    @property
+    def host_comment(self) -> str:
+        return f"{self.cluster}-{self.host}"
+
 
 def folders(requested: Request) -> list[ManagedFile]:
     return [ManagedFile(path, None, "0700") for path in (requested.root, f"{requested.root}/etc", requested.ssh)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import accept, ssh_public_key
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, Sealed, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file, name_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after, found_file, name_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import Request
@@ -26,23 +26,35 @@ _DERIVED = Unknown("the public part of the private key")
 
 @dataclass(frozen=True)
 class Pair:
-    """A key pair on a host, as ``node_facts`` found it. ``public`` is None where it is still to be made."""
+    """A key pair on a host, as ``node_facts`` found it.
+
+    ``public`` is None where it is still to be made. Where the file holds that of another pair it is ``foreign``, and
+    ``public`` is what belongs there.
+    """
 
     private: Mapping[str, Any]
     public: str | None
+    foreign: bool = False
 
     @property
     def exists(self) -> bool:
         return self.private.get("exists") is True
 
 
-def pair(host: str, files: Mapping[str, Any], path: str) -> Pair:
-    """Return a key pair. Raises ``ReportedError`` where what a host says of its public key is none."""
+def pair(host: str, files: Mapping[str, Any], path: str, comment: str = "") -> Pair:
+    """Return a key pair. Raises ``ReportedError`` where what a host says of its public key is none.
+
+    ``comment`` ends the public key where that is written again.
+    """
     private, public = found_file(files, path), found_file(files, f"{path}.pub")
     content = public.get("content") if public.get("exists") is True and private.get("exists") is True else None
     if content is not None and content != KNOWN_AFTER:
         # It becomes a line of known_hosts or authorized_keys of all.
         accept(host, f"{path}.pub", content, ssh_public_key)
+        half = private.get("public_key")
+        if half is not None and str(content).split()[:2] != str(half).split():
+            accept(host, f"{path}: public_key", half, ssh_public_key)
+            return Pair(private, f"{half} {comment}".strip(), foreign=True)
     return Pair(private, content)
 
 
@@ -84,11 +96,21 @@ def private_after(found: Pair, of_first: Pair | None = None) -> dict[str, Any]:
     """Return the fact of a private key afterwards; ``of_first`` where it is a copy."""
     source = of_first or found
     digest = source.private.get("sha256") if source.exists else KNOWN_AFTER
-    return {**found.private, **_PRIVATE, "exists": True, "sha256": digest, "keyed": True}
+    half = {name: value for name, value in source.private.items() if name == "public_key"}
+    before = {name: value for name, value in found.private.items() if name != "public_key"}
+    return {**before, **half, **_PRIVATE, "exists": True, "sha256": digest, "keyed": True}
 
 
-def public_after(found: Pair, there: Mapping[str, Any]) -> dict[str, Any]:
+def public_file(path: str, found: Pair) -> ManagedFile:
+    """Return the public key of a pair as the file beside the private one."""
+    return ManagedFile(f"{path}.pub", f"{found.public}\n")
+
+
+def public_after(path: str, found: Pair, there: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fact of a public key afterwards; ``there`` is what it is."""
+    if found.foreign:
+        item = public_file(path, found)
+        return {**fact_after(item, ""), "content": item.text}
     if found.public is not None:
         return dict(there)
     return {"exists": True, "content": KNOWN_AFTER, "sha256": KNOWN_AFTER, "mode": "0644", "owner": 0, "group": 0}

@@ -52,6 +52,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys 
     pair,
     private_after,
     public_after,
+    public_file,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.servers import (
     NOTHING,
@@ -101,8 +102,8 @@ class SshTrustPlanner:
         known = {host: files_of(facts[host]) for host in wanted}
         first = wanted[str(inputs.cluster["first"])]
         cluster = Cluster(
-            {host: pair(host, known[host], one.host_key) for host, one in wanted.items()},
-            pair(first.host, known[first.host], first.cluster_key),
+            {host: pair(host, known[host], one.host_key, one.host_comment) for host, one in wanted.items()},
+            pair(first.host, known[first.host], first.cluster_key, first.cluster_comment),
         )
         changes: list[Change] = []
         acts: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
@@ -164,7 +165,9 @@ def _plan_host(
         takes_cluster_key = add_pair(changes, requested.cluster_key, cluster.of_first, known)
     else:
         takes_cluster_key = add_copy(changes, requested, copied, cluster.of_first)
+    own = {requested.host_key: mine, **({requested.cluster_key: cluster.of_first} if is_first else {})}
     trusted = [
+        *((public_file(path, found), True) for path, found in own.items() if found.foreign),
         (authorized_keys(requested, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None),
         (known_hosts(requested, cluster.host_keys), cluster.host_keys_known),
         *((item, True) for item in configuration(requested, inputs.files.get(SSHD_CONFIG, ""))),
@@ -185,12 +188,12 @@ def _plan_host(
         provide = {
             "generate_host": makes_host_key,
             "host_path": requested.host_key,
-            "host_comment": f"{requested.cluster}-{requested.host}",
+            "host_comment": requested.host_comment,
             "generate_cluster": is_first and takes_cluster_key,
             "copy_cluster": takes_cluster_key and not is_first,
             "copied_from": requested.first,
             "path": requested.cluster_key,
-            "comment": f"swarmspeed {requested.cluster}",
+            "comment": requested.cluster_comment,
         }
     reads = runs_as_ours(container_of(facts, requested.cluster, requested.host), requested.cluster)
     act = {
@@ -203,7 +206,6 @@ def _plan_host(
     }
     left = {item.path: fact_after(item, key) for item in (*folders(requested), *(item for item, dummy in trusted))}
     left[requested.host_key], left[requested.cluster_key] = private_after(mine), private_after(copied, cluster.of_first)
-    own = {requested.host_key: mine, **({requested.cluster_key: cluster.of_first} if is_first else {})}
     for path, found in own.items():
-        left[f"{path}.pub"] = public_after(found, found_file(known, f"{path}.pub"))
+        left[f"{path}.pub"] = public_after(path, found, found_file(known, f"{path}.pub"))
     return changes.found, act, left

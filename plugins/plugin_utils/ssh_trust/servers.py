@@ -54,6 +54,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys 
     pair,
     private_after,
     public_after,
+    public_file,
 )
 
 NOTHING: dict[str, Any] = {"folders": [], "provide": {}, "files": [], "reload": [], "reach": []}
@@ -80,7 +81,7 @@ def plan_servers(requested: Mapping[str, Request], facts: Facts, inputs: Inputs,
     if refusals:
         return RolePlan(refusals=refusals, acts=acts)
     first = next(iter(requested.values())).first
-    of_first = pair(first, files_of(facts[first]), requested[first].cluster_key)
+    of_first = pair(first, files_of(facts[first]), requested[first].cluster_key, requested[first].cluster_comment)
     changes: list[Change] = []
     after: dict[str, Mapping[str, Any]] = {}
     for host, one in requested.items():
@@ -159,14 +160,16 @@ def _plan_server(
         if is_first
         else add_copy(changes, requested, copied, of_first)
     )
-    there, public = of_first.public is not None, of_first.public or KNOWN_AFTER
+    exists, public = of_first.public is not None, of_first.public or KNOWN_AFTER
     trusted = [
-        (authorized_block(requested, public), there),
+        (authorized_block(requested, public), exists),
         (known_hosts(requested, host_keys), True),
         (configuration(requested), True),
     ]
     if not is_first and is_of_another_key(found_file(known, f"{requested.cluster_key}.pub"), of_first):
-        trusted.append((public_part(requested, public), there))
+        trusted.append((public_part(requested, public), exists))
+    if is_first and of_first.foreign:
+        trusted.append((public_file(requested.cluster_key, of_first), True))
     texts: list[ManagedFile] = []
     for item, complete in trusted:
         if not complete:
@@ -184,7 +187,7 @@ def _plan_server(
             "copy_cluster": not is_first,
             "copied_from": requested.first,
             "path": requested.cluster_key,
-            "comment": f"swarmspeed {requested.cluster}",
+            "comment": requested.cluster_comment,
         }
     act = {
         **NOTHING,
@@ -196,7 +199,8 @@ def _plan_server(
     left = {item.path: fact_after(item, key) for item in (*owned, *(item for item, dummy in trusted))}
     left[requested.cluster_key] = private_after(copied, of_first)
     if is_first:
-        left[f"{requested.cluster_key}.pub"] = public_after(of_first, found_file(known, f"{requested.cluster_key}.pub"))
+        there = found_file(known, f"{requested.cluster_key}.pub")
+        left[f"{requested.cluster_key}.pub"] = public_after(requested.cluster_key, of_first, there)
     return changes.found, act, left
 
 

@@ -152,6 +152,33 @@ def test_a_public_key_that_is_not_that_of_the_private_one_beside_it_is_replaced(
     assert isinstance(after[f"{KEY}.pub"], Unknown)
 
 
+@pytest.mark.parametrize(
+    ("host", "path", "half", "comment"),
+    [(FIRST, KEY, "cluster", "swarmspeed lab"), (THIRD, HOST_KEY, THIRD, f"lab-{THIRD}")],
+)
+def test_a_public_key_of_another_pair_is_replaced_and_nobody_comes_to_trust_it(
+    host: str, path: str, half: str, comment: str
+) -> None:
+    facts = complete()
+    facts[host]["files"][f"{path}.pub"] = readable(public("somebody's"))
+    made = plan(facts)
+    changes = [(change.host, change.what, change.before, change.after) for change in made.changes]
+    wanted = f"{' '.join(public(half).split()[:2])} {comment}\n"
+    assert changes[0] == (host, f"{path}.pub", public("somebody's"), wanted)
+    # The comment of a key stands in authorized_keys too; the invented ones have another.
+    assert {what for dummy, what, *rest in changes[1:]} == ({f"{SSH}/authorized_keys"} if path == KEY else set())
+    assert texts(made, host)[f"{path.rpartition('/')[2]}.pub"] == wanted and act(made, host)["provide"] == {}
+    assert "somebody's" not in "".join("".join(texts(made, one).values()) for one in NODES)
+    assert plan(made.facts).changes == ()
+
+
+@pytest.mark.parametrize("half", ["a\nb", "", '* ssh-rsa "'])
+def test_what_a_host_says_is_in_its_private_key_is_checked(half: str) -> None:
+    facts = edited(THIRD, HOST_KEY, public_key=half)
+    with pytest.raises(ReportedError, match=rf"^{THIRD}: {HOST_KEY}: public_key is "):
+        plan(facts)
+
+
 def test_without_the_first_ones_pair_all_get_another() -> None:
     facts = edited(FIRST, KEY, exists=False)
     made = plan(facts)
@@ -295,7 +322,9 @@ def test_without_the_whole_cluster_nothing_is_planned(of_cluster: dict[str, Any]
 
 # Searched
 
-PRIVATE = st.sampled_from([None, private("the cluster's"), private("other"), private("the cluster's", "0644")])
+PRIVATE = st.sampled_from(
+    [None, private("the cluster's"), private("other", half="other"), private("the cluster's", "0644", half="cluster")]
+)
 PUBLIC = st.sampled_from([None, readable(public("cluster")), readable(public("other"))])
 
 
@@ -336,7 +365,11 @@ def test_the_role_has_something_to_act_on_for_each_change(facts: Any, wished: An
     provides = any(act(made, host)["provide"] for host in NODES)
     for change in made.changes:
         todo = act(made, change.host)
-        if change.what in (KEY, f"{KEY}.pub"):
+        if change.what.endswith(".pub") and not isinstance(change.after, Unknown):
+            assert change.what in [entry["path"] for entry in todo["files"]]
+        elif change.what == f"{KEY}.pub" and change.host != FIRST:
+            assert provides  # written once the first one's is known
+        elif change.what in (KEY, f"{KEY}.pub"):
             assert todo["provide"]["generate_cluster" if change.host == FIRST else "copy_cluster"]
         elif change.what in (HOST_KEY, f"{HOST_KEY}.pub"):
             assert todo["provide"]["generate_host"]
