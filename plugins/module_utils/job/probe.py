@@ -45,6 +45,10 @@ IPC_LOCK = 14
 """Number of the capability with which memory is locked without a limit."""
 MOST_BYTES = 1 << 26
 """A file longer than this is not read whole to compare it."""
+EXPORTS = ".deepspeed_env"
+"""Unless DS_ENV_FILE says otherwise: what DeepSpeed's runner exports to all nodes (deepspeed/launcher/runner.py)."""
+PER_NODE = ("GLOO_SOCKET_IFNAME", "NCCL_IB_GID_INDEX", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME")
+"""What each node has a value of its own for."""
 
 
 class Parallel:
@@ -205,6 +209,20 @@ def _why(error: OSError) -> str:
     return "may not be read" if error.errno == errno.EACCES else f"cannot be read ({error.strerror})"
 
 
+def exports(folders: list[str], name: str) -> dict[str, list[str]]:
+    """Return which of ``PER_NODE`` the runner would export, by the file that sets them; of values nothing."""
+    found: dict[str, list[str]] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError, RuntimeError):  # the latter without a home folder
+            path = Path(folder, name).expanduser()
+            if path.is_file():
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    names = {line.partition("=")[0].strip() for line in file.read(1 << 16).splitlines()}
+                if names.intersection(PER_NODE):
+                    found[str(path)] = sorted(names.intersection(PER_NODE))
+    return found
+
+
 def check_space(path: str) -> dict[str, Any]:
     """Free bytes for a folder, which need not exist yet, and whether it can be written to."""
     there = Path(path)
@@ -300,6 +318,7 @@ def probe(requested: dict[str, Any]) -> dict[str, Any]:
         "locks": locks(roots, requested["remove_locks"], requested["sees_all"]),
         "operators": operators(requested["operators"], requested["accelerator"], roots, os.environ),
         "chdir": check_path(str(chdir)),
+        "exports": exports(["~", str(chdir)], os.environ.get("DS_ENV_FILE", EXPORTS)) if requested["ssh"] else {},
         "script": check_file(inside(requested["script"])) if requested["script"] else None,
         "ds_config": check_file(inside(requested["ds_config"])) if requested["ds_config"] else None,
         "hostfile": check_file(inside(requested["hostfile"])) if requested["hostfile"] else None,

@@ -27,6 +27,7 @@ CHECKS = (
     per_node_checks.check_gpus,
     per_node_checks.check_port,
     per_node_checks.check_files,
+    per_node_checks.check_exports,
     per_node_checks.check_space,
     per_node_checks.check_locks,
     per_node_checks.check_operators,

@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.node imp
     names,
     size,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing
 
 SHM_EVER = 64 * MIB
 """Docker's own size: data loaders and NCCL run out of it."""
@@ -121,6 +121,19 @@ def check_files(nodes: Sequence[Node]) -> Iterator[Problem]:
         if len(found) > 1:
             shown = "; ".join(f"one on {names(where)}" for where in found.values())
             yield Problem(what, f"its content differs between the nodes: {shown}", remedy)
+
+
+def check_exports(nodes: Sequence[Node]) -> Iterator[Problem]:
+    """DeepSpeed's runner, on the first node, gives no other one a value that is good for this one alone."""
+    for node in nodes[:1]:
+        for path, variables in (node.answer.get("exports") or {}).items():
+            where = "which DeepSpeed exports to all nodes in the place of their own values"
+            text = f"{path} sets {listing(variables)}, {where}"
+            remedy = (
+                "take it out of that file: role nccl_env finds each node's, and nccl_env_settings or "
+                "nccl_env_environment of a host set others"
+            )
+            yield Problem(node.name, text, remedy)
 
 
 def _digest(what: str, node: Node) -> str:

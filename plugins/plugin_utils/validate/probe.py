@@ -58,6 +58,7 @@ _ANSWER = mapping(
         "memlock": optional(mapping({}, {"limit": optional(number), "exempt": flag})),
         "infiniband": optional(flag),
         "chdir": optional(_TEXT),
+        "exports": by_name(_TEXT, listing(short_text, 16)),
         "script": _FILE,
         "ds_config": _FILE,
         "hostfile": _FILE,

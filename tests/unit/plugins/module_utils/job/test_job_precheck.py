@@ -337,6 +337,25 @@ def test_files_and_folders(tmp_path: Path, monkeypatch: Any) -> None:
     assert check_path(str(tmp_path)) == "cannot be read (Input/output error)"
 
 
+def test_what_deepspeed_would_export_to_all_nodes_is_named_without_its_value(tmp_path: Path, monkeypatch: Any) -> None:
+    """gdGPT brings such a file: NCCL_SOCKET_IFNAME=lo."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    for folder in (home, work):
+        folder.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    (work / ".deepspeed_env").write_text("TOKEN=s3cret\nNCCL_SOCKET_IFNAME=lo\nNCCL_IB_HCA=mlx5_0\nblank\n\n")
+    (home / ".deepspeed_env").write_text("PYTHONPATH=/x\n")
+    (home / "mine").write_bytes(b"\xff\nGLOO_SOCKET_IFNAME=eth0")
+    found = gather(chdir=str(work), ssh=["gpu2"], patience=0)["exports"]
+    assert found == {f"{work}/.deepspeed_env": ["NCCL_IB_HCA", "NCCL_SOCKET_IFNAME"]}
+    assert gather(chdir=str(work))["exports"] == {}  # without ssh the runner starts nothing elsewhere
+    monkeypatch.setenv("DS_ENV_FILE", "mine")
+    assert gather(chdir=str(work), ssh=["gpu2"])["exports"] == {f"{home}/mine": ["GLOO_SOCKET_IFNAME"]}
+    (work / "mine").mkdir()
+    monkeypatch.setenv("DS_ENV_FILE", str(work / "mine"))
+    assert gather(chdir=str(work), ssh=["gpu2"])["exports"] == {}
+
+
 def test_a_free_port_and_one_that_is_taken() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -63,6 +63,7 @@ def probe(number: int, count: int, **change: Any) -> dict[str, Any]:
             "smi": None,
             "port": None,
             "chdir": "",
+            "exports": {},
             "script": {"path": "/workspace/train.py", "sha256": "s1", "error": ""},
             "ds_config": {"path": "/etc/swarmspeed/ds_config.json", "sha256": "d1", "error": ""},
             "hostfile": {"path": "/etc/swarmspeed/hostfile", "sha256": "h1", "error": ""},
@@ -73,6 +74,9 @@ def probe(number: int, count: int, **change: Any) -> dict[str, Any]:
         },
     }
     return merge(found, change)
+
+
+GPUS = ("gpu1", "gpu2", "gpu3")
 
 
 def cluster(count: int = 3, **changes: dict[str, Any]) -> dict[str, Any]:
@@ -239,6 +243,16 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
         (
             {"gpu2": answer(script={"error": "is not there", "sha256": ""})},
             f"gpu2: script /workspace/train.py is not there. Remedy: {SITE} workspace.",
+        ),
+        (
+            # The runner is started on the first node; the others' files are not read.
+            {
+                name: answer(exports={"/workspace/.deepspeed_env": ["NCCL_IB_HCA", "NCCL_SOCKET_IFNAME"]})
+                for name in GPUS
+            },
+            "gpu1: /workspace/.deepspeed_env sets NCCL_IB_HCA, NCCL_SOCKET_IFNAME, which DeepSpeed exports to all "
+            "nodes in the place of their own values. Remedy: take it out of that file: role nccl_env finds each "
+            "node's, and nccl_env_settings or nccl_env_environment of a host set others.",
         ),
         (
             {"gpu2": answer(script={"sha256": "s2"})},
