@@ -77,7 +77,7 @@ def test_root_logs_in_between_the_servers_on_request_alone(first: Run) -> None:
 
 
 def test_nothing_of_it_is_left(first: Run) -> None:
-    consent = {"workspace_remove": True, "workspace_python_remove": True, "deepspeed_launch_remove_jobs": True}
-    playbook("teardown", *VALUES, *variables(**consent)).done(change=True)
+    consents = ("workspace_remove", "workspace_python_remove", "deepspeed_launch_remove_jobs", "assets_remove")
+    playbook("teardown", *VALUES, *variables(**dict.fromkeys(consents, True))).done(change=True)
     for name in NODES:
         assert on(name, f"ls -d /opt/train {CLUSTER_ROOT} 2>/dev/null; true") == ""
