@@ -23,7 +23,7 @@ description:
     C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network),
     C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(nccl_settings), C(host),
     C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(training_container), C(workspace), C(assets),
-    C(deepspeed_launch), C(consents), C(version_values), C(compute_capability),
+    C(consents), C(version_values), C(compute_capability),
     C(gpu_dropped_by_cuda), C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python),
     C(deepspeed_torch), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
   - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it

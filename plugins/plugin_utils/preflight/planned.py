@@ -19,7 +19,6 @@ REFUSED = {
     "training_container": "training_container",
     "workspace": "workspace",
     "assets": "assets",
-    "deepspeed_launch": "deepspeed_launch",
 }
 """By check, the role whose refusals it lists. What other roles refuse has checks of its own, by the same functions."""
 _OWN_CHECKS = ("swarm_leave_foreign", "overlay_network_recreate")

@@ -334,9 +334,7 @@ def test_wanted_refuses(wanted: dict[str, Any], text: str) -> None:
 REFUSED = ["it cannot be. Remedy: ask for another"]
 
 
-@pytest.mark.parametrize(
-    "check", ["nccl_settings", "docker", "training_container", "workspace", "assets", "deepspeed_launch"]
-)
+@pytest.mark.parametrize("check", ["nccl_settings", "docker", "training_container", "workspace", "assets"])
 def test_what_the_plan_refuses_is_listed_by_host(check: str) -> None:
     role = "nccl_env" if check == "nccl_settings" else check
     refused = {role: {"a": REFUSED, "gone": REFUSED}, "swarm": {"a": REFUSED}}
