@@ -69,9 +69,9 @@ def authorized_keys(requested: Request, cluster_key: str) -> ManagedFile:
     return ManagedFile(f"{requested.ssh}/authorized_keys", line, "0600")
 
 
-def public_part(requested: Request, cluster_key: str) -> ManagedFile:
-    """Return the cluster's public key, for a node that has another one beside the private key."""
-    return ManagedFile(f"{requested.cluster_key}.pub", f"{cluster_key.strip()}\n")
+def public_part(path: str, public: str) -> ManagedFile:
+    """Return the public key, for a node that has another one beside the private key at ``path``."""
+    return ManagedFile(f"{path}.pub", f"{public.strip()}\n")
 
 
 def known_hosts(requested: Request, host_keys: Mapping[str, str]) -> ManagedFile:

@@ -17,7 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after, found_file, name_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import Request
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import Request, public_part
 
 _PRIVATE = {"mode": "0600", "owner": 0, "group": 0}
 _GENERATED = Unknown("a key pair that is generated")
@@ -96,20 +96,14 @@ def private_after(found: Pair, of_first: Pair | None = None) -> dict[str, Any]:
     """Return the fact of a private key afterwards; ``of_first`` where it is a copy."""
     source = of_first or found
     digest = source.private.get("sha256") if source.exists else KNOWN_AFTER
-    half = {name: value for name, value in source.private.items() if name == "public_key"}
-    before = {name: value for name, value in found.private.items() if name != "public_key"}
-    return {**before, **half, **_PRIVATE, "exists": True, "sha256": digest, "keyed": True}
-
-
-def public_file(path: str, found: Pair) -> ManagedFile:
-    """Return the public key of a pair as the file beside the private one."""
-    return ManagedFile(f"{path}.pub", f"{found.public}\n")
+    half = source.private.get("public_key")
+    return {**found.private, **_PRIVATE, "exists": True, "sha256": digest, "keyed": True, "public_key": half}
 
 
 def public_after(path: str, found: Pair, there: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fact of a public key afterwards; ``there`` is what it is."""
     if found.foreign:
-        item = public_file(path, found)
+        item = public_part(path, found.public or "")
         return {**fact_after(item, ""), "content": item.text}
     if found.public is not None:
         return dict(there)

@@ -52,7 +52,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys 
     pair,
     private_after,
     public_after,
-    public_file,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.servers import (
     NOTHING,
@@ -167,14 +166,17 @@ def _plan_host(
         takes_cluster_key = add_copy(changes, requested, copied, cluster.of_first)
     own = {requested.host_key: mine, **({requested.cluster_key: cluster.of_first} if is_first else {})}
     trusted = [
-        *((public_file(path, found), True) for path, found in own.items() if found.foreign),
+        *((public_part(path, found.public or KNOWN_AFTER), True) for path, found in own.items() if found.foreign),
         (authorized_keys(requested, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None),
         (known_hosts(requested, cluster.host_keys), cluster.host_keys_known),
         *((item, True) for item in configuration(requested, inputs.files.get(SSHD_CONFIG, ""))),
     ]
     if not is_first and is_of_another_key(found_file(known, f"{requested.cluster_key}.pub"), cluster.of_first):
         trusted.append(
-            (public_part(requested, cluster.of_first.public or KNOWN_AFTER), cluster.of_first.public is not None)
+            (
+                public_part(requested.cluster_key, cluster.of_first.public or KNOWN_AFTER),
+                cluster.of_first.public is not None,
+            )
         )
     texts: list[ManagedFile] = []
     for item, complete in trusted:

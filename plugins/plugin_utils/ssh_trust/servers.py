@@ -54,7 +54,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys 
     pair,
     private_after,
     public_after,
-    public_file,
 )
 
 NOTHING: dict[str, Any] = {"folders": [], "provide": {}, "files": [], "reload": [], "reach": []}
@@ -166,10 +165,9 @@ def _plan_server(
         (known_hosts(requested, host_keys), True),
         (configuration(requested), True),
     ]
-    if not is_first and is_of_another_key(found_file(known, f"{requested.cluster_key}.pub"), of_first):
-        trusted.append((public_part(requested, public), exists))
-    if is_first and of_first.foreign:
-        trusted.append((public_file(requested.cluster_key, of_first), True))
+    there = found_file(known, f"{requested.cluster_key}.pub")
+    if of_first.foreign if is_first else is_of_another_key(there, of_first):
+        trusted.append((public_part(requested.cluster_key, public), exists))
     texts: list[ManagedFile] = []
     for item, complete in trusted:
         if not complete:
@@ -199,7 +197,6 @@ def _plan_server(
     left = {item.path: fact_after(item, key) for item in (*owned, *(item for item, dummy in trusted))}
     left[requested.cluster_key] = private_after(copied, of_first)
     if is_first:
-        there = found_file(known, f"{requested.cluster_key}.pub")
         left[f"{requested.cluster_key}.pub"] = public_after(requested.cluster_key, of_first, there)
     return changes.found, act, left
 
