@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import vscode_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "training_container"
@@ -69,14 +70,14 @@ def assets_of(wishes: Mapping[str, Any]) -> str:
 
 def extensions_of(wishes: Mapping[str, Any]) -> str:
     """Return the folder of VS Code's extensions; empty where there are none."""
-    return f"{wishes['cluster_root']}/vscode/extensions" if wishes.get("deepspeed_launch_vscode_extensions") else ""
+    return f"{vscode_of(wishes)}/extensions" if wishes.get("deepspeed_launch_vscode_extensions") else ""
 
 
 def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
     """Return the folders that must be there before a container mounts them, with their modes."""
     root = str(wishes["cluster_root"])
     assets = {assets_of(wishes): "0755"} if assets_of(wishes) else {}
-    extensions = {f"{root}/vscode": "0700", extensions_of(wishes): "0755"} if extensions_of(wishes) else {}
+    extensions = {vscode_of(wishes): "0700", extensions_of(wishes): "0755"} if extensions_of(wishes) else {}
     return {root: "0700", f"{root}/jobs": "0700", workspace_of(wishes): "0755", **assets, **extensions}
 
 
