@@ -19,7 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.cache_io import path_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, from_text, size_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.transfer_action import TransferAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate import assets
 
@@ -29,8 +29,8 @@ EVERY = 10.0
 AGAIN = "Remedy: run again."
 
 
-class ActionModule(NodeAction):
-    """Steps start and feed need files of the controller, the others are the module's alone."""
+class ActionModule(TransferAction):
+    """Steps start and feed need files of the controller; all others but queue are the module's alone."""
 
     TRANSFERS_FILES = True
 
@@ -42,6 +42,8 @@ class ActionModule(NodeAction):
         step = arguments.get("step")
         if step == "start":
             arguments["listed"] = self._sent(_listed(given))
+        if step == "queue":
+            return {**result, **self._queue(arguments, lambda given: self._ask(given, variables))}
         if step != "feed":
             return {**result, **self._ask(arguments, variables)}
         if not cache:

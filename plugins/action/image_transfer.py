@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Controller side of image_transfer: on a terminal, prints how far a transfer is while it is waited for."""
+"""Controller side of image_transfer: on a terminal, prints how far a transfer is; waits for another one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import say
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.transfer_action import TransferAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.transfer import Meter
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate import image
 
@@ -22,12 +23,14 @@ PATIENCE = 50
 """Seconds that step wait takes by default, as in the module."""
 
 
-class ActionModule(FollowingAction):
-    """All steps but wait are the module's alone."""
+class ActionModule(TransferAction):
+    """All steps but queue and wait are the module's alone."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         result: dict[str, Any] = super().run(tmp, task_vars)
         args = dict(self._task.args)
+        if args.get("step") == "queue":
+            return {**result, **self._queue(args, lambda given: self._ask(given, task_vars))}
         if args.get("step") != "wait" or not sys.stdout.isatty():
             return {**result, **self._ask(args, task_vars)}
         node = str((task_vars or {}).get("inventory_hostname", ""))

@@ -24,11 +24,12 @@ description:
 options:
   step:
     description:
-      - V(start) takes the lock, starts the process and checks what is there. V(allow) lets those that come after read,
-        and when all nodes have done so V(go) instructs the process. V(feed) sends the first node what it lacks. V(wait)
-        waits until this node has all files in place. V(end) ends the process and removes what the transfer has left.
+      - V(start) takes the lock, starts the process and gathers what is there. If another transfer holds the lock,
+        V(queue) waits until it ends. V(allow) authorizes the nodes that come after this one to read, and when all nodes
+        have done so V(go) instructs the process. V(feed) sends the first node what it lacks. V(wait) waits until this
+        node has all files in place. V(end) ends the process and removes what the transfer has left.
     type: str
-    choices: [start, allow, go, feed, wait, end]
+    choices: [start, queue, allow, go, feed, wait, end]
     required: true
   run:
     description: A word that distinguishes this transfer from others.
@@ -51,7 +52,7 @@ options:
     type: str
     default: root
   started_from:
-    description: Who has started it, for the message to who tries at the same time.
+    description: Which controller started it, for the message on any other controller that tries at the same time.
     type: str
     default: ''
   manifests:
@@ -77,7 +78,9 @@ options:
     type: dict
     default: {}
   seconds:
-    description: How long V(wait) waits. When that is not enough RV(over) is false.
+    description:
+      - How long V(wait) and V(queue) wait at most. If that is too short, RV(over) is false or RV(running) not empty.
+      - With V(queue) the action plugin waits 1800 seconds unless this is set.
     type: int
     default: 50
   keep:
@@ -128,7 +131,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-look:
+gathered:
   description: How much this node lacks, what there is room for, and by what others reach it; or what keeps it from
     taking part.
   returned: with step start
@@ -137,8 +140,12 @@ needed:
   description: SHA-256 of the files that this node lacks, and how many bytes of each are there.
   returned: with step feed
   type: dict
+running:
+  description: Who runs the other transfer, with C(pid), C(since) and C(started_from). Empty if none runs.
+  returned: with step queue
+  type: dict
 over:
-  description: Whether this node's part is done, well or not.
+  description: Whether this node's part is over, whether it succeeded or failed.
   returned: with step wait
   type: bool
 progress:
@@ -175,14 +182,14 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool import python_of_the_host
 
-STEPS = ["start", "allow", "go", "feed", "wait", "end"]
+STEPS = ["start", "queue", "allow", "go", "feed", "wait", "end"]
 
 
 def step(params: dict[str, Any], transfer: AssetTransfer) -> dict[str, Any]:
     """Do what is requested."""
     result: dict[str, Any] = {"changed": False}
     if params["step"] == "start":
-        result["look"] = transfer.start(read_listed(params["listed"]), params["started_from"])
+        result["gathered"] = transfer.start(read_listed(params["listed"]), params["started_from"])
     elif params["step"] == "allow":
         transfer.allow(params["part"], python_of_the_host())
     elif params["step"] == "go":
@@ -197,6 +204,8 @@ def step(params: dict[str, Any], transfer: AssetTransfer) -> dict[str, Any]:
         result["progress"] = {**transfer.progress(), "state": str(reported.get("state") or "")}
         # A node that only gives is as it was.
         result["changed"] = reported.get("state") == "done" and bool(reported.get("changed"))
+    elif params["step"] == "queue":
+        result["running"] = transfer.queue(params["seconds"])
     else:
         transfer.end(params["keep"])
     return result

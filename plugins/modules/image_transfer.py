@@ -23,11 +23,12 @@ description:
 options:
   step:
     description:
-      - V(start) takes the lock, starts the process and checks what is there. V(allow) lets those that come after
-        read, and when all nodes have done so V(go) instructs the process. V(wait) waits until this node has the
-        image. V(end) ends the process and removes what the transfer has left.
+      - V(start) takes the lock, starts the process and gathers what is there. If another transfer holds the lock,
+        V(queue) waits until it ends. V(allow) authorizes the nodes that come after this one to read, and when all nodes
+        have done so V(go) instructs the process. V(wait) waits until this node has the image. V(end) ends the process
+        and removes what the transfer has left.
     type: str
-    choices: [start, allow, go, wait, end]
+    choices: [start, queue, allow, go, wait, end]
     required: true
   run:
     description: A word that distinguishes this transfer from others.
@@ -51,7 +52,7 @@ options:
     type: str
     default: ''
   started_from:
-    description: Who has started it, for the message to who tries at the same time.
+    description: Which controller started it, for the message on any other controller that tries at the same time.
     type: str
     default: ''
   part:
@@ -59,7 +60,9 @@ options:
     type: dict
     default: {}
   seconds:
-    description: How long V(wait) waits. When that is not enough RV(over) is false.
+    description:
+      - How long V(wait) and V(queue) wait at most. If that is too short, RV(over) is false or RV(running) not empty.
+      - With V(queue) the action plugin waits 1800 seconds unless this is set.
     type: int
     default: 50
   keep:
@@ -109,7 +112,8 @@ EXAMPLES = r"""
     part: "{{ (gathered | swarmspeed.cluster.image_chain('node1', image, addresses, {})).parts[inventory_hostname] }}"
   vars:
     image: team/train:3
-    gathered: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['started', 'look']))) }}"
+    nodes: "{{ ansible_play_hosts }}"
+    gathered: "{{ dict(nodes | zip(nodes | map('extract', hostvars, ['started', 'gathered']))) }}"
 
 - name: Wait
   swarmspeed.cluster.image_transfer:
@@ -130,14 +134,18 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-look:
+gathered:
   description:
     - What this node has, and what there is room for, or what keeps it from taking part. C(store) is V(graph) or
       V(containerd), C(image) what it has of the image, and C(images) the layers of all images by their ids.
   returned: with step start
   type: dict
+running:
+  description: Who runs the other transfer, with C(pid), C(since) and C(started_from). Empty if none runs.
+  returned: with step queue
+  type: dict
 over:
-  description: Whether this node's part is done, well or not.
+  description: Whether this node's part is over, whether it succeeded or failed.
   returned: with step wait
   type: bool
 progress:
@@ -181,7 +189,7 @@ def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
     """Do what is requested."""
     result: dict[str, Any] = {"changed": False}
     if params["step"] == "start":
-        result["look"] = transfer.start(params["image"], params["started_from"])
+        result["gathered"] = transfer.start(params["image"], params["started_from"])
     elif params["step"] == "allow":
         transfer.allow(params["part"], python_of_the_host())
     elif params["step"] == "go":
@@ -194,6 +202,8 @@ def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
         result["progress"] = {**transfer.progress(), "state": str(reported.get("state") or "")}
         # A node that gives has no seconds: it is as it was.
         result["changed"] = bool(reported.get("state") == "done" and "seconds" in reported)
+    elif params["step"] == "queue":
+        result["running"] = transfer.queue(params["seconds"])
     else:
         transfer.end(params["keep"])
     return result
@@ -203,7 +213,7 @@ def main() -> None:
     """Do one step."""
     module = AnsibleModule(
         argument_spec={
-            "step": {"type": "str", "choices": ["start", "allow", "go", "wait", "end"], "required": True},
+            "step": {"type": "str", "choices": ["start", "queue", "allow", "go", "wait", "end"], "required": True},
             "run": {"type": "str", "required": True},
             "place": {"type": "path", "required": True},
             "node": {"type": "str", "required": True},

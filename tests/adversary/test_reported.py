@@ -155,7 +155,7 @@ def chain(**changed: Any) -> dict[str, Any]:
 def test_a_node_gives_every_later_nodes_ssh_an_option() -> None:
     """As root, there: the words began with what the node called its account."""
     reported = refused(lambda: chain(account="-oProxyCommand=touch /root/owned;"))
-    assert "gpu1: image_transfer.look.account is '-oProxyCommand=touch /root/owned;'" in reported
+    assert "gpu1: image_transfer.gathered.account is '-oProxyCommand=touch /root/owned;'" in reported
 
 
 def test_no_word_of_ssh_that_comes_from_a_node_can_be_an_option() -> None:
@@ -174,7 +174,7 @@ def test_a_nodes_key_is_the_line_of_another() -> None:
 
 def test_a_node_invents_a_layer_that_is_a_path() -> None:
     image = {**gather()["image"], "layers": ["sha256:../../../../etc/cron.d/x"]}
-    assert "look.image.layers[0] is 'sha256:../../" in refused(lambda: chain(image=image))
+    assert "gathered.image.layers[0] is 'sha256:../../" in refused(lambda: chain(image=image))
 
 
 def fabric(address: str, name: str = "eth0") -> dict[str, Any]:

@@ -175,16 +175,17 @@ def test_a_disk_that_fills_while_the_engine_loads_is_named_and_nothing_half_load
 
 
 @pytest.mark.usefixtures("slow")
-def test_a_second_transfer_is_refused_and_names_the_first() -> None:
+def test_a_second_run_waits_for_the_transfer_of_the_first_and_names_it() -> None:
     image = build("6", large=120)
     process = start("site", *given(image))
     try:
         until("a transfer to lab3", 120, lambda: spooled("lab3") > 1 << 20)
         pid = json.loads(on("lab3", f"cat {SPOOL}/lock"))["pid"]
-        refused = distribute(image).refused(
-            "lab3: another transfer of an image has run there since", f"(process {pid} on lab3, started from "
-        )
-        assert "Remedy: wait until it has ended" in refused.text
+        second = distribute(image).done(change=True)
+        assert "lab3: waiting up to 30 min for another transfer to end" in second.output
+        assert f"To stop it: kill {pid} on lab3." in second.output
+        # The first one has brought everything meanwhile.
+        assert re.match(r"lab3: 0 MiB in ", transfer_line(second, "lab3"))
         output = process.communicate(timeout=300)[0]
     finally:
         process.kill()

@@ -125,9 +125,9 @@ def against(name: str, gathered: Mapping[str, Any], what: str) -> list[str]:
     if running:
         reported = {"since": "some time ago", "pid": "?", "host": name, "started_from": "?", **running}
         return [
-            f"{name}: another transfer of {what} has run there since {reported['since']} (process {reported['pid']} on "
-            f"{reported['host']}, started from {reported['started_from']}). Remedy: wait until it has ended, which it "
-            f"does by itself also without its controller, or end it: kill {reported['pid']} on {name}."
+            f"{name}: another transfer of {what} has been running there since {reported['since']} (process "
+            f"{reported['pid']} on {reported['host']}, started from {reported['started_from']}). Remedy: wait until it "
+            f"ends, or stop it: kill {reported['pid']} on {name}."
         ]
     if gathered.get("trouble"):
         return [f"{name}: {gathered['trouble']}"]

@@ -11,9 +11,7 @@ on request, and by itself when no one has read from it for a while after its wor
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import inspect
-import json
 import os
 import pwd
 import shutil
@@ -35,6 +33,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
     with_keys,
     without_keys,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.lock import held_by, holder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.lock import take as take_lock
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.lock import write as write_lock
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import (
     SpoolIO,
@@ -86,14 +87,13 @@ class SpoolTransfer:
     # -- begin --------------------------------------------------------------------------------------------------
 
     def begin(self, started_from: str, gather: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Take the lock, look, start the process. What keeps this node from taking part is an answer."""
+        """Take the lock, gather, start the process. What keeps this node from taking part is an answer."""
         make_private(self.place)
         self.place.chmod(0o700)
-        lock = os.open(self.place / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = take_lock(self.place)
         except BlockingIOError:
-            return {"running": read_json(self.place / "lock") or {"pid": "?"}}
+            return {"running": holder(self.place)}
         try:
             self.clear(keep=True)
             self.prepare()
@@ -137,7 +137,6 @@ class SpoolTransfer:
                 os.dup2(null, number)
             since = time.strftime("%H:%M:%S UTC", time.gmtime())
             reported = {"pid": os.getpid(), "host": self.node, "since": since}
-            # In place: another file would be another lock.
             write_lock(lock, {**reported, "started_from": started_from, "run": self.run})
             os.write(writing, b".")
             os.close(writing)
@@ -200,7 +199,14 @@ class SpoolTransfer:
             if readers(self.place):
                 read = time.monotonic()
 
-    # -- go, wait, end ------------------------------------------------------------------------------------------
+    # -- queue, go, wait, end -----------------------------------------------------------------------------------
+
+    def queue(self, seconds: float) -> dict[str, Any]:
+        """Wait until no transfer runs on this node; return what one that still does reports after some seconds."""
+        until = time.monotonic() + seconds
+        while (reported := held_by(self.place)) and time.monotonic() < until:
+            time.sleep(0.2)
+        return reported
 
     def mine(self) -> dict[str, Any]:
         """Return what the lock says, where this transfer has it."""
@@ -293,11 +299,6 @@ def spooled(folder: Path) -> dict[str, int]:
 
 def _too_late(_number: int, _frame: Any) -> None:
     raise TransferError("it took too long. Remedy: check the links between the nodes (bench_network.yml); run again.")
-
-
-def write_lock(lock: int, reported: dict[str, Any]) -> None:
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, json.dumps(reported).encode(), 0)
 
 
 def running(pid: int) -> bool:

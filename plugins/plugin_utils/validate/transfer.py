@@ -38,7 +38,8 @@ class Replies:
     def __init__(self, module: str, start: Parser, more: Mapping[str, Parser]) -> None:
         self.module, self._start = module, start
         self._fields = {
-            "look": self._gather,
+            "gathered": self._gather,
+            "running": by_name(word, _reported, 100),
             "over": flag,
             "trouble": sentence,
             "received": by_name(file_name, COUNT, 10_000),
@@ -61,7 +62,7 @@ class Replies:
 
     def gathered(self, reported: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Return what every node reported; raises ``ReportedError`` that names node and field."""
-        field = f"{self.module}.look"
+        field = f"{self.module}.gathered"
         return {
             name: accept(name, field, accept(name, field, value, data), self._gather)
             for name, value in reported.items()

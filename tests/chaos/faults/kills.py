@@ -87,7 +87,7 @@ def two_controllers(attempt: Attempt) -> None:
             attempt.problems.append(f"the {name} of two controllers: {verdict.why}")
 
 
-BUSY = r"another transfer of an image has run there|is being started|another run"
+BUSY = r"another transfer of an image has been running there|is being started|another run"
 KILLS = (
     Fault("kill-site", "controller killed during `site.yml`", kill_site, times=8, kill=True, refusal=BUSY),
     Fault(

@@ -38,8 +38,8 @@ LITERAL = {
     ],
     "dpkg --configure -a on lab1": [Action("command", "dpkg --configure -a", node="lab1")],
     "run again; it goes on from what is there": [Action("again", "run again; it goes on from what is there")],
-    "wait until it has ended, which it does by itself, or end it: kill 7 on lab2": [
-        Action("wait", "wait until it has ended, which it does by itself, or end it: kill 7 on lab2")
+    "wait until it ends, or stop it: kill 7 on lab2": [
+        Action("wait", "wait until it ends, or stop it: kill 7 on lab2")
     ],
     "the value that the swarm has, or teardown.yml and site.yml": [Action("playbook", "teardown")],
 }

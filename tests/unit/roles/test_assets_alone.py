@@ -21,7 +21,7 @@ DATA = b"1,2\n"
 SHA256 = hashlib.sha256(DATA).hexdigest()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIeLkmbk8Vp6pjyB2hT0lJ4U0w6pXn8cRjGfYc1X2y3z"
 REPLY: dict[str, Any] = {
-    "look": {
+    "gathered": {
         **{"lacking_bytes": 4, "lacking_files": 1, "spooled_bytes": 0, "free_bytes": 1 << 40, "root": ROOT},
         **{"account": "root", "host_key": KEY, "public_key": KEY},
     },

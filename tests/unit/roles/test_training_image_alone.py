@@ -47,7 +47,7 @@ def transfer(image: bool) -> dict[str, Any]:
         "public_key": KEY,
     }
     done = {"over": True, "trouble": "", "received": {}, "resumed": 0, "notes": [], "seconds": 1.0, "state": "done"}
-    return {"look": gathered, **done}
+    return {"gathered": gathered, **done}
 
 
 def replies(image: bool) -> dict[str, Any]:
@@ -108,6 +108,19 @@ def test_who_has_it_takes_part_and_an_image_that_did_not_arrive_is_named(
     assert "image_transfer" in first and "docker_image_load" not in first
     assert f"gpu2: the content of image {IMAGE} is sha256:{'b' * 64} here, and sha256:{'a' * 64} on gpu1" in output
     assert "gpu2 goes on" not in output
+
+
+def test_another_transfer_is_waited_for_while_this_run_holds_no_node(tmp_path: Path, archive: dict[str, Any]) -> None:
+    hosts = made(tmp_path, [facts(1, "a")], [facts(2)])
+    other = {"pid": 77, "host": "gpu2", "since": "11:40:12 UTC", "started_from": "desk"}
+    # A stand-in for a node that is free when asked, and taken again when this run starts again.
+    busy = {**transfer(image=False), "gathered": {"running": other}, "running": {}}
+    hosts.add("gpu2", facts(2), replies={**replies(image=False), "image_transfer": busy})
+    output = " ".join(hosts.play(**archive).split())
+    for name in ("gpu1", "gpu2"):
+        # start, end, queue, start, end: where another one was faster, the run is refused as before.
+        assert hosts.modules(name).count("image_transfer") == 5
+    assert "gpu2: another transfer of an image has been running there since 11:40:12 UTC (process 77 on gpu2" in output
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role

@@ -81,8 +81,8 @@ def listed(tmp_path: Path) -> tuple[str, str]:
 
 def test_a_list_is_sent_at_the_start_and_pieces_of_what_is_lacking_with_feed(listed: tuple[str, str]) -> None:
     cache, path = listed
-    sender = Sender([{"look": GATHERED}], step="start", manifests={"mine": path})
-    assert sender.run(task_vars={"inventory_hostname": "lab1"})["look"] == GATHERED
+    sender = Sender([{"gathered": GATHERED}], step="start", manifests={"mine": path})
+    assert sender.run(task_vars={"inventory_hostname": "lab1"})["gathered"] == GATHERED
     manifest = from_text(Path(path).read_text())
     assert manifest is not None and sender.sent == [{"mine": manifest.for_node()}]
     assert sender.requested == [{"step": "start", "listed": "/tmp/x/listed.json"}]
@@ -145,7 +145,7 @@ def test_a_source_or_a_cache_that_cannot_be_used_is_one_sentence(tmp_path: Path)
 def test_what_a_node_reports_is_checked_before_others_connect_to_it(changed: dict[str, Any]) -> None:
     gathered = {"lab1": GATHERED, "lab2": {**GATHERED, **changed}}
     with pytest.raises(
-        AnsibleFilterError, match=rf"^asset_chain: lab2: asset_transfer\.look\.{next(iter(changed))} is "
+        AnsibleFilterError, match=rf"^asset_chain: lab2: asset_transfer\.gathered\.{next(iter(changed))} is "
     ):
         asset_chain(gathered, ["lab1", "lab2"], {"lab1": "10.0.0.1", "lab2": "10.0.0.2"}, {})
 

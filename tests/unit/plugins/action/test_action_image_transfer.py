@@ -78,3 +78,29 @@ def test_without_a_terminal_the_module_waits_once(printed: list[str], monkeypatc
 @pytest.mark.usefixtures("printed")
 def test_what_fails_is_returned() -> None:
     assert run(Waiter([{"failed": True, "msg": "no"}]))["msg"] == "no"
+    assert run(Waiter([{"failed": True, "msg": "no"}], step="queue"))["msg"] == "no"
+
+
+OTHER = {"pid": 77, "host": "lab2", "since": "11:40:12 UTC", "started_from": "desk"}
+
+
+def test_another_transfer_is_named_once_and_waited_for(printed: list[str]) -> None:
+    action = Waiter([{"running": OTHER}, {"running": OTHER}, {"running": {}}], step="queue", node="lab2")
+    assert run(action)["running"] == {}
+    assert printed == [
+        "lab2: waiting up to 30 min for another transfer to end, which has been running there since 11:40:12 UTC "
+        "(process 77, started from desk). To stop it: kill 77 on lab2."
+    ]
+    assert [requested["seconds"] for requested in action.requested] == [1, 30, 30]
+
+
+def test_the_other_transfer_is_returned_where_it_takes_longer(printed: list[str]) -> None:
+    action = Waiter([{"running": OTHER}] * 3, step="queue", node="lab2", seconds=40)
+    assert run(action)["running"] == {**OTHER, "pid": "77"}
+    assert [requested["seconds"] for requested in action.requested] == [1, 30, 9]
+    assert len(printed) == 1
+
+
+def test_nothing_is_printed_where_no_transfer_runs(printed: list[str]) -> None:
+    assert run(Waiter([{"running": {}}], step="queue", node="lab2"))["running"] == {}
+    assert printed == []

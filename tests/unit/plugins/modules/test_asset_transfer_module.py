@@ -66,7 +66,9 @@ class Cluster:
     def start(self, transfers: Mapping[str, AssetTransfer]) -> dict[str, Any]:
         listed = self.folder / "listed.json"
         listed.write_text(json.dumps({"model": self.manifest()}))
-        return {name: step(self.params("start", listed=str(listed)), one)["look"] for name, one in transfers.items()}
+        return {
+            name: step(self.params("start", listed=str(listed)), one)["gathered"] for name, one in transfers.items()
+        }
 
     def feed(self, one: AssetTransfer, most: int | None = None, size: int = 100) -> int:
         """Send what is lacking, in small pieces, ``most`` at most. Return the bytes."""
@@ -257,9 +259,11 @@ def test_a_folder_in_the_way_is_named_and_another_transfer_reported(cluster: Clu
     try:
         cluster.start(first)
         problems = plan(cluster.start(second), ("lab1",), {"lab1": "127.0.0.1"}, {})["problems"]
-        assert "another transfer of models and data sets has run there since" in problems[0]
+        assert "another transfer of models and data sets has been running there since" in problems[0]
+        assert step(cluster.params("queue", seconds=0), second["lab1"])["running"]["started_from"] == "desk"
     finally:
         step(cluster.params("end"), first["lab1"])
+    assert step(cluster.params("queue", seconds=0), second["lab1"])["running"] == {}
 
 
 def test_a_word_that_could_be_a_path_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ import getpass
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(f"{image_spool.__package__}.receive.PATIENCE", 0.0)
     keys = home / ".ssh" / "authorized_keys"
     one = transfer(home)
-    gathered = step(params("start"), one)["look"]
+    gathered = step(params("start"), one)["gathered"]
     assert gathered["image"] == {
         "content": content_of_image(IMAGE),
         "layers": ["sha256:a", "sha256:b"],
@@ -119,13 +120,14 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
 
         # Another one meanwhile is refused, and takes nothing of the first away.
         second = transfer(home, "r2")
-        reported = step(params("start"), second)["look"]["running"]
+        reported = step(params("start"), second)["gathered"]["running"]
         assert (reported["pid"], reported["host"], reported["started_from"], reported["run"]) == (
             pid,
             "lab2",
             "desk",
             "r1",
         )
+        assert step(params("queue", seconds=0), second)["running"] == reported
         step(params("end"), second)
         assert running(pid) and (spool / "key").exists()
 
@@ -141,6 +143,21 @@ def test_a_transfer_from_beginning_to_end(home: Path, monkeypatch: pytest.Monkey
     assert not running(pid)
     assert keys.read_text() == MINE
     assert not spool.exists()
+    assert step(params("queue"), second)["running"] == {}
+
+
+@needs_keygen
+def test_the_turn_comes_when_the_process_of_the_other_transfer_ends(home: Path) -> None:
+    one, second = transfer(home), transfer(home, "r2")
+    step(params("start"), one)
+    # It is killed, as by a user: what it wrote into the lock stays, and counts for nothing.
+    killer = threading.Timer(0.5, os.kill, (json.loads((home / "spool" / "lock").read_text())["pid"], 9))
+    killer.start()
+    assert step(params("queue", seconds=60), second)["running"] == {}
+    killer.join()
+    assert (home / "spool" / "lock").read_text()
+    assert step(params("start"), second)["gathered"]["spooled"] == {}
+    step(params("end"), second)
 
 
 @needs_keygen
@@ -162,7 +179,7 @@ def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_reporte
     assert [path.name for path in (spool / "blobs").iterdir()] == ["a.part"]
     # The next one finds it.
     again = transfer(home, "r2")
-    assert step(params("start"), again)["look"]["spooled"] == {"a.part": 4}
+    assert step(params("start"), again)["gathered"]["spooled"] == {"a.part": 4}
     step(params("end"), again)
     assert not spool.exists()
 
@@ -174,7 +191,7 @@ def test_an_engine_that_does_not_answer_is_an_answer(home: Path) -> None:
             raise EngineError("no answer from the Docker engine")
 
     one = transfer(home, engine=Dead())
-    gathered = step(params("start"), one)["look"]
+    gathered = step(params("start"), one)["gathered"]
     assert gathered == {"trouble": "no answer from the Docker engine. Remedy: ansible-playbook site.yml --tags docker"}
     step(params("end"), one)
     assert not (home / "spool").exists()
@@ -186,7 +203,7 @@ def test_an_account_that_is_not_there_is_an_answer(home: Path, monkeypatch: pyte
 
     one = transfer(home)
     monkeypatch.setattr("pwd.getpwnam", unknown)
-    gathered = step(params("start"), one)["look"]
+    gathered = step(params("start"), one)["gathered"]
     assert gathered == {"trouble": f"there is no account {getpass.getuser()}. Remedy: correct ansible_user."}
 
 

@@ -157,9 +157,8 @@ RUNNING = {"pid": 77, "host": "n1", "since": "11:40:12 UTC", "started_from": "de
     [
         (
             {"h": gathered(image=IMAGE), "n1": {"running": RUNNING}},
-            "n1: another transfer of an image has run there since 11:40:12 UTC (process 77 on n1, started from desk). "
-            "Remedy: wait until it has ended, which it does by itself also without its controller, or end it: "
-            "kill 77 on n1.",
+            "n1: another transfer of an image has been running there since 11:40:12 UTC (process 77 on n1, started "
+            "from desk). Remedy: wait until it ends, or stop it: kill 77 on n1.",
         ),
         (
             {"h": gathered(image=IMAGE), "n1": {"trouble": "no engine. Remedy: x"}},
@@ -208,5 +207,5 @@ def test_the_filter() -> None:
     assert chain(nodes, "h", "t/i:1", {"h": "10.0.0.1", "n": "10.0.0.2"}, {"n": "22"})["order"] == ["n"]
     with pytest.raises(AnsibleFilterError, match="expected what every node reported, h among them"):
         chain([], "h", "t/i:1", {}, {})
-    with pytest.raises(AnsibleFilterError, match=r"h: image_transfer\.look\.store is null, not left out"):
+    with pytest.raises(AnsibleFilterError, match=r"h: image_transfer\.gathered\.store is null, not left out"):
         chain({"h": {"image": IMAGE, "architecture": "x86_64"}}, "h", "t/i:1", {}, {})
