@@ -51,6 +51,7 @@ class AssetTransfer(SpoolTransfer):
     """The transfer ``run`` on this node, to folders below ``root``."""
 
     remedy = "check assets_path and sshd there"
+    request_limit = 1500.0  # another node may read a model that is there, 750 GB of it in this time at 500 MB/s
 
     def __init__(self, place: str, run: str, node: str, account: str, root: str) -> None:
         super().__init__(place, run, node, account)

@@ -43,8 +43,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
     write_json,
 )
 
-REQUEST_LIMIT = 300.0
-"""Seconds in which the transfer must get its instructions."""
 SLOWEST = 1 << 20
 """Bytes per second: what takes longer than at this rate, and half an hour, is given up."""
 LINGER = 90.0
@@ -70,6 +68,10 @@ class SpoolTransfer:
 
     # -- what a class below this one provides ---------------------------------------------------------------------
 
+    request_limit = 120.0
+    """Seconds from one step of the controller to the next, until the process has its instructions. A run that finds a
+    process whose controller was killed before that waits so long.
+    """
     remedy = ""
     """What to do where the start failed for another reason than those that have a sentence of their own."""
 
@@ -166,11 +168,13 @@ class SpoolTransfer:
         return any(spooled(self.system.folder).values())
 
     def _requested(self) -> dict[str, Any]:
-        until = time.monotonic() + REQUEST_LIMIT
+        until, allowed = time.monotonic() + self.request_limit, False
         while time.monotonic() < until:
             part = read_json(self.place / "part")
             if part:
                 return part
+            if not allowed and (self.place / "hosts").exists():
+                until, allowed = time.monotonic() + self.request_limit, True
             self.system.alive()
             time.sleep(0.05)
         return {}

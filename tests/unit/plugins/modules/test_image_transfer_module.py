@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,23 @@ def test_the_turn_comes_when_the_process_of_the_other_transfer_ends(home: Path) 
     assert (home / "spool" / "lock").read_text()
     assert step(params("start"), second)["gathered"]["spooled"] == {}
     step(params("end"), second)
+
+
+@needs_keygen
+def test_a_process_without_instructions_ends_by_itself_some_time_after_the_last_step(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Transfer, "request_limit", 2.0)
+    one, second = transfer(home), transfer(home, "r2")
+    step(params("start"), one)
+    began = time.monotonic()
+    time.sleep(1.0)
+    step(params("allow", part=PART), one)
+    # Its controller is killed here.
+    assert step(params("queue", seconds=60), second)["running"] == {}
+    assert time.monotonic() - began >= 3.0
+    assert not (home / "spool").exists()
+    assert (home / ".ssh" / "authorized_keys").read_text() == MINE
 
 
 @needs_keygen
