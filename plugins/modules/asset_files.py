@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Models and data sets as they lie on a node: read for their digests, or removed."""
+"""Verify the digests of models and data sets on a node, or remove them."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ module: asset_files
 short_description: Verify models and data sets on a node by their digests, or remove them
 version_added: 0.1.0
 description:
-  - Works by the records that M(swarmspeed.cluster.asset_transfer) keeps below O(root). Files without a record are
-    neither read nor removed.
+  - Uses the records that M(swarmspeed.cluster.asset_transfer) keeps below O(root). Files without a record are neither
+    read nor removed.
 options:
   root:
-    description: Folder of the folders of models and data sets.
+    description: Folder that holds the folders of the models and data sets.
     type: path
     required: true
   names:
-    description: Those to verify. For V(absent) all that have a record.
+    description: Those to verify. V(absent) removes all that have a record.
     type: list
     elements: str
     default: []
   state:
-    description: With V(verified) each recorded file is read, and compared with its SHA-256. With V(absent) the recorded
-      files are removed, and folders that are empty then.
+    description: V(verified) reads each recorded file and compares it with its SHA-256. V(absent) removes the recorded
+      files, and folders that are then empty.
     type: str
     choices: [verified, absent]
     required: true
 attributes:
   check_mode:
     support: full
-    description: Reads, and removes nothing.
+    description: Reads the files, and removes nothing.
   diff_mode:
     support: none
-    description: Models are no text.
+    description: Models are not text.
   idempotent:
     support: full
-    description: What is gone is not removed again.
+    description: What was removed is not removed again.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
-- name: Read a model to its end
+- name: Verify a model
   swarmspeed.cluster.asset_files:
     root: /srv/models
     names: [qwen]
@@ -55,7 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 damaged:
-  description: Files that do not have their SHA-256, below O(root).
+  description: Files that do not have their recorded SHA-256, relative to O(root).
   returned: with O(state=verified)
   type: list
   elements: str

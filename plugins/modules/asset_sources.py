@@ -11,12 +11,12 @@ module: asset_sources
 short_description: List the files of models and data sets, and fetch them to the controller
 version_added: 0.1.0
 description:
-  - Determines which files belong to each model and data set, with sizes and SHA-256. A branch of a repository of a
-    Hugging Face hub becomes the commit that it is at, and stays that until O(refresh).
-  - What is known of a source stays in O(cache), so a second run does not ask the hub again. A folder of the controller
-    is listed each time; only files that were touched since are read.
-  - Fetches the files of O(fetch) into O(cache), resuming what an interrupted run has left. A file counts when it has
-    its SHA-256.
+  - Determines which files belong to each model and data set, with sizes and SHA-256. A branch of a repository on a
+    Hugging Face hub is resolved to its current commit, which stays the same until O(refresh).
+  - What is known about a source stays in O(cache), so a second run does not query the hub again. A folder on the
+    controller is listed each time; only files that were touched since are read.
+  - Fetches the files of O(fetch) into O(cache), resuming the downloads of an interrupted run. A file counts only if it
+    has its SHA-256.
   - Implemented as an action plugin that runs on the controller only.
 options:
   sources:
@@ -25,7 +25,7 @@ options:
     elements: dict
     required: true
   cache:
-    description: Folder of the controller. It is made, for this account alone.
+    description: Folder on the controller. It is created for this account alone.
     type: str
     required: true
   endpoint:
@@ -33,15 +33,15 @@ options:
     type: str
     default: https://huggingface.co
   token:
-    description: Token for the hub. No other server gets it.
+    description: Token for the hub. It is sent to no other server.
     type: str
     default: ''
   proxy:
-    description: HTTP proxy of the controller. When empty that of the environment, if any.
+    description: HTTP proxy of the controller. When empty, that of the environment, if any.
     type: str
     default: ''
   refresh:
-    description: Whether to ask again what a branch or a URL is now.
+    description: Whether to query again what a branch or a URL holds now.
     type: bool
     default: false
   fetch:
@@ -50,7 +50,8 @@ options:
     elements: str
     default: []
   bundled:
-    description: Whether O(cache) is part of an offline bundle. Then nothing is asked, and what it lacks is an error.
+    description: Whether O(cache) is part of an offline bundle. If so, nothing is queried, and what it lacks is an
+      error.
     type: bool
     default: false
   bundle:
@@ -60,16 +61,16 @@ options:
 attributes:
   check_mode:
     support: partial
-    description: The cache is written in check mode, too.
+    description: The cache is written in check mode too.
     details:
-      - Without the lists of files nothing could be predicted. Small files of which the hub has no SHA-256 are fetched
-        with them. Large ones are fetched only where O(fetch) names them.
+      - Without the lists of files, nothing could be predicted. Small files for which the hub has no SHA-256 are fetched
+        with the lists. Large ones are fetched only where O(fetch) names them.
   diff_mode:
     support: none
-    description: Models are no text.
+    description: Models are not text.
   idempotent:
     support: full
-    description: What is there is not fetched again.
+    description: Files that are already there are not fetched again.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -88,7 +89,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 assets:
-  description: By name where it is from, the digest of its list of files, and its bytes.
+  description: By name, the origin, the digest of the list of files, and the size in bytes.
   returned: always
   type: dict
   sample: {qwen: {from: huggingface.co/Qwen/Qwen3-0.6B at c1899de289a0, digest: 9f86d0…, bytes: 1519194112}}

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: asset_transfer
-short_description: Distribute models and data sets from the controller to many nodes, in about the time of one transfer
+short_description: Distribute models and data sets from the controller to many nodes
 version_added: 0.1.0
 description:
-  - The first node gets from the controller the files that it lacks. Each other node reads from the one before it over
-    the sshd of the host, while that one is still receiving. Only files that a node lacks travel. The filter
+  - The first node receives the files that it lacks from the controller. Each other node reads from the node before it
+    over the host's sshd, while that one is still receiving. Only files that a node lacks are sent. The filter
     P(swarmspeed.cluster.asset_chain#filter) plans it.
-  - The work is done by a process in the background, as with M(swarmspeed.cluster.image_transfer), with the same kind of
-    keys.
-  - Every file is named by its SHA-256, and counts only when it has it. When a node that gives is lost, the one before
-    it gives. What has come stays for the next run where a transfer fails.
-  - New files are put in place when all of them have come. A model that is new appears in one step, and a file that is
-    replaced is replaced in one step.
+  - A process in the background does the work, as with M(swarmspeed.cluster.image_transfer), with the same kind of keys.
+  - Every file is named by its SHA-256, and is accepted only if it has that digest. If a sending node is lost, the one
+    before it takes over. If a transfer fails, what was received stays for the next run.
+  - New files are put in place once all of them have been received. A new model appears in one step, and a file is
+    replaced in one step.
   - Implemented as an action plugin with a module of the same name, which runs on the node.
 options:
   step:
@@ -36,7 +35,8 @@ options:
     type: str
     required: true
   place:
-    description: Folder for keys and state of the transfer, for this alone. It is made, for root only, and removed.
+    description: Folder for keys and state of the transfer, used for nothing else. It is created for root only, and
+      removed.
     type: path
     required: true
   root:
@@ -74,7 +74,7 @@ options:
     description: Piece of files on the node. Given by the action plugin.
     type: path
   part:
-    description: What P(swarmspeed.cluster.asset_chain#filter) says of this node. For V(allow) and V(go).
+    description: This node's part of what P(swarmspeed.cluster.asset_chain#filter) returns. For V(allow) and V(go).
     type: dict
     default: {}
   seconds:
@@ -84,7 +84,7 @@ options:
     type: int
     default: 50
   keep:
-    description: Whether V(end) keeps what has come, for a next run to go on from.
+    description: Whether V(end) keeps what was received, so that the next run can resume.
     type: bool
     default: false
 notes:
@@ -93,16 +93,16 @@ attributes:
   check_mode:
     support: none
     description:
-      - Half a transfer says nothing. Compare C(assets) of M(swarmspeed.cluster.node_facts) to know whether there would
+      - Half a transfer shows nothing. Compare C(assets) of M(swarmspeed.cluster.node_facts) to know whether there would
         be one.
   diff_mode:
     support: none
-    description: Models are no text.
+    description: Models are not text.
   idempotent:
     support: partial
     description: The module transfers only on request.
     details:
-      - Files that are there do not travel again. Only V(wait) reports a change.
+      - Files that a node has are not sent again. Only V(wait) reports a change.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -132,7 +132,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 gathered:
-  description: How much this node lacks, what there is room for, and by what others reach it; or what keeps it from
+  description: How much this node lacks, the free space on it, and how other nodes reach it; or what keeps it from
     taking part.
   returned: with step start
   type: dict
@@ -141,19 +141,19 @@ needed:
   returned: with step feed
   type: dict
 running:
-  description: Who runs the other transfer, with C(pid), C(since) and C(started_from). Empty if none runs.
+  description: Which other transfer runs, with C(pid), C(since) and C(started_from). Empty if none runs.
   returned: with step queue
   type: dict
 over:
-  description: Whether this node's part is over, whether it succeeded or failed.
+  description: Whether this node's part has ended, successfully or not.
   returned: with step wait
   type: bool
 progress:
-  description: How far it is. C(bytes) that this node is to get, C(spooled), those it has, and C(state).
+  description: Progress of this node. C(bytes), the total that it needs; C(spooled), those it has; and C(state).
   returned: with step wait
   type: dict
 trouble:
-  description: What went wrong. Empty where nothing did.
+  description: What went wrong. Empty if nothing did.
   returned: with step wait
   type: str
 received:
@@ -161,7 +161,7 @@ received:
   returned: with step wait
   type: dict
 resumed:
-  description: Bytes that an earlier transfer had left.
+  description: Bytes that were left from an earlier transfer.
   returned: with step wait
   type: int
 seconds:
@@ -169,7 +169,7 @@ seconds:
   returned: with step wait
   type: float
 notes:
-  description: What went wrong on the way and was repaired.
+  description: What went wrong during the transfer and was recovered from.
   returned: with step wait
   type: list
   elements: str

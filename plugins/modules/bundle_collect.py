@@ -2,19 +2,19 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Packages with all that they need, for an offline bundle."""
+"""Packages with all their dependencies, for an offline bundle."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: bundle_collect
-short_description: Bring packages with all that they need from a host's package sources to the controller
+short_description: Fetch packages and dependencies from a host's sources to the controller
 version_added: 0.1.0
 description:
-  - Asks apt of a host that can reach its package sources what the installation of packages needs on a host of its
-    distribution on which nothing is installed, so that the answer does not depend on what this one has.
-  - Downloads on the host what the controller does not have yet, and brings it to C(apt/<system>) in the bundle, each
-    file checked by its SHA-256. Nothing is installed, and apt's own lists and sources stay as they are.
+  - Has apt resolve, on a host that can reach its package sources, what installing packages needs on a host of the same
+    distribution with nothing installed, so that the result does not depend on what this host has.
+  - Downloads on the host what the controller does not have yet, copies it to C(apt/<system>) in the bundle, and checks
+    each file against its SHA-256. Nothing is installed, and apt's own lists and sources stay as they are.
   - The last step is M(swarmspeed.cluster.bundle_manifest).
   - Implemented as an action plugin with a module of the same name, which runs on the host.
 options:
@@ -27,13 +27,13 @@ options:
     type: dict
     required: true
   groups:
-    description: What is wanted, each a part whose packages are installed together.
+    description: The packages wanted, in parts that are each installed together.
     type: list
     elements: dict
     required: true
     suboptions:
       prefix:
-        description: How the variables begin that messages name, such as V(docker).
+        description: Prefix of the variables that messages name, such as V(docker).
         type: str
         required: true
       packages:
@@ -42,34 +42,34 @@ options:
         elements: str
         required: true
       locked:
-        description: Those of them that must have one version.
+        description: Those of them that must all have one version.
         type: list
         elements: str
         default: []
       version:
-        description: That version, or how it begins.
+        description: That version, or its beginning.
         type: str
         default: ''
   sources:
-    description: Text of a deb822 file that is to be added to apt's sources.
+    description: Text of a deb822 file to add to apt's sources.
     type: str
     default: ''
   without:
-    description: Source files of the host that are left out.
+    description: Source files of the host to leave out.
     type: list
     elements: path
     default: []
   folder:
-    description: Where the module works on the host. Given by the action plugin.
+    description: Where the module works on the host. Set by the action plugin.
     type: path
   lacking:
-    description: Names of files to download. Given by the action plugin.
+    description: Names of files to download. Set by the action plugin.
     type: list
     elements: str
 attributes:
   check_mode:
     support: full
-    description: Asks apt, and downloads nothing.
+    description: Queries apt, and downloads nothing.
   diff_mode:
     support: none
     description: Files of packages are not shown as a diff.
@@ -81,7 +81,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Fetch an engine and what it needs
+- name: Fetch an engine and its dependencies
   swarmspeed.cluster.bundle_collect:
     bundle: /srv/bundle
     system: "{{ ansible_facts['swarmspeed']['system'] }}"
@@ -92,7 +92,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 system:
-  description: How the bundle calls this system.
+  description: Name of this system in the bundle.
   returned: success
   type: str
   sample: debian-12-amd64
@@ -102,7 +102,7 @@ packages:
   type: list
   elements: dict
 fetched:
-  description: Names of the files that were not there, or not whole.
+  description: Names of the files that were missing or incomplete.
   returned: success
   type: list
   elements: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: bundle_image
-short_description: Bring a training image from a host's engine into an offline bundle
+short_description: Copy a training image from a host's engine into an offline bundle
 version_added: 0.1.0
 description:
-  - Saves an image of a host's engine into C(image/) of the bundle on the controller. Where the archive there is whole
+  - Saves an image of a host's engine to C(image/) in the bundle on the controller. Where the archive there is complete
     and of the same image, nothing is sent.
   - Implemented as an action plugin; it runs C(docker image inspect) and C(docker save) on the host.
 options:
@@ -32,13 +32,13 @@ attributes:
     description: An image is not shown as a diff.
   idempotent:
     support: full
-    description: By the image's id, and the digest of the archive.
+    description: Compares the image's id and the digest of the archive.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
-- name: Bring the training image into the bundle
+- name: Copy the training image into the bundle
   swarmspeed.cluster.bundle_image:
     bundle: /srv/bundle
     name: swarmspeed/lab:53b6d27c603ba499
@@ -50,7 +50,7 @@ id:
   returned: success
   type: str
 path:
-  description: The archive, below the bundle.
+  description: The archive, relative to the bundle.
   returned: success
   type: str
 """

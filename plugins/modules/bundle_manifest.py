@@ -11,8 +11,8 @@ module: bundle_manifest
 short_description: Finish an offline bundle with its manifest
 version_added: 0.1.0
 description:
-  - Works out the digest of every file, copies wheels, removes what an earlier run has left, and writes
-    C(manifest.json), whole or not at all. A bundle without one is not finished.
+  - Computes the digest of every file, copies wheels, removes what an earlier run left, and writes C(manifest.json)
+    atomically. A bundle without a manifest is not finished.
   - Implemented as an action plugin; nothing is sent to any node. Meant for C(run_once).
 options:
   bundle:
@@ -30,14 +30,14 @@ options:
     type: dict
     default: {}
   archive:
-    description: Archive of the image on the controller, made by C(docker save), where it does not come from a host.
+    description: Archive of the image on the controller, made by C(docker save), if the image does not come from a host.
     type: path
   wheelhouse:
-    description: Folder with wheels on the controller that are to be in the bundle.
+    description: Folder on the controller with wheels to put into the bundle.
     type: path
   source:
-    description: Archive with the source of the workspace, as M(swarmspeed.cluster.workspace_fetch) has packed it,
-      relative to the bundle.
+    description: Archive with the source of the workspace, as packed by M(swarmspeed.cluster.workspace_fetch), relative
+      to the bundle.
     type: str
     default: ''
   assets:
@@ -51,7 +51,7 @@ options:
     choices: [cuda, cpu]
     required: true
   variables:
-    description: The variables that decide what is in it, by name.
+    description: The variables that determine what is in the bundle, by name.
     type: dict
     required: true
 attributes:
@@ -63,7 +63,7 @@ attributes:
     description: The manifest is long.
   idempotent:
     support: full
-    description: Where nothing but the time would be another, the manifest stays as it is.
+    description: Where only the time would differ, the manifest stays as it is.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -84,15 +84,15 @@ manifest:
   returned: success
   type: str
 files:
-  description: How many files the bundle has beside it.
+  description: Number of files in the bundle besides the manifest.
   returned: success
   type: int
 bytes:
-  description: Their size together.
+  description: Total size of these files.
   returned: success
   type: int
 removed:
-  description: What an earlier run had left.
+  description: What an earlier run had left, and this run removed.
   returned: success
   type: list
   elements: str

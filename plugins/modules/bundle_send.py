@@ -8,14 +8,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: bundle_send
-short_description: Bring the packages of an offline bundle that a node lacks to it
+short_description: Send a node the packages of an offline bundle that it lacks
 version_added: 0.1.0
 description:
   - Compares what is installed on a node with what the bundle holds for its system, and sends what it lacks as one
     archive, with a list of just these packages, to C(/var/lib/swarmspeed-bundle).
-  - The node's own sources are left as they are. C(apt.conf) in that folder has apt ask the packages there and nothing
-    else; it holds where C(APT_CONFIG) names it in the environment, and nowhere else.
-  - Has apt simulate the installation at once, so that what does not fit together is known before anything is installed.
+  - The node's own sources are left as they are. C(apt.conf) in that folder makes apt use the packages there and nothing
+    else. It applies only where C(APT_CONFIG) in the environment names it.
+  - Has apt simulate the installation right away, so that incompatibilities are known before anything is installed.
   - Implemented as an action plugin with a module of the same name, which runs on the node.
 options:
   bundle:
@@ -27,15 +27,15 @@ options:
     type: dict
     required: true
   packages:
-    description: Names of the packages that are going to be installed, for the simulation.
+    description: Names of the packages that will be installed, for the simulation.
     type: list
     elements: str
     default: []
   archive:
-    description: The archive on the node. Given by the action plugin.
+    description: The archive on the node. Set by the action plugin.
     type: path
   files:
-    description: SHA-256 by name of the files in it. Given by the action plugin.
+    description: SHA-256 of the files in the archive, by name. Set by the action plugin.
     type: dict
     default: {}
 attributes:
@@ -47,7 +47,7 @@ attributes:
     description: Files of packages are not shown as a diff.
   idempotent:
     support: N/A
-    description: What is sent is removed again when the playbook is through; read only where packages are missing.
+    description: What is sent is removed when the playbook ends, unless the variable C(host_bundle_keep) is true.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -67,7 +67,7 @@ sent:
   type: list
   elements: str
 bytes:
-  description: Size of them together.
+  description: Total size of these files.
   returned: success
   type: int
 """

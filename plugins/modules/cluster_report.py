@@ -11,10 +11,10 @@ module: cluster_report
 short_description: Write a report of the cluster as one HTML page
 version_added: 0.1.0
 description:
-  - Writes C(report.html) on the controller, from what the nodes said, and from C(verify.json) and C(bench_network.json)
-    beside it where they are. The page needs no server and no other file.
-  - It is written whatever the state of the cluster. A node that did not answer, a file that is missing, old or not
-    readable is shown as such.
+  - Writes C(report.html) on the controller, from what the nodes reported, and from C(verify.json) and
+    C(bench_network.json) beside it where they exist. The page needs no server and no other file.
+  - The page is written whatever the state of the cluster. A node that did not answer, and a file that is missing, old
+    or unreadable, are shown as such.
   - Every text from a node is escaped, and credentials in URLs and values of variables whose name suggests a secret are
     replaced by asterisks.
   - Implemented as an action plugin; nothing is sent to any node.
@@ -29,13 +29,13 @@ options:
     elements: str
     required: true
   managers:
-    description: Those of them that are to be managers of the swarm.
+    description: Those of O(hosts) that should be managers of the swarm.
     type: list
     elements: str
     default: []
   gathered:
-    description: Results of M(swarmspeed.cluster.node_facts) by node. One without facts counts as a node that did not
-      answer.
+    description: Results of M(swarmspeed.cluster.node_facts) by node. A result without facts counts as a node that did
+      not answer.
     type: dict
     required: true
   jobs:
@@ -43,7 +43,7 @@ options:
     type: dict
     required: true
   folder:
-    description: Where the page is written and the two files are searched. Created where it is missing.
+    description: Where the page is written and the two files are read from. Created if missing.
     type: path
     required: true
   network_mode:
@@ -56,7 +56,7 @@ options:
     type: str
     default: ''
   runtime:
-    description: As C(deepspeed_launch_runtime). Without containers nothing is reported of engine and swarm.
+    description: As C(deepspeed_launch_runtime). Without containers, nothing is reported about engine and swarm.
     type: str
     choices: [container, host]
     default: container
@@ -66,11 +66,11 @@ options:
     choices: [auto, cuda, cpu]
     default: auto
   underlay_subnet:
-    description: As C(cluster_underlay_subnet). The variable C(cluster_address) of each host is read beside it.
+    description: As C(cluster_underlay_subnet). The variable C(cluster_address) of each host is read too.
     type: str
     default: ''
   max_clock_offset:
-    description: Seconds that a node's clock may be away from the controller's.
+    description: Seconds by which a node's clock may differ from the controller's.
     type: float
     default: 30.0
 attributes:
@@ -79,10 +79,10 @@ attributes:
     description: Nothing is written.
   diff_mode:
     support: none
-    description: A page of HTML is not shown as a diff.
+    description: An HTML page is not shown as a diff.
   idempotent:
     support: N/A
-    description: The cluster is not changed. The page is written again each time, as it says when.
+    description: The cluster is not changed. The page is written again each time, as it states when it was written.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

@@ -11,26 +11,26 @@ module: docker_daemon_config
 short_description: Merge keys into the Docker engine's daemon.json
 version_added: 0.1.0
 description:
-  - Merges keys into C(/etc/docker/daemon.json), keeps all others, and has the running engine use the new file; or
-    leaves everything as it was, and says why.
-  - Before the first change it judges the names and types of the keys, keys that clash with flags on the engine's
-    systemd unit, keys that keep the engine from a swarm, and whether a restart is allowed; and it has
-    C(dockerd --validate) judge the whole file, where the engine is 23.0 or later.
-  - Sends the engine C(SIGHUP) (C(systemctl reload)) where that makes it take all changed keys over, and restarts it
-    otherwise. Where the engine does not take the file over, or does not come back, the former file is put back, the
-    engine is started with it, and the module fails with the engine's own words.
+  - Merges keys into C(/etc/docker/daemon.json), keeps all others, and has the running engine use the new file. If that
+    is not possible, leaves everything as it was and reports why.
+  - Before the first change, it checks the names and types of the keys, keys that clash with flags in the engine's
+    systemd unit, keys that keep the engine out of a swarm, and whether a restart is allowed. Where the engine is 23.0
+    or later, C(dockerd --validate) checks the whole file.
+  - Sends the engine C(SIGHUP) (C(systemctl reload)) where that applies all changed keys, and restarts it otherwise.
+    Where the engine does not apply the file, or does not come back, the former file is restored, the engine is started
+    with it, and the module fails with the engine's own message.
   - Where no engine is installed or running, the file is written and nothing is started.
 options:
   config:
     description:
-      - The keys, as in C(daemon.json). Mappings are merged into those that are there, key by key; everything else,
-        lists too, replaces what is there; null removes a key (JSON Merge Patch, RFC 7396).
+      - The keys, as in C(daemon.json). Mappings are merged into existing ones, key by key; everything else, including
+        lists, replaces what is there; null removes a key (JSON Merge Patch, RFC 7396).
       - Values keep their types. Notably O(config=log-opts) takes text only, such as C(max-file) C("3").
     type: dict
     required: true
   path:
     description:
-      - The file. A symbolic link is followed. A missing folder is made, its parent must be there.
+      - The file. A symbolic link is followed. A missing folder is created; its parent must exist.
       - A file that is not JSON, not a mapping, not UTF-8, or names a key twice, is never overwritten.
     type: path
     default: /etc/docker/daemon.json
@@ -39,16 +39,16 @@ options:
       - Whether the engine may be restarted for keys that it reads only when it starts. A restart stops running
         containers.
       - V(if_idle) restarts it only while no container runs, and otherwise fails before anything is written.
-      - V(always) restarts it whatever runs.
+      - V(always) restarts it whatever is running.
       - V(never) writes the file and neither reloads nor restarts; the engine uses it from its next start on. A later
-        run does not make up for it, as then nothing differs any more.
+        run does not make up for that, as nothing differs any more.
     type: str
     choices: [never, if_idle, always]
     default: if_idle
   swarm:
     description:
-      - Whether the engine is to be in a swarm, so that C(live-restore) and the nftables firewall backend are refused,
-        also where they are in the file already. An engine that is in a swarm is treated so in any case.
+      - Whether the engine will be in a swarm. If so, C(live-restore) and the nftables firewall backend are refused,
+        even where they are in the file already. An engine that is in a swarm is always treated this way.
     type: bool
     default: false
   service:
@@ -60,36 +60,38 @@ options:
     type: int
     default: 120
   validate:
-    description: Whether C(dockerd --validate) judges the file before it is put in place, where the engine has that.
+    description: Whether C(dockerd --validate) checks the file before it is put in place, where the engine has that
+      command.
     type: bool
     default: true
   backup:
-    description: Whether a dated copy of the former file is left beside it.
+    description: Whether to leave a dated copy of the former file beside it.
     type: bool
     default: false
   mode:
     description:
       - Permissions of the file, as for M(ansible.builtin.file).
-      - Without it, a file keeps its own, and a new one gets V(0644), or V(0600) where it holds a credential.
+      - Without it, an existing file keeps its own, and a new one gets V(0644), or V(0600) where it holds a credential.
     type: raw
 extends_documentation_fragment:
   - ansible.builtin.files
 attributes:
   check_mode:
     support: full
-    description: Judges everything, the engine's own verdict included, and changes nothing.
+    description: Checks everything, including the engine's own validation, and changes nothing.
   diff_mode:
     support: full
-    description: Shows the file before and after, in one form, with secrets masked.
+    description: Shows the file before and after, in the same format, with secrets masked.
   idempotent:
     support: full
-    description: Changes nothing, and asks the engine nothing, where the file holds the keys.
+    description: Where the file holds the keys, changes nothing and does not query the engine.
 notes:
-  - Masked in results, diffs and messages are user and password in any URL, all values under keys whose name suggests a
-    password, token, secret, credential or API key, and what is assigned to such a name inside a text.
-  - Another tool that writes the file at the same moment is noticed by its content, right before the file is replaced.
-  - Proxies and other settings in systemd drop-ins are read, to find clashes, and never written.
-  - The keys are those of engines 20.10 to 29.7. Keys that a newer engine may have are left to its own verdict.
+  - Results, diffs and messages mask user and password in any URL, all values under keys whose name suggests a password,
+    token, secret, credential or API key, and what is assigned to such a name inside a text.
+  - If another tool writes the file at the same moment, this is detected by its content, right before the file is
+    replaced.
+  - Proxies and other settings in systemd drop-ins are read to find clashes, and never written.
+  - The keys are those of engines 20.10 to 29.7. Keys that a newer engine may have are left to its own validation.
   - Needs root, and the engine's socket at C(/var/run/docker.sock).
 seealso:
   - module: swarmspeed.cluster.swarm_membership
@@ -108,7 +110,7 @@ EXAMPLES = r"""
       log-opts: {max-size: 50m, max-file: "3"}
       registry-mirrors: [https://mirror.example.com]
 
-- name: NVIDIA's runtime as the default, on an engine that will be in a swarm
+- name: Make NVIDIA's runtime the default, on an engine that will be in a swarm
   swarmspeed.cluster.docker_daemon_config:
     config:
       default-runtime: nvidia
@@ -116,7 +118,7 @@ EXAMPLES = r"""
         nvidia: {path: nvidia-container-runtime, runtimeArgs: []}
     swarm: true
 
-- name: Set another data folder, whatever runs now
+- name: Set another data folder, whatever is running
   swarmspeed.cluster.docker_daemon_config:
     config: {data-root: /data/docker}
     restart: always
@@ -146,11 +148,11 @@ changed_keys:
   sample: [log-opts.max-size]
 validated:
   description:
-    - Whether C(dockerd --validate) judged the new file. False for an engine older than 23.0, and without a change.
+    - Whether C(dockerd --validate) checked the new file. False for an engine older than 23.0, and without a change.
   returned: always
   type: bool
 reloaded:
-  description: Whether the engine took the file over by a reload.
+  description: Whether the engine applied the file by a reload.
   returned: always
   type: bool
 restarted:
@@ -162,11 +164,11 @@ restart_needed:
   returned: always
   type: bool
 rolled_back:
-  description: Whether the former file was put back.
+  description: Whether the former file was restored.
   returned: always
   type: bool
 engine_version:
-  description: Version of the engine; null where there is none, and where nothing differs, as it is not queried then.
+  description: Version of the engine; null where there is none, and where nothing differs, as it is then not queried.
   returned: always
   type: str
   sample: 20.10.24+dfsg1

@@ -11,12 +11,12 @@ module: dpkg_repair
 short_description: Repair an interrupted dpkg
 version_added: 0.1.0
 description:
-  - After a power cut during an installation packages are half-installed or half-configured, or dpkg's journal waits to
+  - After a power cut during an installation, packages are half-installed or half-configured, or dpkg's journal waits to
     be read. apt then refuses to do anything.
-  - Has dpkg configure what is unfinished (C(dpkg --configure -a)); where packages were cut off while they were
+  - Has dpkg configure unfinished packages (C(dpkg --configure -a)). Where packages were interrupted while being
     unpacked, also has apt install them again (C(apt-get --fix-broken install)), which may need a package source.
-  - Asks no questions. Configuration files that were changed on the host stay, and no package is removed.
-  - Another dpkg or apt that is at work is waited for, and then there is mostly nothing left to repair.
+  - Never prompts. Configuration files that were changed on the host stay, and no package is removed.
+  - Waits for another dpkg or apt that is running; after that, there is usually nothing left to repair.
 options:
   lock_timeout:
     description: Seconds to wait for another dpkg or apt to end.
@@ -48,12 +48,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 found:
-  description: What was unfinished. C(unfinished), packages with their state; C(journal), whether dpkg's journal waited.
+  description: What was unfinished. C(unfinished), packages with their state; C(journal), whether dpkg's journal waited
+    to be read; C(busy), whether another dpkg was at work.
   returned: success
   type: dict
   sample: {unfinished: ["rsync (half-configured)"], journal: false, busy: false}
 commands:
-  description: What was run, or would be run first in check mode.
+  description: Commands that were run, or in check mode would be run first.
   returned: success
   type: list
   elements: str

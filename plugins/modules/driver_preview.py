@@ -11,11 +11,11 @@ module: driver_preview
 short_description: Ask apt what it would do to install NVIDIA's driver
 version_added: 0.1.0
 description:
-  - Runs apt over the host's own sources and one more in a temporary directory, and simulates. So a repository that
-    cannot be reached, a key that does not match, a branch that is gone, a package on hold and packages that would be
-    removed are known before anything is changed, in check mode too.
+  - Has apt simulate the installation in a temporary directory, with the host's own sources and one more. So an
+    unreachable repository, a key that does not match, a branch that is gone, a package on hold and packages that would
+    be removed are known before anything is changed, in check mode too.
   - Chooses the first set of packages that apt can install, and the one version that all packages of the driver have.
-  - Fails only where it cannot try at all. What prevents the installation is in RV(problems).
+  - Fails only where it cannot simulate at all. What prevents the installation is in RV(problems).
 options:
   choices:
     description: Sets of packages, the best first, each with C(kind), C(packages), C(locked), C(optional)
@@ -34,17 +34,17 @@ options:
         elements: str
         required: true
       locked:
-        description: Those of them that must have the driver's version.
+        description: Those of the packages that must have the driver's version.
         type: list
         elements: str
         required: true
       optional:
-        description: Packages that are added where they exist and bring no new kernel.
+        description: Packages to add where they exist and bring no new kernel.
         type: list
         elements: str
         default: []
       rivals:
-        description: Installed packages that have to go first.
+        description: Installed packages that have to be removed first.
         type: list
         elements: str
         default: []
@@ -53,32 +53,32 @@ options:
     type: int
     required: true
   fabric:
-    description: Names under which the fabric manager may be packaged. It is added, in the driver's version.
+    description: Possible package names of the fabric manager, which is added in the driver's version.
     type: list
     elements: str
     default: []
   exact:
-    description: Version of a driver that is there, for which only the fabric manager is wanted.
+    description: Version of a driver that is already there, for which only the fabric manager is wanted.
     type: str
   minimum:
-    description: Oldest version of the driver that will do; empty for any.
+    description: Oldest acceptable version of the driver; empty for any.
     type: str
     default: ''
   sources:
-    description: Text of a deb822 file that is to be added to apt's sources.
+    description: Text of a deb822 file to add to apt's sources.
     type: str
     default: ''
   address:
-    description: Address of the repository that is new, to distinguish its errors from others.
+    description: Address of the new repository, to distinguish its errors from others.
     type: str
     default: ''
   without:
-    description: Source files of the host that are going to be removed.
+    description: Source files of the host that will be removed.
     type: list
     elements: path
     default: []
   holds:
-    description: Packages on hold that may change all the same.
+    description: Packages on hold that may change nevertheless.
     type: list
     elements: str
     default: []
@@ -121,7 +121,7 @@ version:
   type: str
   sample: 550.163.01
 packages:
-  description: What to give to apt, with the version of each package that would change.
+  description: What to pass to apt, with the version of each package that would change.
   returned: success
   type: list
   elements: str
@@ -131,7 +131,7 @@ locked:
   type: list
   elements: str
 rivals:
-  description: Installed packages that have to be removed before.
+  description: Installed packages that have to be removed first.
   returned: success
   type: list
   elements: str

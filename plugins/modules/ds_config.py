@@ -19,11 +19,11 @@ description:
   - The file is canonical JSON, keys in order, in ASCII. A file that already means the same is left as it is.
 options:
   path:
-    description: Where the configuration is. Its folder must exist. A symbolic link is followed.
+    description: Path of the configuration. Its folder must exist. A symbolic link is followed.
     type: path
     required: true
   state:
-    description: Whether the configuration is there.
+    description: Whether the configuration should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -34,9 +34,10 @@ options:
         whose folder O(config) must give. V(pipeline) is for scripts with a C(PipelineModule) (ZeRO 1). V(zenflow) needs
         DeepSpeed 0.17.6, V(superoffload) 0.18.9.
       - V(auto) takes the fastest of the ZeRO presets whose memory plan fits, and needs O(model), O(gpus) and
-        O(world_size). It never takes V(pipeline), V(zenflow) and V(superoffload), which are not for every script or
+        O(world_size). It never takes V(pipeline), V(zenflow) or V(superoffload), which do not suit every script or
         machine.
-      - Left out, O(config) is all there is. With O(state=present) at least one of the two must be given.
+      - Without a preset, O(config) is the whole configuration. With O(state=present) at least one of the two must be
+        given.
       - With a Hugging Face O(integration) a preset sets V(auto) where the trainer's arguments decide.
     type: str
     choices:
@@ -54,16 +55,17 @@ options:
       - superoffload
   config:
     description:
-      - Keys of DeepSpeed laid over the preset, mapping by mapping. V(null) removes a key, a list replaces a list.
-      - Text that is a number counts as one, because YAML reads C(5e8) and C(1e-5) as text.
+      - Keys of DeepSpeed that override the preset, mapping by mapping. V(null) removes a key; a list replaces a list.
+      - Text that is a number counts as a number, because YAML reads C(5e8) and C(1e-5) as text.
     type: dict
     default: {}
   precision:
     description:
-      - V(fp16) and V(bf16) enable that block, V(fp32) makes sure that neither is enabled. O(config) must not say
-        otherwise.
-      - V(auto) leaves it to O(config) where that has an C(fp16), C(bf16) or C(torch_autocast) block, and without a
-        preset. With one it follows O(gpus.compute_capability), bf16 from 8.0 and fp16 from 7.0 on, else fp32.
+      - V(fp16) and V(bf16) enable that block, V(fp32) makes sure that neither is enabled. O(config) must not contradict
+        this.
+      - V(auto) leaves the choice to O(config) where that has an C(fp16), C(bf16) or C(torch_autocast) block, and
+        without a preset. With a preset, it follows O(gpus.compute_capability), with bf16 from 8.0 and fp16 from 7.0 on,
+        else fp32.
       - With a preset and a Hugging Face O(integration) V(auto) sets both blocks to V(auto), which the trainer fills in.
     type: str
     choices: [auto, fp32, fp16, bf16]
@@ -77,23 +79,24 @@ options:
     default: deepspeed
   deepspeed_version:
     description:
-      - Release of DeepSpeed that reads the file. Known are 0.15.4, 0.16.9, 0.17.6, 0.18.9 and 0.19.0 to 0.19.8.
+      - Release of DeepSpeed that reads the file. Known releases are 0.15.4, 0.16.9, 0.17.6, 0.18.9 and 0.19.0 to
+        0.19.8.
       - Any other is checked as the nearest known one, with a warning.
     type: str
     default: 0.19.8
   world_size:
     description:
       - Number of ranks of the job, such as RV(swarmspeed.cluster.hostfile#module:world_size).
-      - With it the missing one of C(train_batch_size), C(train_micro_batch_size_per_gpu) and
-        C(gradient_accumulation_steps) is derived and written, and a triple that does not fit is refused.
-      - The ranks are divided by C(pipeline.stages) and C(sequence_parallel_size) for that.
+      - With it, the missing one of C(train_batch_size), C(train_micro_batch_size_per_gpu) and
+        C(gradient_accumulation_steps) is derived and written, and three values that do not fit together are refused.
+      - For that, the ranks are divided by C(pipeline.stages) and C(sequence_parallel_size).
     type: int
   script_keys:
     description:
       - Keys that only the training script reads, which DeepSpeed ignores, such as V(n_epochs) or
         V(optimizer.no_wd_kws). They are taken as they are. A required key that the script fills in later can be named
         too.
-      - A key that DeepSpeed knows, and one in a block where DeepSpeed refuses keys of others, is an error.
+      - A key that DeepSpeed knows is an error, and so is one in a block where DeepSpeed refuses foreign keys.
     type: list
     elements: str
     default: []
@@ -101,7 +104,7 @@ options:
     description:
       - The model, for the memory plan. Either C(parameters), a count or text such as V(10B), or fields of the
         C(config.json) of a Hugging Face model, from which they are counted. The whole file may be given.
-      - Besides C(sequence_length) in tokens (default 2048, or less where the model's maximum is less),
+      - In addition, C(sequence_length) in tokens (default 2048, or less where the model's maximum is less),
         C(activation_checkpointing) (default true), C(trainable_parameters) as a count or a share such as V(1%) for LoRA
         (default all) and C(optimizer) (default V(adam), or that of O(config)).
     type: dict
@@ -110,21 +113,22 @@ options:
     type: dict
     suboptions:
       count:
-        description: Number of GPUs that take part in one host.
+        description: Number of GPUs of one host that take part.
         type: raw
       memory:
-        description: Of one GPU, in bytes or as text such as V(24GB), V(80GiB) or V(24564 MiB), or a list of these.
+        description: Memory of one GPU, in bytes or as text such as V(24GB), V(80GiB) or V(24564 MiB), or a list of
+          these.
         type: raw
       compute_capability:
-        description: CUDA compute capability such as V(8.6), or a list, of which the least counts.
+        description: CUDA compute capability such as V(8.6), or a list, of which the lowest counts.
         type: raw
   host_memory:
-    description: Memory of one host, in bytes or as text such as V(256GB). Not judged when left out.
+    description: Memory of one host, in bytes or as text such as V(256GB). Not checked when left out.
     type: raw
   memlock:
     description:
-      - Bytes that the job's processes may lock, -1 for no limit. With it, pinned memory that would not fit is warned
-        of.
+      - Bytes that the job's processes may lock, -1 for no limit. With it, the module warns of pinned memory that would
+        not fit.
     type: int
   force:
     description:
@@ -224,17 +228,17 @@ batch:
     gradient_accumulation_steps: {description: Forward passes in one step., type: int, returned: always}
     data_parallel_size: {description: Ranks with data of their own., type: int, returned: always}
 preset:
-  description: The preset that was taken, chosen by O(preset=auto) or as given. V(null) without one.
+  description: The preset that was used, chosen by O(preset=auto) or as given. V(null) without one.
   returned: success with O(state=present)
   type: str
   sample: zero3_offload_optimizer
 precision:
-  description: The precision that was taken; V(auto) where O(config) or the trainer decides.
+  description: The precision that was used; V(auto) where O(config) or the trainer decides.
   returned: success with O(state=present)
   type: str
   sample: bf16
 reasons:
-  description: Why O(precision=auto) and O(preset=auto) took what they took, and why each faster preset does not fit.
+  description: Why O(precision=auto) and O(preset=auto) chose what they chose, and why each faster preset does not fit.
   returned: success with O(state=present)
   type: list
   elements: str
@@ -246,9 +250,9 @@ memory:
     per_gpu:
       description:
         - C(weights), C(gradients), C(optimizer_states), C(activations), C(buffers), C(reserve) and their C(total) on
-          the fullest GPU at the moment of a step of training when it holds most, which C(fullest) names (V(loss),
-          V(backward), V(reduction) or V(step)), what is C(available), and whether it C(fits). The last two are V(null)
-          where it was not said.
+          the fullest GPU, at the moment of a training step when it holds most. C(fullest) names this moment (V(loss),
+          V(backward), V(reduction) or V(step)). C(available) is the memory available, and C(fits) whether the plan
+          fits; both are V(null) where the memory was not given.
       type: dict
       returned: always
     per_host:
@@ -265,8 +269,8 @@ memory:
       returned: always
 config_warnings:
   description:
-    - What runs, but perhaps not as meant. Shown as warnings too.
-    - Not called C(warnings), which in a result is Ansible's own.
+    - What works, but perhaps not as intended. Also shown as warnings.
+    - Not called C(warnings), as Ansible uses that key itself.
   returned: with O(state=present)
   type: list
   elements: dict
@@ -283,7 +287,7 @@ errors:
     message: {description: What is wrong and what to do., type: str, returned: always}
 backup_file:
   description: Copy of the file that was replaced or removed.
-  returned: when a file was replaced or removed that is not JSON, which a comment suffices for
+  returned: when a file was replaced or removed that is not JSON, for which a comment suffices
   type: str
   sample: /job/ds_config.json.812.2026-11-20@10:00:00~
 """

@@ -13,12 +13,13 @@ version_added: 0.1.0
 description:
   - Reads interfaces and IPv4 routes with two calls of C(ip) (iproute2), speed, driver and RDMA devices from sysfs, and
     the offload features of interfaces from the kernel, without ethtool.
-  - Never changes anything. What cannot be read, as where C(ip) is missing, stands in RV(problems) with what to do.
-  - Filter P(swarmspeed.cluster.underlay#filter) finds from the answers of all hosts the subnet that they share.
+  - Never changes anything. What cannot be read, for example because C(ip) is missing, is reported in RV(problems) with
+    what to do.
+  - From the results of all hosts, the filter P(swarmspeed.cluster.underlay#filter) finds the subnet that they share.
 options:
   subnet:
     description:
-      - An IPv4 or IPv6 network, such as V(10.20.0.0/24), whose interface is wanted in RV(interface).
+      - An IPv4 or IPv6 network, such as V(10.20.0.0/24), whose interface is returned in RV(interface).
     type: str
 attributes:
   check_mode:
@@ -78,12 +79,12 @@ interfaces:
     kind:
       description: >-
         What the kernel calls it (V(bond), V(vlan), V(bridge), V(veth), V(vxlan), V(loopback), V(infiniband), …),
-        V(physical) for plain hardware, V(virtual) for what has neither.
+        V(physical) for plain hardware, V(virtual) for anything else.
       type: str
       returned: always
       sample: vlan
     parent:
-      description: The interface it is stacked on, as of a VLAN, or null.
+      description: The interface it is stacked on, as for a VLAN, or null.
       type: str
       returned: always
       sample: bond0
@@ -92,7 +93,7 @@ interfaces:
       type: str
       returned: always
     members:
-      description: The interfaces that are members of it, as of a bond.
+      description: The interfaces that are members of it, as for a bond.
       type: list
       elements: str
       returned: always
@@ -123,7 +124,7 @@ interfaces:
       description: >-
         Which of the features that decide the speed of an overlay are on (C(tx-udp_tnl-segmentation),
         C(tx-udp_tnl-csum-segmentation), C(rx-udp_tunnel-port-offload), C(tx-tcp-segmentation), C(rx-gro)); null where
-        the kernel does not say.
+        the kernel does not report them.
       type: dict
       returned: always
       sample: {tx-udp_tnl-segmentation: true}
@@ -180,7 +181,7 @@ routes:
       returned: always
       sample: 10.20.0.1
     metric:
-      description: The lower, the more it is preferred.
+      description: The lowest is preferred.
       type: int
       returned: always
       sample: 100
@@ -223,9 +224,9 @@ infiniband:
       sample: "0000:1b:00.0"
     gpu_distances:
       description: >-
-        How far each GPU is from it, by the GPU's PCI address, in the words of C(nvidia-smi topo -m) from near to far:
-        V(PIX) (one PCIe switch), V(PXB), V(PHB), V(NODE), V(SYS). From nvidia-smi's own matrix in
-        M(swarmspeed.cluster.node_facts), here from the PCI bridges on the way.
+        How far each GPU is from it, by the GPU's PCI address, in the terms of C(nvidia-smi topo -m) from near to far:
+        V(PIX) (one PCIe switch), V(PXB), V(PHB), V(NODE), V(SYS). M(swarmspeed.cluster.node_facts) takes it from
+        nvidia-smi's own matrix, this module from the PCI bridges on the path.
       type: dict
       returned: always
       sample: {"0000:18:00.0": PIX}
@@ -277,7 +278,7 @@ infiniband:
               returned: always
               sample: 0000:0000:0000:0000:0000:ffff:0a14:000b
             type:
-              description: V(roce_v2), V(roce_v1) or V(infiniband), or null where the kernel does not say.
+              description: V(roce_v2), V(roce_v1) or V(infiniband), or null where the kernel does not report it.
               type: str
               returned: always
               sample: roce_v2

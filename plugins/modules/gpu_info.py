@@ -14,25 +14,25 @@ description:
   - Finds NVIDIA GPUs and NVSwitches on the PCI bus without any tool, reads which driver is loaded, and asks
     C(nvidia-smi) for the GPUs that work, with their MIG, ECC, NVLink and fabric states and how they are connected.
   - Never changes anything. A host without a GPU, without a driver or with a broken driver is an answer, not a failure;
-    what is wrong stands in RV(problems) with its cause and what to do, what is worth knowing but stops no training in
-    RV(notes).
-  - Runs no command where there is no NVIDIA GPU. Where GPUs answer, C(nvidia-smi) runs twice; once more for the
-    topology where there are several GPUs or RDMA devices, once more where there are MIG instances, once more with
-    drivers before 510. Each run is given 60 seconds, as it takes seconds for each GPU where persistence mode is off.
-    Where there is an NVLink fabric, C(nv-fabricmanager --version) runs too.
+    what is wrong is reported in RV(problems) with its cause and what to do, and what is worth knowing but prevents no
+    training in RV(notes).
+  - Runs no command where there is no NVIDIA GPU. Where GPUs answer, C(nvidia-smi) runs twice, and once more each for
+    the topology where there are several GPUs or RDMA devices, where there are MIG instances, and with drivers before
+    510. Each run may take up to 60 seconds, as it takes seconds for each GPU where persistence mode is off. Where there
+    is an NVLink fabric, C(nv-fabricmanager --version) runs too.
 options:
   sysfs_root:
-    description: Where sysfs is. Another directory than V(/sys) is a recorded tree, for tests.
+    description: Where sysfs is. A directory other than V(/sys) is a recorded tree, for tests.
     type: path
     default: /sys
   proc_root:
-    description: Where procfs is. Another directory than V(/proc) is a recorded tree, for tests.
+    description: Where procfs is. A directory other than V(/proc) is a recorded tree, for tests.
     type: path
     default: /proc
 notes:
-  - C(nvidia-smi) is the first one on the C(PATH), else where Debian and container hosts keep it.
+  - C(nvidia-smi) is the first one on the C(PATH), else the one where Debian and container hosts keep it.
   - C(nvidia-smi) may load the kernel module of an installed driver, as any first use of a GPU does.
-  - Run it with privileges (become). Without, RV(fabric.manager_running) may be unknown, and drivers may refuse.
+  - Run it with privileges (become). Without them, RV(fabric.manager_running) may be unknown, and drivers may refuse.
 attributes:
   check_mode:
     support: full
@@ -52,7 +52,7 @@ EXAMPLES = r"""
   swarmspeed.cluster.gpu_info:
   register: gpu_info
 
-- name: Stop where a GPU is there but cannot be used
+- name: Stop where a GPU is present but unusable
   ansible.builtin.assert:
     that: gpu.problems | length == 0
     fail_msg: "{{ gpu.problems | join(' ') }}"
@@ -64,13 +64,13 @@ present:
   returned: always
   type: bool
 pci_devices:
-  description: The NVIDIA GPUs on the PCI bus, also those that no driver holds.
+  description: The NVIDIA GPUs on the PCI bus, including those that no driver holds.
   returned: always
   type: list
   elements: dict
   contains:
     address:
-      description: Where on the bus.
+      description: Address on the bus.
       type: str
       returned: always
       sample: "0000:3b:00.0"
@@ -103,7 +103,7 @@ pci_devices:
       description:
         - V(Kepler), V(Maxwell), V(Pascal), V(Volta), V(Turing), V(Ampere), V(Ada), V(Hopper), V(Grace Hopper),
           V(Blackwell) or V(Rubin), by its device number.
-        - Null for older ones and for numbers given out after this collection's table was made; RV(notes) says so.
+        - Null for older ones and for numbers assigned after this collection's table was made; RV(notes) reports this.
       type: str
       returned: always
       sample: Hopper
@@ -114,20 +114,20 @@ pci_devices:
       returned: always
       sample: [open, proprietary]
     last_branch:
-      description: The last driver branch that knows its generation, or null where none has dropped it.
+      description: The last driver branch that supports its generation, or null where none has dropped it.
       type: int
       returned: always
       sample: 580
 nvswitches:
   description:
     - The NVSwitches on the PCI bus (bridges of vendor 0x10de, class 0x0680).
-    - Those of B200 and later are no PCI devices of the host; there RV(fabric.state) describes the fabric.
+    - Those of B200 and later are not PCI devices of the host; there RV(fabric.state) describes the fabric.
   returned: always
   type: list
   elements: dict
   contains:
     address:
-      description: Where on the bus.
+      description: Address on the bus.
       type: str
       returned: always
       sample: "0000:05:00.0"
@@ -166,7 +166,7 @@ driver:
       returned: always
       sample: 550.163.01
     matches:
-      description: Whether module and library are of the same version, or null where one of them is not known.
+      description: Whether module and library have the same version, or null where one of them is not known.
       type: bool
       returned: always
     nouveau_loaded:
@@ -201,14 +201,15 @@ gpus:
       returned: always
       sample: GPU-5a2c7d1e-0000-1111-2222-333344445555
     memory_bytes:
-      description: Its memory in bytes, all of it in MIG mode too, or null where it shares the host's.
+      description: Its memory in bytes, all of it even in MIG mode, or null where it shares the host's.
       type: int
       returned: always
       sample: 85520809984
     compute_capability:
       description:
         - CUDA compute capability.
-        - By the PCI device number with drivers before 510, which do not report it; null where that is not known either.
+        - With drivers before 510, which do not report it, by the PCI device number; null where that is not known
+          either.
       type: str
       returned: always
       sample: "9.0"
@@ -259,7 +260,7 @@ gpus:
           type: int
           returned: always
         repair_pending:
-          description: Whether rows or pages of memory go out of use at its next reset.
+          description: Whether rows or pages of memory will be taken out of use at its next reset.
           type: bool
           returned: always
         repair_failed:
@@ -280,7 +281,7 @@ gpus:
           type: bool
           returned: always
         instances:
-          description: What it is divided into.
+          description: The instances that it is divided into.
           type: list
           elements: dict
           returned: always
@@ -307,7 +308,7 @@ gpus:
               returned: always
               sample: 3g.40gb
             uuid:
-              description: What to name in CUDA_VISIBLE_DEVICES.
+              description: Name to use in CUDA_VISIBLE_DEVICES.
               type: str
               returned: always
               sample: MIG-c788539f-c1ea-5a36-8b4d-9b07d024b1bb
@@ -345,7 +346,7 @@ fabric:
   contains:
     state:
       description:
-        - The least far registration of all GPUs, V(Not Started), V(In Progress) or V(Completed).
+        - The least advanced registration of all GPUs, V(Not Started), V(In Progress) or V(Completed).
         - Null where no GPU reports one, as on hosts without NVSwitch and on A100 with NVSwitch.
       type: str
       returned: always
@@ -364,9 +365,9 @@ secure_boot:
   type: bool
 slots:
   description:
-    - How many ranks can compute here, which is what a DeepSpeed hostfile gives this host.
-    - One for each GPU that answers. A GPU in MIG mode without an instance is none. Where a GPU is divided into MIG
-      instances it is one for the whole host, as a CUDA process then sees one instance and no other GPU.
+    - How many ranks can compute here, which is the number of slots for this host in a DeepSpeed hostfile.
+    - One for each GPU that answers. A GPU in MIG mode without an instance does not count. Where a GPU is divided into
+      MIG instances, there is one slot for the whole host, as a CUDA process then sees one instance and no other GPU.
   returned: always
   type: int
   sample: 8
@@ -377,8 +378,8 @@ problems:
   elements: str
 notes:
   description:
-    - What is worth knowing but stops no training, such as persistence mode being off, or a GPU whose generation is not
-      known.
+    - What is worth knowing but prevents no training, such as persistence mode being off, or a GPU whose generation is
+      not known.
   returned: always
   type: list
   elements: str

@@ -19,7 +19,7 @@ description:
     always lists all hosts with all their slots, as it can only say how many slots a host has, not which are used.
 options:
   path:
-    description: Where the hostfile is. Its folder must exist. A symbolic link is followed.
+    description: Path of the hostfile. Its folder must exist. A symbolic link is followed.
     type: path
     required: true
   hosts:
@@ -32,15 +32,16 @@ options:
         C(-) and C(_), beginning with a letter or digit, at most 253 characters. Names that differ only in letter case
         count as the same host.
       - Slots are the number of processes on the host, one for each GPU, from 1 to 1024. A host with 0 slots takes no
-        part; it is left out with a warning. At least one host must have a slot.
-      - P(swarmspeed.cluster.to_hostfile#filter) makes the list from inventory hosts and their GPUs.
+        part and is left out with a warning. At least one host must have a slot.
+      - P(swarmspeed.cluster.to_hostfile#filter) creates the list from inventory hosts and their GPUs.
     type: raw
   include:
     description:
       - The hosts and slots that a launch uses, in the grammar of C(deepspeed --include),
-        C(NAME[:SLOT[,SLOT...]][@NAME...]); a name alone is the whole host. The order is that of O(hosts) all the same.
-      - DeepSpeed 0.15.2 to 0.19.6 take a name alone for no slots, and slots that the host does not have. RV(include)
-        names every slot and so means the same to every release; a host or slot that is not there is refused.
+        C(NAME[:SLOT[,SLOT...]][@NAME...]); a name alone means the whole host. The order is always that of O(hosts).
+      - DeepSpeed 0.15.2 to 0.19.6 resolve a name alone to no slots, and accept slots that the host does not have.
+        RV(include) names every slot, and so means the same to every release; a host or slot that does not exist is
+        refused.
       - Text. Empty means no filter. Cannot be combined with O(exclude).
     type: raw
   exclude:
@@ -49,12 +50,12 @@ options:
     type: raw
   first_host:
     description:
-      - Name of the host that must hold rank 0, because its address is what the launcher gets as C(--master_addr).
-      - The module fails where another host would hold it, be it that this one does not come first, has no slot, or is
+      - Name of the host that must hold rank 0, because the launcher gets its address as C(--master_addr).
+      - The module fails where another host would hold it, because this one does not come first, has no slot, or is
         filtered out.
     type: raw
   state:
-    description: Whether the hostfile is there.
+    description: Whether the hostfile should exist.
     type: str
     choices: [present, absent]
     default: present
@@ -82,8 +83,8 @@ attributes:
     description: Changes nothing where the file and its attributes are as requested.
 notes:
   - The grammars of file and filters are those of C(deepspeed/launcher/runner.py), DeepSpeed 0.19.8.
-  - Of DeepSpeed's launchers C(pdsh) takes every filter, and C(slurm), from 0.19.7 on, one that leaves each host the
-    same first slots. C(openmpi), C(mpich), C(impi) and C(mvapich) take none.
+  - Of DeepSpeed's launchers, C(pdsh) accepts every filter, and C(slurm), from 0.19.7 on, one that leaves each host the
+    same first slots. C(openmpi), C(mpich), C(impi) and C(mvapich) accept none.
 seealso:
   - module: swarmspeed.cluster.ds_config
   - module: swarmspeed.cluster.gpu_info
@@ -103,7 +104,7 @@ EXAMPLES = r"""
       - name: gpu2
         slots: 8
 
-- name: Every server of a group with as many slots as gpu_info found GPUs there
+- name: Every server of a group, with a slot for each GPU that gpu_info found there
   swarmspeed.cluster.hostfile:
     path: /job/hostfile
     hosts: "{{ groups['gpu_servers'] | swarmspeed.cluster.to_hostfile(hostvars) }}"
@@ -151,8 +152,8 @@ chosen:
   sample: [{name: gpu1, slots: [0, 1, 2, 3]}, {name: gpu2, slots: [1, 2, 3]}]
 include:
   description:
-    - What to hand to C(deepspeed --include), which every release of DeepSpeed resolves to RV(chosen).
-    - Empty where everything is chosen, and no filter needed.
+    - What to pass to C(deepspeed --include), which every release of DeepSpeed resolves to RV(chosen).
+    - Empty where everything is chosen and no filter is needed.
   returned: success with O(state=present)
   type: str
   sample: "gpu1:0,1,2,3@gpu2:1,2,3"
@@ -176,7 +177,7 @@ errors:
     message: {description: What is wrong and what to do., type: str, returned: always}
 backup_file:
   description: Copy of the file that was replaced or removed.
-  returned: when O(force=true) replaced or removed a file that is no hostfile
+  returned: when O(force=true) replaced or removed a file that is not a hostfile
   type: str
   sample: /job/hostfile.812.2026-11-20@10:00:00~
 """

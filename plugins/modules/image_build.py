@@ -2,18 +2,18 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Builds an image on a node, and shows how far it is."""
+"""Builds an image on a node, and shows its progress."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: image_build
-short_description: Build an image with BuildKit, and show its steps as they go
+short_description: Build an image with BuildKit, and show its steps as they run
 version_added: 0.1.0
 description:
-  - Runs C(docker build) in the background of the node, so that a connection that breaks does not end it, and follows
-    its log. On a terminal each step is printed as it begins and ends; without one only the result is returned.
-  - A build of the same image that runs already is followed instead of started again.
+  - Runs C(docker build) in the background on the node, so that a broken connection does not end it, and follows its
+    log. On a terminal, each step is printed as it begins and ends; without one, only the result is returned.
+  - If a build of the same image is already running, follows it instead of starting another.
 options:
   name:
     description: Name and tag of the image.
@@ -24,8 +24,7 @@ options:
     type: path
     required: true
   place:
-    description: Folder on the node for the log and the state of the build, outside of the context. It is made where
-      it is missing.
+    description: Folder on the node for the log and the state of the build, outside the context. Created if missing.
     type: path
     required: true
   dockerfile:
@@ -33,11 +32,11 @@ options:
     type: str
     default: Dockerfile
   args:
-    description: Build arguments. They can be read in the image's history, so they are no place for secrets.
+    description: Build arguments. Not for secrets, as they can be read in the image's history.
     type: dict
     default: {}
   labels:
-    description: Labels of the image, beside those in the Dockerfile.
+    description: Labels of the image, in addition to those in the Dockerfile.
     type: dict
     default: {}
   secrets:
@@ -45,7 +44,7 @@ options:
     type: dict
     default: {}
   observe:
-    description: Only query a build that was started, and return the log from O(offset) on. The action plugin uses it.
+    description: Only query a build that was started, and return the log from O(offset) on. Used by the action plugin.
     type: bool
     default: false
   offset:
@@ -53,12 +52,12 @@ options:
     type: int
     default: 0
 requirements:
-  - Docker 20.10 or later with BuildKit. From 23.0 on that is the client's plugin buildx.
+  - Docker 20.10 or later with BuildKit. From 23.0 on, this is the client's plugin buildx.
 attributes:
   check_mode:
     description: Can run in check mode and return changed status prediction without modifying target.
     support: full
-    details: Predicts that the image is built; whether that is needed is for the caller to know.
+    details: Always predicts that the image is built; whether that is needed is for the caller to determine.
   diff_mode:
     description: Will return details on what has changed (or possibly needs changing in check mode), when in diff mode.
     support: none
@@ -66,7 +65,7 @@ attributes:
     description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
       change.
     support: none
-    details: A second build is made, mostly from the engine's cache. Compare names and ids of images first.
+    details: A second run builds again, mostly from the engine's cache. Compare names and ids of images first.
   platform:
     description: Target OS/families that can be operated against.
     support: full
@@ -85,24 +84,24 @@ EXAMPLES = r"""
 
 RETURN = r"""
 steps:
-  description: What each step of the build took, in the order in which they ended.
+  description: How long each step of the build took, in the order in which they ended.
   returned: when the build has ended
   type: list
   elements: dict
   contains:
     title:
-      description: The step in words.
+      description: Title of the step.
       type: str
     seconds:
-      description: What it took; null where it came from the engine's cache.
+      description: How long it took; null where it came from the engine's cache.
       type: float
   sample: [{title: Install PyTorch, seconds: 62.2}]
 seconds:
-  description: What the whole build took.
+  description: How long the whole build took.
   returned: when the build has ended
   type: float
 reason:
-  description: A step's own message on the failure, with its remedy; empty where none did.
+  description: A step's own message about the failure, with its remedy; empty where no step gave one.
   returned: when the build has failed
   type: str
 log:

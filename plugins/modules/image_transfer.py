@@ -11,22 +11,23 @@ module: image_transfer
 short_description: Distribute an image from one node to many, in about the time of one transfer
 version_added: 0.1.0
 description:
-  - Each node reads from the one before it over the sshd of the host, while that one is still receiving, and loads layer
-    by layer. Only layers that a node lacks travel. The filter P(swarmspeed.cluster.image_chain#filter) plans it.
-  - The work is done by a process in the background, so that no number of Ansible's forks decides how many nodes take
-    part at a time.
-  - Every part is named by its SHA-256, and counts only when it has it. A part that differs is fetched once more, from
-    the holder. When a node that gives is lost, the one before it gives, up to the holder. What has come stays for the
-    next run where a transfer fails.
-  - The key of a node is of this one transfer. It may do nothing but read the spool of the nodes before it, expires, and
-    is removed at the end.
+  - Each node reads from the node before it over the host's sshd, while that one is still receiving, and loads the image
+    layer by layer. Only layers that a node lacks are sent. The filter P(swarmspeed.cluster.image_chain#filter) plans
+    it.
+  - A process in the background does the work, so the number of Ansible's forks does not limit how many nodes take part
+    at a time.
+  - Every part is named by its SHA-256, and is accepted only if it has that digest. A part that differs is fetched once
+    more, from the holder. If a sending node is lost, the one before it takes over, up to the holder. If a transfer
+    fails, what was received stays for the next run.
+  - Each node has a key for this transfer alone. It can only read the spool of the nodes before it, expires, and is
+    removed at the end.
 options:
   step:
     description:
       - V(start) takes the lock, starts the process and gathers what is there. If another transfer holds the lock,
         V(queue) waits until it ends. V(allow) authorizes the nodes that come after this one to read, and when all nodes
         have done so V(go) instructs the process. V(wait) waits until this node has the image. V(end) ends the process
-        and removes what the transfer has left.
+        and removes everything that the transfer created.
     type: str
     choices: [start, queue, allow, go, wait, end]
     required: true
@@ -35,8 +36,8 @@ options:
     type: str
     required: true
   place:
-    description: Folder of the spool, for this alone. It is made, for root only, and removed. The one above it is made
-      for root only as well, where it is missing.
+    description: Folder of the spool, used for nothing else. It is created for root only, and removed. Its parent is
+      created for root only, too, if it is missing.
     type: path
     required: true
   node:
@@ -44,7 +45,8 @@ options:
     type: str
     required: true
   account:
-    description: Account by which other nodes reach this one. Unless it is root, it may use sudo without a password.
+    description: Account by which other nodes reach this one. Unless it is root, it must be allowed to use sudo without
+      a password.
     type: str
     default: root
   image:
@@ -56,7 +58,7 @@ options:
     type: str
     default: ''
   part:
-    description: What P(swarmspeed.cluster.image_chain#filter) says of this node. For V(allow) and V(go).
+    description: This node's part of what P(swarmspeed.cluster.image_chain#filter) returns. For V(allow) and V(go).
     type: dict
     default: {}
   seconds:
@@ -66,29 +68,29 @@ options:
     type: int
     default: 50
   keep:
-    description: Whether V(end) keeps what has come of the image, for a next run to go on from.
+    description: Whether V(end) keeps what was received of the image, so that the next run can resume.
     type: bool
     default: false
 notes:
   - Run it with privileges (become).
   - Engines with a graph driver and engines with containerd's image store may be mixed. Ids of one image differ between
-    the two, so it is known by a digest of what a container gets, C(content).
-  - The image is tagged when the engine has all of it. A load that fails leaves nothing tagged.
-  - On a node that gives an image with layers compressed by zstd, the program C(zstd) is needed.
+    the two, so the image is identified by C(content), a digest of what a container gets.
+  - The image is tagged once the engine has all of it. A load that fails leaves nothing tagged.
+  - A node that sends an image with layers compressed by zstd needs the program C(zstd).
 attributes:
   check_mode:
     support: none
     description:
-      - Half a transfer says nothing. Compare C(docker.image_contents) of M(swarmspeed.cluster.node_facts) to know
+      - Half a transfer shows nothing. Compare C(docker.image_contents) of M(swarmspeed.cluster.node_facts) to know
         whether there would be one.
   diff_mode:
     support: none
-    description: Layers are no text.
+    description: Layers are not text.
   idempotent:
     support: partial
     description: The module transfers only on request.
     details:
-      - Layers that are there do not travel again. Only V(wait), on a node that got the image, reports a change.
+      - Layers that a node has are not sent again. Only V(wait) reports a change, on a node that received the image.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -136,33 +138,33 @@ EXAMPLES = r"""
 RETURN = r"""
 gathered:
   description:
-    - What this node has, and what there is room for, or what keeps it from taking part. C(store) is V(graph) or
+    - What this node has and the free space on it, or what keeps it from taking part. C(store) is V(graph) or
       V(containerd), C(image) what it has of the image, and C(images) the layers of all images by their ids.
   returned: with step start
   type: dict
 running:
-  description: Who runs the other transfer, with C(pid), C(since) and C(started_from). Empty if none runs.
+  description: Which other transfer runs, with C(pid), C(since) and C(started_from). Empty if none runs.
   returned: with step queue
   type: dict
 over:
-  description: Whether this node's part is over, whether it succeeded or failed.
+  description: Whether this node's part has ended, successfully or not.
   returned: with step wait
   type: bool
 progress:
-  description: How far it is. C(bytes) that this node is to get, about; C(spooled), those it has; and C(state), such as
-    V(receiving). On a terminal a line of it is printed every ten seconds.
+  description: Progress of this node. C(bytes), the approximate total that it needs; C(spooled), those it has; and
+    C(state), such as V(receiving). On a terminal it is printed every ten seconds.
   returned: with step wait
   type: dict
 trouble:
-  description: What went wrong. Empty where nothing did.
+  description: What went wrong. Empty if nothing did.
   returned: with step wait
   type: str
 received:
-  description: Bytes that came, by the node they came from.
+  description: Bytes received, by the node they came from.
   returned: with step wait
   type: dict
 resumed:
-  description: Bytes that an earlier transfer had left.
+  description: Bytes that were left from an earlier transfer.
   returned: with step wait
   type: int
 seconds:
@@ -170,7 +172,7 @@ seconds:
   returned: with step wait
   type: float
 notes:
-  description: What went wrong on the way and was repaired.
+  description: What went wrong during the transfer and was recovered from.
   returned: with step wait
   type: list
   elements: str

@@ -2,22 +2,23 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The logs of a training job, from a node to the controller."""
+"""Copy the logs of a training job from a node to the controller."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: job_logs
-short_description: Bring the logs of a training job to the controller
+short_description: Copy the logs of a training job to the controller
 version_added: 0.1.0
 description:
   - Copies C(launcher.log), C(node.log), C(ranks/rank-*.log), C(state.json), C(summary.json) and C(supervisor.log) of a
     job on this node to O(dest)C(/NAME/NODE/) on the controller, folders with mode 0700 and files with mode 0600.
-    C(summary.json) of the node that leads the job is put into O(dest)C(/NAME/) as well.
-  - Only files that the controller does not have yet are sent, whatever their number in one round trip up to 16 MiB.
-  - When the node's files are of another run than the controller's, those go to C(runs/NUMBER) first, as on the node.
+    C(summary.json) of the node that leads the job is also copied to O(dest)C(/NAME/).
+  - Only files that the controller does not have yet are sent, up to 16 MiB in one round trip, whatever their number.
+  - When the node's files are from another run than the controller's, the controller's are moved to C(runs/NUMBER)
+    first, as on the node.
   - C(spec.json) is never copied, as it holds the values of the job's environment. The logs hold what the job printed,
-    less the secrets of its environment and what looks like one.
+    without the secrets of its environment and what looks like one.
   - An action plugin does the controller's part.
 options:
   name:
@@ -29,39 +30,39 @@ options:
     type: path
     required: true
   dest:
-    description: Folder on the controller, made where it is missing.
+    description: Folder on the controller, created if missing.
     type: str
     required: true
   node:
     description: Name of the node's folder on the controller. By default its name in the inventory.
     type: str
   max_mib:
-    description: Of a file longer than this many MiB only the end is copied, below a line that says so. 1 to 64.
+    description: If a file is longer than this many MiB, 1 to 64, only its end is copied, below a line that says so.
     type: int
     default: 8
   patience:
     description:
-      - Seconds after which the node counts as unreachable where its logs have not arrived; what has arrived stays. 0
-        waits as long as the connection lasts. Known to the action plugin only.
+      - Seconds after which the node counts as unreachable if its logs have not arrived; what has arrived stays. 0 waits
+        as long as the connection lasts. Used by the action plugin only.
     type: int
     default: 0
   have:
-    description: Size and time of each file that the controller has. Given by the action plugin.
+    description: Size and time of each file that the controller has. Set by the action plugin.
     type: dict
     default: {}
   have_run:
-    description: Which run the controller's files are of. Given by the action plugin.
+    description: Which run the controller's files are from. Set by the action plugin.
     type: dict
     default: {}
   skip:
-    description: Files that were sent already. Given by the action plugin.
+    description: Files that were sent already. Set by the action plugin.
     type: list
     elements: str
     default: []
 attributes:
   check_mode:
     support: full
-    description: Nothing is copied, and the node is not asked.
+    description: Nothing is copied, and the node is not contacted.
     details:
       - What would be copied is not predicted.
   diff_mode:
@@ -69,7 +70,7 @@ attributes:
     description: Logs are not shown as a diff.
   idempotent:
     support: full
-    description: A file that did not change since is not copied again.
+    description: A file that has not changed since is not copied again.
 notes:
   - Links in the job's folder are not followed, as the job itself may have made them.
 seealso:
@@ -79,7 +80,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Bring the logs of the job here
+- name: Copy the logs of the job to the controller
   swarmspeed.cluster.job_logs:
     name: digits
     jobs_dir: /srv/swarmspeed/lab/jobs
@@ -97,7 +98,7 @@ gathered:
   type: list
   elements: str
 shortened:
-  description: Those of them of which only the end was copied.
+  description: Those of which only the end was copied.
   returned: success
   type: list
   elements: str

@@ -11,26 +11,26 @@ module: job_precheck
 short_description: Check a node of a job just before it starts
 version_added: 0.1.0
 description:
-  - Checks from inside the container, or from the host, in one process and within seconds. Whether every other node is
+  - Checks from inside the container, or from the host, in one process and within seconds, whether every other node is
     found by name and reached by ssh, which image and releases are there, shared and locked memory, whether the GPUs and
-    the port of the rendezvous are free, script, data, configuration and space for checkpoints.
-  - Judges nothing. The filter P(swarmspeed.cluster.launch_problems#filter) compares the answers of all nodes.
-  - Removes locks of torch's extension cache that no process holds, for which every rank would wait for ever. A lock is
-    an empty file C(lock) in a folder of the cache; it is dead when it is older than 60 s and no process has it open or
-    is busy in its folder. In a folder that is mounted into the container nothing may have changed for 30 minutes, as
-    its holder could be hidden in another container. On a network file system a lock is reported and never removed.
-  - Fails only where its parameters are wrong. That a container is missing is an answer, in RV(probe).
+    the rendezvous port are free, and script, data, configuration and space for checkpoints.
+  - Does not judge the results. The filter P(swarmspeed.cluster.launch_problems#filter) compares those of all nodes.
+  - Removes locks in torch's extension cache that no process holds, as every rank would wait for them forever. A lock is
+    an empty file C(lock) in a folder of the cache. It is dead when it is older than 60 s and no process has it open or
+    is busy in its folder. In a folder that is mounted into the container, nothing may have changed for 30 minutes, as
+    the holder could be hidden in another container. On a network file system, a lock is reported and never removed.
+  - Fails only where its parameters are wrong. A missing container is reported in RV(probe).
 options:
   container:
-    description: Container in which the ranks will run. On the host itself when not given.
+    description: Container in which the ranks will run. When not given, they run on the host itself.
     type: str
   wrapper:
-    description: Words before O(python) that give it the environment of the ranks.
+    description: Command words before O(python) that give it the environment of the ranks.
     type: list
     elements: str
     default: []
   python:
-    description: Python of the job, 3.8 or later. Releases are those that it has installed; nothing is imported.
+    description: Python of the job, 3.8 or later. Releases are those of its installed packages; nothing is imported.
     type: str
     default: python3
   node:
@@ -48,18 +48,17 @@ options:
         type: str
         required: true
       host:
-        description: Its name in the training network, which must lead to its address. Not resolved when empty.
+        description: Its name in the training network, which must resolve to its address. Not resolved when empty.
         type: str
         default: ''
   names_timeout:
     description:
-      - Seconds to wait, with a message, for names that lead nowhere yet. The DNS of an overlay network needs up to a
-        minute after a change of containers. 0 where a container is known to be missing. Known to the action plugin
-        only.
+      - Seconds to wait, with a message, for names that do not resolve yet. The DNS of an overlay network needs up to a
+        minute after containers change. Use 0 where a container is known to be missing. Used by the action plugin only.
     type: int
     default: 0
   subnet:
-    description: The training network. With it only addresses of that network count.
+    description: The training network. With it, only addresses of that network count.
     type: str
     default: ''
   transport:
@@ -68,7 +67,7 @@ options:
     choices: [direct, pdsh]
     default: direct
   ssh_config:
-    description: Configuration file for ssh. Its own defaults when empty.
+    description: Configuration file for ssh. When empty, ssh uses its defaults.
     type: str
     default: ''
   packages:
@@ -82,7 +81,7 @@ options:
     elements: str
     default: []
   modules:
-    description: Modules of Python that the launch runs, as C(python -m) does from O(chdir).
+    description: Python modules that the launch runs, as C(python -m) does from O(chdir).
     type: list
     elements: str
     default: []
@@ -121,14 +120,14 @@ options:
     elements: int
     default: [0]
   accelerator:
-    description: With V(cuda) C(nvidia-smi) is queried for whether the GPUs of the slots are free.
+    description: With V(cuda), C(nvidia-smi) is queried to check whether the GPUs of the slots are free.
     type: str
     choices: [cpu, cuda]
     default: cpu
   operators:
     description:
       - Operators of DeepSpeed that the job needs, by the names of its build variables, such as C(FUSED_ADAM).
-      - Those that are not compiled yet, and what compiling them lacks, are reported.
+      - Those that are not compiled yet, and what is missing to compile them, are reported.
     type: list
     elements: str
     default: []
@@ -138,22 +137,23 @@ options:
     default: 0
   torch_extensions:
     description:
-      - Where torch keeps what it compiles. By default what the environment says, else C(~/.cache/torch_extensions).
+      - Where torch keeps what it compiles. By default the folder set in the environment, else
+        C(~/.cache/torch_extensions).
     type: str
     default: ''
 notes:
-  - Run it with privileges (become); others may not use the engine or see the processes that hold a lock.
-  - What a container shows of other containers' processes on a GPU is little; that memory of the GPU is in use is seen.
+  - Run it with privileges (become); other accounts may not use the engine or see the processes that hold a lock.
+  - A container shows little of other containers' processes on a GPU, but it shows that GPU memory is in use.
 attributes:
   check_mode:
     support: full
-    description: Checks in the same way. Dead locks are reported and left.
+    description: Checks in the same way. Dead locks are reported and not removed.
   diff_mode:
     support: full
     description: The locks that are removed.
   idempotent:
     support: full
-    description: A lock that is removed is gone.
+    description: A removed lock is not removed again.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -187,7 +187,7 @@ probe:
   type: dict
   contains:
     asked:
-      description: What was requested, as far as it is needed to judge the answer.
+      description: What was requested, as far as needed to judge the result.
       type: dict
       returned: always
     image:
@@ -196,11 +196,11 @@ probe:
       type: dict
       returned: always
     answer:
-      description: What was seen. Empty where it could not look.
+      description: What was found. Empty where the checks could not run.
       type: dict
       returned: always
     trouble:
-      description: Why it could not look, with C(text) and C(remedy). Empty where it could.
+      description: Why the checks could not run, with C(text) and C(remedy). Empty where they could.
       type: dict
       returned: always
 removed_locks:

@@ -2,20 +2,20 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The results of a training job, from a node to the controller."""
+"""Copy the results of a training job from a node to the controller."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: job_results
-short_description: Bring the results of a training job to the controller
+short_description: Copy the results of a training job to the controller
 version_added: 0.1.0
 description:
   - Copies files and folders of the workspace on this node to O(dest)C(/NAME/results/) on the controller, folders with
-    mode 0700 and files with mode 0600, whole or not at all.
-  - Results that are there already stay where they are the same, and are moved to C(results.1), C(results.2) and so on
-    where they are not.
-  - What a job wrote is copied as it is; unlike logs, nothing is masked.
+    mode 0700 and files with mode 0600, completely or not at all.
+  - Existing results stay where they are the same, and are moved to C(results.1), C(results.2) and so on where they are
+    not.
+  - What a job wrote is copied as it is; unlike in logs, nothing is masked.
   - An action plugin does the controller's part.
 options:
   name:
@@ -32,20 +32,20 @@ options:
     elements: str
     required: true
   dest:
-    description: Folder on the controller, made where it is missing.
+    description: Folder on the controller, created if missing.
     type: str
     required: true
   max_gib:
-    description: GiB that all of it may have.
+    description: Maximum total size in GiB.
     type: float
     default: 16
   folder:
-    description: Where the node packs what it sends. Given by the action plugin.
+    description: Where the node packs what it sends. Set by the action plugin.
     type: path
 attributes:
   check_mode:
     support: full
-    description: Nothing is copied, and the node is not asked.
+    description: Nothing is copied, and the node is not contacted.
     details:
       - What would be copied is not predicted.
   diff_mode:
@@ -55,8 +55,9 @@ attributes:
     support: full
     description: Results that are there already are not copied again.
 notes:
-  - Links are not followed, as the job itself may have made them. What is no plain file or folder is left out.
-  - The node packs the files first, so it needs as much free space where Ansible has its temporary files.
+  - Links are not followed, as the job itself may have made them. Anything other than a plain file or folder is left
+    out.
+  - The node packs the files first, so it needs as much free space where Ansible keeps its temporary files.
 seealso:
   - module: swarmspeed.cluster.job_logs
 author:
@@ -64,7 +65,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Bring the trained model here
+- name: Copy the trained model to the controller
   swarmspeed.cluster.job_results:
     name: digits
     root: /srv/swarmspeed/lab/workspace
@@ -78,12 +79,12 @@ dest:
   returned: success
   type: str
 files:
-  description: Files that are there now, relative to it.
+  description: Files that are now in RV(dest), relative to it.
   returned: success
   type: list
   elements: str
 moved:
-  description: Where former results were moved to, empty where there was no need.
+  description: Where former results were moved to; empty where none were moved.
   returned: success
   type: str
 problems:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: managed_files
-short_description: Keep the files, directories and blocks that a role owns
+short_description: Manage the files, directories and blocks that a role owns
 version_added: 0.1.0
 description:
   - Takes all files of a role at once and compares them with what M(swarmspeed.cluster.node_facts) found.
   - Only what differs is sent to the node, through M(ansible.builtin.copy), M(ansible.builtin.file) or
-    M(ansible.builtin.blockinfile), which write atomically. Where nothing differs the node is not contacted at all.
+    M(ansible.builtin.blockinfile), which write atomically. Where nothing differs, the node is not contacted at all.
   - Implemented as an action plugin.
 options:
   files:
@@ -23,12 +23,11 @@ options:
     required: true
     suboptions:
       path:
-        description: Absolute path on the node. M(swarmspeed.cluster.node_facts) must have been asked about it in this
-          run.
+        description: Absolute path on the node. M(swarmspeed.cluster.node_facts) must have read it in this run.
         type: path
         required: true
       content:
-        description: Text of the file or block. A directory when it is not given.
+        description: Text of the file or block. When not given, the path is a directory.
         type: str
       mode:
         description: Octal mode as text.
@@ -43,21 +42,21 @@ options:
         type: int
         default: 0
       secret:
-        description: Whether the content must never be shown, not in a diff either.
+        description: Whether the content must never be shown, not even in a diff.
         type: bool
         default: false
       block:
-        description: Own only the block of this name in the file, as M(ansible.builtin.blockinfile) keeps it; mode and
-          owner are left alone.
+        description: Manage only the block of this name in the file, as M(ansible.builtin.blockinfile) keeps it; mode
+          and owner are left alone.
         type: str
       mark:
         description:
-          - Text that the first line of this collection's file holds. A file there without it is somebody else's. It is
-            never removed, and where one of this collection's is wanted the task fails before it writes anything.
-          - M(swarmspeed.cluster.node_facts) must have been asked for the same mark.
+          - Text in the first line of this collection's file. A file there without it belongs to someone else. It is
+            never removed, and where this collection's file is wanted, the task fails before it writes anything.
+          - M(swarmspeed.cluster.node_facts) must have searched for the same mark.
         type: str
       state:
-        description: Whether it should be there.
+        description: Whether it should exist.
         type: str
         choices: [present, absent]
         default: present
@@ -67,17 +66,17 @@ attributes:
     description: Predicts from the facts; the node is not contacted.
   diff_mode:
     support: full
-    description: One diff a file. The text before is shown only where M(swarmspeed.cluster.node_facts) was asked for
-      it; else its SHA-256.
+    description: One diff per file. The former text is shown only where M(swarmspeed.cluster.node_facts) returned it;
+      else its SHA-256.
   idempotent:
     support: full
-    description: A file that is right is left alone.
+    description: A file that is already right is left alone.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
-- name: Keep the kernel limits
+- name: Set the kernel limits
   swarmspeed.cluster.managed_files:
     files:
       - path: /etc/sysctl.d/80-swarmspeed.conf

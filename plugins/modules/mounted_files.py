@@ -12,11 +12,10 @@ short_description: Write files into a folder that containers can write
 version_added: 0.1.0
 description:
   - Writes files, and unpacks an archive, below a folder that is mounted into containers, such as the workspace.
-  - Root in a container can put a link in the place of a file or folder there, at any moment. Modules that write by path
-    would follow it, and write as root of the host wherever it leads. This module opens every component by the handle of
-    the folder before it, follows no link, and replaces a file by renaming a new one.
-  - A link in the place of a file is replaced. A link in the place of a folder is an error, and nothing is written
-    through it.
+  - Root in a container can replace a file or folder there with a link at any moment. Modules that write by path would
+    follow the link, and write as root of the host wherever it leads. This module opens every path component by the
+    handle of its parent folder, follows no link, and replaces a file by renaming a new one.
+  - A link in place of a file is replaced. A link in place of a folder is an error, and nothing is written through it.
 options:
   root:
     description: The folder. It must exist, and its own path is not checked.
@@ -25,21 +24,21 @@ options:
   archive:
     description:
       - A tar archive on this host to unpack below O(root), of plain files and folders with relative paths. Files that
-        only O(root) has stay.
-      - It should lie where no container can write.
+        are only in O(root) stay.
+      - It should be where no container can write.
     type: path
   files:
-    description: Files to keep. The folders they lie in are made, with mode 0755.
+    description: Files to write. Their folders are created with mode 0755.
     type: list
     elements: dict
     default: []
     suboptions:
       path:
-        description: Path below O(root), relative.
+        description: Path relative to O(root).
         type: str
         required: true
       content:
-        description: The text. Not for secrets, as containers can read it.
+        description: Text of the file. Not for secrets, as containers can read it.
         type: str
         required: true
       mode:
@@ -49,17 +48,17 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Says which files differ, and that an archive would be unpacked.
+    description: Reports which files differ, and that an archive would be unpacked.
   diff_mode:
     support: partial
     description: Text before and after.
     details:
-      - Not of what is unpacked.
+      - Not for unpacked files.
   idempotent:
     support: partial
-    description: A file that is as wanted stays.
+    description: A file that is already as requested stays.
     details:
-      - O(archive) is unpacked by every call; ask first whether anything differs.
+      - O(archive) is unpacked by every call; check first whether anything differs.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -70,7 +69,7 @@ EXAMPLES = r"""
     root: /srv/swarmspeed/lab/workspace
     archive: /srv/swarmspeed/lab/workspace.tar.gz
 
-- name: Keep a debug configuration
+- name: Write a debug configuration
   swarmspeed.cluster.mounted_files:
     root: /srv/swarmspeed/lab/workspace
     files:

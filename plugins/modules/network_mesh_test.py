@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""One end of all pairs of nodes: started, instructed to test the others, queried for its results."""
+"""One end of all pairs of nodes: start it, have it test the others, collect its results."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ module: network_mesh_test
 short_description: Test the network between all pairs of nodes
 version_added: 0.1.0
 description:
-  - Starts a process for a limited time, in the container or on a host without containers, that answers the other
-    nodes and tries them. With O(outer) a second one does so on the host itself.
-  - Pairs are tried in rounds in which each node is busy with one other, and all nodes at the same time whatever the
+  - Starts a process for a limited time, in the container or on a host without containers, that answers the other nodes
+    and tests them. With O(outer), a second one does so on the host itself.
+  - Tests pairs in rounds, in which each node is busy with one other and all nodes work at the same time, whatever the
     number of Ansible's forks. So N nodes take about as long as N pairs.
-  - Tries name, TCP on the ports where ranks meet, a ping that may not be fragmented, ssh and how clocks are apart; on
-    the host, TCP and UDP on the ports given. All UDP datagrams are tiny; those to a port of the engine make it log that
-    it could not read one.
-  - Two seconds of all-reduce over all nodes show which interface Gloo or NCCL takes.
-  - Judges nothing. The action M(swarmspeed.cluster.network_test_result) does, with the answers of all nodes.
-  - Fails only where its parameters are wrong. That a container is missing is an answer, in RV(trouble).
+  - Tests name resolution, TCP on the rendezvous ports of ranks, a ping that must not be fragmented, ssh and the clock
+    difference; on the host, TCP and UDP on the ports given. All UDP datagrams are tiny; one to a port of the engine
+    makes the engine log that it could not read it.
+  - Two seconds of all-reduce over all nodes show which interface Gloo or NCCL uses.
+  - Does not judge the results. The action M(swarmspeed.cluster.network_test_result) judges those of all nodes.
+  - Fails only where its parameters are wrong. A missing container is reported in RV(trouble).
 options:
   step:
     description:
-      - V(start) starts the process. V(pairs) has it try the others, when all nodes have started theirs. V(paired) waits
-        until it has. V(collective) has it reduce, when all nodes have tried all others. V(end) gathers and ends it.
+      - V(start) starts the process. V(pairs) has it test the others, once all nodes have started theirs. V(paired)
+        waits until it has. V(collective) has it run the all-reduce, once all nodes have tested all others. V(end)
+        collects the results and ends the process.
     type: str
     choices: [start, pairs, paired, collective, end]
     required: true
   run:
-    description: A word that distinguishes this run from others at the same time.
+    description: A word that distinguishes this run from concurrent ones.
     type: str
     required: true
   token:
-    description: What the nodes know one another by in this run.
+    description: Token by which the nodes identify one another in this run.
     type: str
   node:
     description: Name of this node among O(hosts).
@@ -46,10 +47,10 @@ options:
     elements: str
     required: true
   container:
-    description: Container in which the ranks run. On the host itself when not given.
+    description: Container in which the ranks run. When not given, they run on the host itself.
     type: str
   wrapper:
-    description: Words before O(python) that give it the environment of the ranks.
+    description: Command words before O(python) that give it the environment of the ranks.
     type: list
     elements: str
     default: []
@@ -65,20 +66,20 @@ options:
     type: dict
     default: {}
   names:
-    description: Names in the training network, by node, that must lead to its address. None is checked when empty.
+    description: Names in the training network, by node, that must resolve to its address. None is checked when empty.
     type: dict
     default: {}
   ports:
-    description: First and last port on which ranks meet. The highest free one is used.
+    description: First and last port for the rendezvous of ranks. The highest free one is used.
     type: list
     elements: int
     default: [29500, 29599]
   ssh:
-    description: Whether each node must reach each other by ssh.
+    description: Whether each node must reach every other by ssh.
     type: bool
     default: true
   backend:
-    description: What reduces. Nothing does when not given.
+    description: Backend of the all-reduce. When not given, there is none.
     type: str
     choices: [gloo, nccl]
   env_file:
@@ -86,15 +87,15 @@ options:
     type: str
     default: ''
   outer:
-    description: What to try between the hosts themselves. Nothing when not given.
+    description: What to test between the hosts themselves. Nothing when not given.
     type: dict
     suboptions:
       tcp:
-        description: Ports by node, of services that listen there.
+        description: Ports of services that listen on a node, by node.
         type: dict
         default: {}
       udp:
-        description: Ports on which datagrams must come in.
+        description: Ports on which datagrams must arrive.
         type: list
         elements: int
         default: []
@@ -103,19 +104,20 @@ options:
         type: str
         required: true
   peers:
-    description: RV(ready) of all nodes, by name. For V(pairs) and V(collective).
+    description: RV(ready) of all nodes, by name. For V(pairs), V(collective), and V(end) after
+      a collective.
     type: dict
     default: {}
   life:
-    description: Seconds after which the processes end themselves.
+    description: Seconds after which the processes end by themselves.
     type: int
     default: 300
 notes:
-  - Run it with privileges (become); others may not use the engine or see datagrams.
+  - Run it with privileges (become); other accounts may not use the engine or see datagrams.
 attributes:
   check_mode:
     support: full
-    description: Does the same.
+    description: Runs the same in check mode.
     details:
       - The processes change nothing and leave nothing behind.
   diff_mode:
@@ -151,28 +153,28 @@ EXAMPLES = r"""
 
 RETURN = r"""
 ready:
-  description: Where it answers, with V(start). C(inner) in the training network, C(outer) between the hosts.
+  description: Where the process answers. C(inner) is in the training network, C(outer) between the hosts.
   returned: with step start
   type: dict
 pairs:
-  description: What was found of the other nodes, one entry a node and check.
+  description: What was found about the other nodes, one entry per node and check.
   returned: with steps paired and end
   type: list
   elements: dict
 passable:
   description: Whether every other node was reached, so that a collective can be tried.
-  returned: with step paired
+  returned: with steps paired and end
   type: bool
 seen:
-  description: Ports at which datagrams of the others came in, by node.
+  description: Ports at which datagrams from the others arrived, by node.
   returned: with step end
   type: dict
 collective:
-  description: How the reduction went. Empty where none was requested.
+  description: Result of the all-reduce. Empty where none was requested.
   returned: with step end
   type: dict
 trouble:
-  description: Why nothing could be tried from here, with C(text) and C(remedy). Empty where it could.
+  description: Why nothing could be tested from here, with C(text) and C(remedy). Empty where it could.
   returned: success
   type: dict
 """

@@ -12,10 +12,10 @@ short_description: Judge the network between all nodes, and store the results of
 version_added: 0.1.0
 description:
   - Runs on the controller and contacts no host. Judges what M(swarmspeed.cluster.network_mesh_test) returned on all
-    nodes. Reports each pair that fails with both ends, the likeliest reason and the remedy; what follows from another
+    nodes. Reports each failing pair with both ends, the most likely reason and the remedy; what follows from another
     fault between the same two nodes is not reported again.
-  - Writes C(verify.json), with what verify found of roles, pairs and versions, whole or not at all. A run with tags
-    leaves the file as it is.
+  - Writes C(verify.json) atomically, with what verify found about roles, pairs and versions. A run with tags leaves the
+    file as it is.
 options:
   cluster:
     description: Name of the cluster.
@@ -28,36 +28,36 @@ options:
     required: true
   started:
     description:
-      - By node, what M(swarmspeed.cluster.network_mesh_test) returned to its step V(start). Nothing is judged when
+      - By node, what M(swarmspeed.cluster.network_mesh_test) returned for its step V(start). Nothing is judged when
         empty.
     type: dict
     default: {}
   ended:
-    description: By node, what it returned to its step V(end).
+    description: By node, what it returned for its step V(end).
     type: dict
     default: {}
   wanted:
     description:
-      - How to judge. C(network) is V(container) or V(host), where ranks meet; C(data_port) the port of VXLAN, none
-        without an overlay; C(clock) the seconds that clocks may be apart. C(encrypted), C(rendezvous) and C(ssh_port)
-        are for the words.
+      - How to judge. C(network) is V(container) or V(host), where ranks meet; C(data_port) is the VXLAN port, none
+        without an overlay; C(clock) is the seconds by which clocks may differ. C(encrypted), C(rendezvous) and
+        C(ssh_port) are for the messages.
     type: dict
     default: {}
   backend:
-    description: What reduced.
+    description: Backend of the all-reduce.
     type: str
     choices: [gloo, nccl]
     default: gloo
   began:
-    description: When it began, in seconds since 1970.
+    description: When the test began, in seconds since 1970.
     type: float
     required: true
   reports_dir:
-    description: Folder on the controller for C(verify.json), made where it is missing. Nothing is written when empty.
+    description: Folder on the controller for C(verify.json), created if missing. Nothing is written when empty.
     type: str
     default: ''
   failed:
-    description: Whether a role failed before. Then its message is kept as well, and the task fails.
+    description: Whether a role failed before. If so, its message is kept as well, and the task fails.
     type: bool
     default: false
 attributes:
@@ -69,13 +69,13 @@ attributes:
     description: There is nothing to compare.
   idempotent:
     support: full
-    description: A report on the controller is no change of the cluster, so the task never reports one.
+    description: A report on the controller is not a change to the cluster, so the task never reports a change.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
-- name: Judge
+- name: Judge the network
   swarmspeed.cluster.network_test_result:
     cluster: lab
     hosts: "{{ ansible_play_hosts }}"
@@ -92,7 +92,7 @@ problems:
   type: list
   elements: str
 notes:
-  description: What is worth knowing and no reason to fail.
+  description: What is worth knowing, but no reason to fail.
   returned: always
   type: list
   elements: str

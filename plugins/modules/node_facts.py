@@ -11,8 +11,8 @@ module: node_facts
 short_description: Gather facts of one node, once, for all roles
 version_added: 0.1.0
 description:
-  - Reads in one round trip what the roles of this collection compare with what is requested.
-  - Never changes anything, and works on a host that has nothing installed yet but Python.
+  - Reads, in one round trip, what the roles of this collection compare with the requested state.
+  - Never changes anything, and works on a host with only Python installed.
   - Run through an action plugin of the same name, which adds the offset of the node's clock.
 options:
   packages:
@@ -31,36 +31,37 @@ options:
         type: path
         required: true
       content:
-        description: Whether to return the text too. Never ask this of a file that holds a secret.
+        description: Whether to return the text too. Never set this for a file that holds a secret.
         type: bool
         default: false
       secret:
-        description: Whether the file holds a secret. Then its digest is an HMAC by O(digest_key) (C(keyed) is true),
-          from which a short password cannot be guessed, and its text is not returned. Of a private key of OpenSSH its
-          public half is, as C(public_key).
+        description: Whether the file holds a secret. If so, its digest is an HMAC by O(digest_key) (C(keyed) is true),
+          from which a short password cannot be guessed, and its text is not returned. For an OpenSSH private key, the
+          public half is returned as C(public_key).
         type: bool
         default: false
       block:
-        description: Look only at the block that M(ansible.builtin.blockinfile) keeps under this name in the file.
+        description: Read only the block that M(ansible.builtin.blockinfile) keeps under this name in the file.
         type: str
       mark:
-        description: Text to look for in the file's first line. The answer is in C(marked).
+        description: Text to search for in the file's first line. The result is in C(marked).
         type: str
   digest_key:
     description:
-      - Key for the digests of secrets, which a comparison needs, too. The playbooks generate one for each run; it stays
+      - Key for the digests of secrets; a comparison needs it too. The playbooks generate one for each run, which stays
         in the controller's memory.
-      - Without it a random key is used, so that nothing can be compared.
+      - Without it, a random key is used, so nothing can be compared.
     type: str
   trees:
     description:
       - Directories and the files wanted below them, as a mapping of directory to a mapping of relative path to SHA-256.
-      - Returned is the list of those that are missing or differ.
-      - As containers can write below them and below O(jobs), no link is followed there, also not to one of O(files).
+      - Files that are missing or differ are returned as a list.
+      - As containers can write below them and below O(jobs), no link is followed there, not even to one of O(files).
     type: dict
     default: {}
   disks:
-    description: Paths at which free space is wanted. One that does not exist yet counts as its nearest existing parent.
+    description: Paths at which free space is wanted. A path that does not exist yet counts as its nearest existing
+      parent.
     type: list
     elements: path
     default: []
@@ -78,25 +79,25 @@ options:
     description: Directory of the training jobs, whose states are wanted.
     type: path
   assets:
-    description: Models and data sets, which the role P(swarmspeed.cluster.assets#role) keeps there.
+    description: Models and data sets that the role P(swarmspeed.cluster.assets#role) keeps on the node.
     type: dict
     default: {}
     suboptions:
       root:
-        description: Folder of their folders.
+        description: Folder that holds their folders.
         type: path
       wanted:
-        description: By name the digest of the list of files that is wanted. Empty where it is not known.
+        description: By name, the digest of the wanted list of files. Empty where it is not known.
         type: dict
         default: {}
   vscode:
-    description: Folder in which M(swarmspeed.cluster.vscode_extensions) keeps extensions of VS Code.
+    description: Folder in which M(swarmspeed.cluster.vscode_extensions) keeps VS Code extensions.
     type: path
   reach:
     description:
-      - Whether the C(container) of this host reaches those in C(hosts), by the hosts' names, at C(port) over the
-        overlay network, as M(swarmspeed.cluster.overlay_reach) tests it.
-      - Tested beside the other facts, where the container runs. Three seconds are spent on all of them.
+      - Tests whether the C(container) of this host reaches those in C(hosts), by the hosts' names, at C(port) over the
+        overlay network, as M(swarmspeed.cluster.overlay_reach) does.
+      - Tested along with the other facts, where the container runs. Three seconds are spent on all of them.
     type: dict
     default: {}
     suboptions:
@@ -112,22 +113,22 @@ options:
         type: int
   resolve:
     description:
-      - Names of proxies and mirrors, whose addresses are wanted as this host resolves them. Two seconds are spent on
-        all of them together; a name that is not resolved by then has none.
+      - Names of proxies and mirrors to resolve on this host. Two seconds are spent on all of them together; a name that
+        is not resolved by then has no address.
     type: list
     elements: str
     default: []
   proxies:
     description:
-      - HTTP proxies by the variable that names each, to check whether they let this host through. Five seconds are
-        spent on each at most.
+      - HTTP proxies, by the variable that names each, to check whether they let this host through. At most five seconds
+        are spent on each.
     type: dict
     default: {}
   repositories:
     description:
-      - Repositories of images, without tags, of which the content is wanted. C(docker.image_contents) has a digest for
-        each tag, which is the same whatever store an engine keeps images in. Ids differ between stores.
-      - C(docker.image_clusters) has the cluster that an image was built for, of all images with that label.
+      - Image repositories, without tags, whose content is wanted. C(docker.image_contents) has a digest for each tag,
+        which is the same in every image store. Ids differ between stores.
+      - C(docker.image_clusters) has the cluster that an image was built for, for all images with that label.
     type: list
     elements: str
     default: []
@@ -136,28 +137,30 @@ options:
     type: path
     default: /var/run/docker.sock
   driver_kernel:
-    description: The kernel that NVIDIA's driver is wanted for, as C(uname -r) prints it. The running one when empty.
+    description: The kernel that NVIDIA's driver is wanted for, as C(uname -r) prints it. When empty, the running one.
     type: str
     default: ''
   sysfs_root:
-    description: Where the GPUs' sysfs is. Another directory than V(/sys) is a recorded tree, for tests.
+    description: Where the GPUs' sysfs is. A directory other than V(/sys) is a recorded tree, for tests.
     type: path
     default: /sys
   proc_root:
-    description: Where the driver's procfs is. Another directory than V(/proc) is a recorded tree, for tests.
+    description: Where the driver's procfs is. A directory other than V(/proc) is a recorded tree, for tests.
     type: path
     default: /proc
   plan:
     description:
-      - Roles whose changes M(swarmspeed.cluster.plan) is to plan from what is returned. What their plans need is
-        gathered beside what the other options name, and the variables that they declare are returned as C(wishes).
-      - On the controller only, in the action plugin. As variables may hold passwords, the result is not shown then.
+      - Roles whose changes M(swarmspeed.cluster.plan) will plan from the result. What their plans need is gathered in
+        addition to what the other options name, and the variables that they declare are returned as C(wishes).
+      - Used by the action plugin only, on the controller. As variables may hold passwords, the result is then not
+        shown.
     type: list
     elements: str
     default: []
   run:
     description: Identifies the run in which the facts are gathered. Returned among them as C(run), by which
-      M(swarmspeed.cluster.plan) distinguishes them from those of an earlier run in a fact cache. Action plugin only.
+      M(swarmspeed.cluster.plan) distinguishes them from those of an earlier run in a fact cache. Used by the action
+      plugin only.
     type: str
     default: ''
 attributes:
@@ -199,11 +202,11 @@ ansible_facts:
           description:
             - Distribution, release, codename, kernel, architecture, processors, memory in bytes, host name.
             - Time in seconds since the epoch.
-            - Whether the kernel can do ESP (C(esp)), which encrypted overlays need; null where that is not known.
+            - Whether the kernel supports ESP (C(esp)), which encrypted overlays need; null where that is not known.
           type: dict
           returned: always
         clock:
-          description: Offset of the node's clock against the controller's and its uncertainty, in seconds.
+          description: Offset of the node's clock from the controller's, and its uncertainty, in seconds.
           type: dict
           returned: always
           sample: {offset: 0.02, uncertainty: 0.3}
@@ -218,22 +221,22 @@ ansible_facts:
         dpkg:
           description:
             - Whether dpkg was interrupted. C(unfinished), packages with their state, and C(journal), whether
-              C(/var/lib/dpkg/updates) waits to be read. While another dpkg or apt is at work (C(busy)) both may be so
-              for a moment.
+              C(/var/lib/dpkg/updates) waits to be read. While another dpkg or apt is running (C(busy)), both may be the
+              case for a moment.
           type: dict
           returned: always
           sample: {unfinished: ["rsync (half-configured)"], journal: false, busy: false}
         files:
-          description: Existence, SHA-256, mode, owner and group (numbers) of each path requested; where asked, its text
-            and whether it is C(plain), neither a link nor with an SELinux context.
+          description: Existence, SHA-256, mode, owner and group (numbers) of each path requested; where requested, its
+            text and whether it is C(plain), neither a link nor with an SELinux context.
           type: dict
           returned: always
         trees:
-          description: For each directory the relative paths that are missing or differ.
+          description: For each directory, the relative paths that are missing or differ.
           type: dict
           returned: always
         trees_missing:
-          description: For each directory those of them that are missing.
+          description: For each directory, those that are missing.
           type: dict
           returned: always
         groups:
@@ -249,21 +252,21 @@ ansible_facts:
           type: dict
           returned: always
         jobs_succeeded:
-          description: Of each job that succeeded, C(finished_at), and as C(spec) an HMAC by O(digest_key) of what it
-            was.
+          description: For each job that succeeded, C(finished_at), and as C(spec) an HMAC by O(digest_key) of its
+            specification's hash.
           type: dict
           returned: always
         assets:
           description:
-            - Of the models and data sets in O(assets). The file system of their folder (C(root), C(filesystem),
-              C(free_bytes), C(incoming_bytes)), the names of those that have a record (C(recorded)), and of each one
-              requested (C(found)) the digest of its list of files, the recorded files that were C(changed) since, and
-              where another digest is recorded its C(files).
+            - For the models and data sets in O(assets), the file system of their folder (C(root), C(filesystem),
+              C(free_bytes), C(incoming_bytes)), the names of those that have a record (C(recorded)), and for each one
+              requested (C(found)) the digest of its list of files, the recorded files that were C(changed) since, and,
+              where another digest is recorded, its C(files).
           type: dict
           returned: always
         vscode:
-          description: Extensions of VS Code that were unpacked, by SHA-256 of the file. The C(folder), and whether it
-            is C(intact), which means still there and listed.
+          description: Unpacked VS Code extensions, by SHA-256 of the file, each with its C(folder) and whether it is
+            C(intact), which means still there and listed.
           type: dict
           returned: always
         reach:
@@ -280,7 +283,7 @@ ansible_facts:
           returned: always
         driver:
           description:
-            - Of NVIDIA's driver on a host with a GPU, else null. Packages (C(packages), C(unfinished), C(interrupted)),
+            - NVIDIA's driver on a host with a GPU, else null. Packages (C(packages), C(unfinished), C(interrupted)),
               the kernel it is wanted for (C(kernel), C(kernel_there), C(headers), C(image_flavours)), its module on
               disk (C(module), C(dkms), C(mok_enrolled)), what uses it (C(users), C(services)), apt's C(sources), an
               C(installer) of NVIDIA's own, free C(disk) space, C(machine_id) and C(boot_id).
@@ -298,38 +301,39 @@ ansible_facts:
           returned: always
         proxies:
           description:
-            - By variable what the proxy answered. Its C(address), whether a user was C(given), C(status) and
+            - By variable, what the proxy answered. Its C(address), whether a user was C(given), C(status) and
               C(schemes) of the answer, or the C(error).
           type: dict
           returned: always
         held:
-          description: Those of the packages requested that are on hold.
+          description: The requested packages that are on hold.
           type: list
           returned: always
         clock_synchronized:
-          description: Whether the clock is synchronised, as C(timedatectl) has it; null where the kernel does not say.
+          description: Whether the clock is synchronised, as C(timedatectl) shows it; null where the kernel does not
+            report it.
           type: bool
           returned: always
         engine:
           description:
             - The engine's daemon.json (C(config_exists), C(config), C(problem)) and its systemd C(unit).
-            - Secrets in it are masked, and carry a piece of their HMAC by O(digest_key) to be compared by.
+            - Secrets in it are masked, and carry part of their HMAC by O(digest_key) for comparison.
           type: dict
           returned: always
         firewall:
           description:
-            - Which firewall keeps packets out (C(active)), what of it lets the cluster's in (C(ufw), C(iptables),
+            - Which firewall blocks packets (C(active)), which of its rules let the cluster's in (C(ufw), C(iptables),
               C(nftables)), and the C(ephemeral_ports).
           type: dict
           returned: always
         docker:
           description:
             - Engine, swarm, networks, containers and images. Join tokens are never among them. C(stale_swarm_ports) are
-              ports of the swarm on which an engine still listens that belongs to none.
+              swarm ports on which an engine that belongs to no swarm still listens.
           type: dict
           returned: always
         host:
-          description: The host's name in the inventory, by which facts are held to be its own.
+          description: The host's name in the inventory, by which facts are matched to it.
           type: str
           returned: always
         run:
@@ -337,7 +341,7 @@ ansible_facts:
           type: str
           returned: where it is given
 wishes:
-  description: By name the variables of the roles in O(plan), rendered for this host.
+  description: By name, the variables of the roles in O(plan), rendered for this host.
   returned: with O(plan)
   type: dict
 """

@@ -11,19 +11,19 @@ module: overlay_reach
 short_description: Test whether a container reaches the others over the overlay network
 version_added: 0.1.0
 description:
-  - From inside the container, looks each of O(hosts) up by name and connects to O(port) there, all at once, within
-    seconds. A connection that is refused counts as reached, as the network carried it.
-  - An overlay network converges after a change of containers, which takes up to a minute; for as long as
-    O(patience) says, what is not reached is tried again, with a message.
-  - Judges nothing and fails only where it cannot try. The filter P(swarmspeed.cluster.overlay_faults#filter) says which
-    nodes are at fault.
+  - From inside the container, resolves the name of each of O(hosts) and connects to O(port) there, all at once, within
+    seconds. A refused connection counts as reached, as the network carried it.
+  - After containers change, an overlay network takes up to a minute to converge. For O(patience) seconds, what is not
+    reached is tried again, with a message.
+  - Does not judge the result, and fails only where it cannot test. The filter
+    P(swarmspeed.cluster.overlay_faults#filter) determines which nodes are at fault.
 options:
   container:
-    description: The container to try from.
+    description: The container to test from.
     type: str
     required: true
   hosts:
-    description: Where to, by a name for the answer. Names of the containers in the overlay network's DNS.
+    description: Containers to reach, by their names in the overlay network's DNS, each under a name for the result.
     type: dict
     required: true
   port:
@@ -35,7 +35,7 @@ options:
     type: int
     default: 3
   patience:
-    description: Seconds to wait for what is not reached at first. Known to the action plugin only.
+    description: Seconds to wait for what is not reached at first. Used by the action plugin only.
     type: int
     default: 0
   python:
@@ -45,7 +45,7 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Does the same in check mode, as it changes nothing.
+    description: Runs the same in check mode, as it changes nothing.
   diff_mode:
     support: none
     description: There is nothing to compare.
@@ -60,7 +60,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Try the overlay network from each container
+- name: Test the overlay network from each container
   swarmspeed.cluster.overlay_reach:
     container: "swarmspeed-{{ inventory_hostname }}"
     hosts: {node2: swarmspeed-node2}
@@ -72,8 +72,8 @@ EXAMPLES = r"""
 RETURN = r"""
 reached:
   description:
-    - By the names of O(hosts), C(stage) and C(error). The stage is V(done) where the host was reached, V(name) where
-      its name leads nowhere, V(connect) where nothing answers at its address.
+    - C(stage) and C(error), by the names in O(hosts). The stage is V(done) where the host was reached, V(name) where
+      its name does not resolve, V(connect) where nothing answers at its address.
   returned: success
   type: dict
 """

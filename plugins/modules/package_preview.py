@@ -2,19 +2,19 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What apt would do to install packages in a version."""
+"""What apt would do to install packages in a given version."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: package_preview
-short_description: Ask apt what it would do to install packages in a version
+short_description: Ask apt what it would do to install packages in a given version
 version_added: 0.1.0
 description:
-  - Runs apt over the host's own sources and one more in a temporary directory, and simulates. So a repository that
-    cannot be reached, a key that does not match, a version that is not there, a package on hold and packages that would
-    be removed are known before anything is changed, in check mode too.
-  - Fails only where it cannot try at all. What prevents the installation is in RV(problems).
+  - Has apt simulate the installation in a temporary directory, with the host's own sources and one more. So an
+    unreachable repository, a key that does not match, a version that does not exist, a package on hold and packages
+    that would be removed are known before anything is changed, in check mode too.
+  - Fails only where it cannot simulate at all. What prevents the installation is in RV(problems).
 options:
   packages:
     description: Packages to install.
@@ -22,33 +22,33 @@ options:
     elements: str
     required: true
   locked:
-    description: Those of them that must have one version.
+    description: Those of O(packages) that must all have one version.
     type: list
     elements: str
     default: []
   version:
-    description: That version, or how it begins. The newest that all O(locked) have in common when empty.
+    description: That version, or its beginning. When empty, the newest that all O(locked) have in common.
     type: str
     default: ''
   prefix:
-    description: How the variables begin that messages name, such as V(docker).
+    description: Prefix of the variables that messages name, such as V(docker).
     type: str
     required: true
   sources:
-    description: Text of a deb822 file that is to be added to apt's sources.
+    description: Text of a deb822 file to add to apt's sources.
     type: str
     default: ''
   address:
-    description: Address of the repository that is new, to distinguish its errors from others.
+    description: Address of the new repository, to distinguish its errors from others.
     type: str
     default: ''
   without:
-    description: Source files of the host that are going to be removed.
+    description: Source files of the host that will be removed.
     type: list
     elements: path
     default: []
   holds:
-    description: Packages on hold that may change all the same.
+    description: Packages on hold that may change nevertheless.
     type: list
     elements: str
     default: []
@@ -82,7 +82,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 packages:
-  description: What to give to apt, with the version of each locked package.
+  description: What to pass to apt, with the version of each locked package.
   returned: success
   type: list
   elements: str

@@ -12,25 +12,24 @@ short_description: Plan what roles would change
 version_added: 0.1.0
 description:
   - Compares what M(swarmspeed.cluster.node_facts) gathered of all hosts with the variables of the roles, and returns
-    the list of changes that lead from one to the other. C(plan.yml) prints it, the roles act on it, and C(verify.yml)
+    the list of changes that lead from one to the other. C(plan.yml) prints it, the roles apply it, and C(verify.yml)
     fails where it is not empty.
-  - Does not fail where a role refuses what is wished. O(stage=report) does, on the host that it concerns.
+  - Does not fail where a role refuses what is requested; O(stage=report) does, on the host concerned.
   - The result holds what the roles' tasks need, which may be secret, so it is not shown. The text, the document and the
     diffs in it hold no secrets.
   - Implemented as an action plugin; nothing is sent to a node.
 options:
   stage:
     description:
-      - V(check) returns the hosts that the roles are to be planned for. Fails where a role concerns the cluster as a
-        whole and O(hosts), all of its hosts, are not in one batch of the play, as with C(--limit), C(serial) or
-        C(strategy=free).
+      - V(check) returns the hosts to plan the roles for. It fails where a role concerns the cluster as a whole and
+        O(hosts), all of its hosts, are not in one batch of the play, as with C(--limit), C(serial) or C(strategy=free).
       - V(make) plans for all hosts; use it with C(run_once). Where the run has planned before, in the variable
-        C(swarmspeed_plan), what that plan did not foresee is printed.
+        C(swarmspeed_plan), prints what that plan did not foresee.
       - V(print) prints the text of the plan in the variable C(swarmspeed_plan).
       - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
-        where a role refuses to begin or a consent is missing, for a role that concerns the cluster as a whole on any of
-        its hosts, and reports the changes as changed in check mode, with their diff.
-      - V(drift) lists what the roles that the tags of the run select would change on one host, from the plan in the
+        where a role refuses to begin or a consent is missing (for a role that concerns the cluster as a whole, on any
+        of its hosts). In check mode it reports the changes as changed, with their diff.
+      - V(drift) lists what the roles selected by the tags of the run would change on one host, from the plan in the
         variable C(swarmspeed_plan). It does not fail.
     type: str
     choices: [check, make, print, report, drift]
@@ -68,22 +67,22 @@ options:
       - assets
       - deepspeed_launch
   hosts:
-    description: The hosts to plan for. One of which nothing was gathered in this run is left out.
+    description: The hosts to plan for. A host of which nothing was gathered in this run is left out.
     type: list
     elements: str
     default: []
   gathered:
-    description: Name of the variable in which each host has the registered result of M(swarmspeed.cluster.node_facts).
+    description: Name of the variable that holds each host's registered result of M(swarmspeed.cluster.node_facts).
     type: str
     default: ''
   cluster:
     description: What M(swarmspeed.cluster.cluster_facts) returned. C(image), the name of the training image, is added
-      to it by the role training_image, or given where that is not among O(roles). Empty where a role that concerns each
-      host for itself is applied alone.
+      by the role training_image, or given where that role is not in O(roles). Empty where a role that concerns each
+      host on its own is applied alone.
     type: dict
     default: {}
   run:
-    description: Identifies the run. Facts of another run are not planned from.
+    description: Identifies the run. Facts of another run are not used.
     type: str
     default: ''
   file:
@@ -144,17 +143,17 @@ hosts:
   type: list
   elements: str
 text:
-  description: The plan for people. With tags, of the roles that they select.
+  description: The plan as text. With tags, that of the roles that they select.
   returned: with O(stage=make)
   type: str
   sample: "Plan: 12 to add, 3 to change, 0 to remove."
 document:
-  description: The plan as JSON; docs/plan.md of this collection has the format.
+  description: The plan as JSON; docs/plan.md of this collection describes the format.
   returned: with O(stage=make)
   type: dict
 report:
-  description: The first plan of the run, with what was found when it planned again (C(found_after_apply)); what O(file)
-    gets.
+  description: The first plan of the run, with what was found when it planned again (C(found_after_apply)); this is
+    written to O(file).
   returned: with O(stage=make)
   type: dict
 image:
@@ -170,16 +169,16 @@ stops:
   returned: with O(stage=make)
   type: dict
 refused:
-  description: By role and host, what is refused, whatever consents are given, as sentences; of the roles that tags
-    select, or of all where they select none.
+  description: By role and host, what is refused, whatever consents are given, as sentences. Covers the roles that tags
+    select, or all where they select none.
   returned: with O(stage=make)
   type: dict
 consents:
-  description: By variable and host, the consents that are missing, as sentences; of the roles that tags select.
+  description: By variable and host, the consents that are missing, as sentences. Covers the roles that tags select.
   returned: with O(stage=make)
   type: dict
 drift:
-  description: By host and role, one text for each change that C(verify.yml) fails at.
+  description: By host and role, one text for each change that C(verify.yml) fails on.
   returned: with O(stage=make)
   type: dict
 diffs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: preflight
-short_description: Check inventory, variables and the facts of all hosts before anything is changed
+short_description: Check inventory, variables and facts of all hosts before anything is changed
 version_added: 0.1.0
 description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
@@ -26,7 +26,7 @@ description:
     C(consents), C(version_values), C(compute_capability),
     C(gpu_dropped_by_cuda), C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python),
     C(deepspeed_torch), C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
-  - Run it on a host that is there whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
+  - Run it on a host that exists whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
   stage:
@@ -36,30 +36,31 @@ options:
     required: true
   skip:
     description:
-      - Names of checks to leave out, of either stage. Each one that is left out is shown as a warning.
-      - A name that no check has is an error.
+      - Names of checks to leave out, of either stage. Each of them is shown as a warning.
+      - A name that is not a check's name is an error.
     type: list
     elements: str
     default: []
   undo:
     description:
-      - Whether the playbook only removes something. Then V(inventory) leaves out C(files), C(ca_certificate),
-        C(image_settings) and C(bundle), and V(facts) checks C(reachable), C(systemd) and C(python) alone, as what the
+      - Whether the playbook only removes something. If so, V(inventory) leaves out C(files), C(ca_certificate),
+        C(image_settings) and C(bundle), and V(facts) checks only C(reachable), C(systemd) and C(python), as what the
         hosts lack for the requested state does not matter.
     type: bool
     default: false
   files:
     description:
       - For stage V(inventory), files on the controller that variables name, as a mapping of variable name to path.
-      - A path that is null or empty is not checked. A relative path starts at the playbook's folder.
-      - Where C(workspace_source) is given and missing, C(deepspeed_launch_script) below it is not complained about too.
-      - C(workspace_source), C(cluster_bundle), C(training_image_context) and those that end in C(_wheelhouse) have to
-        be directories, everything else regular files.
+      - A path that is null or empty is not checked. A relative path is relative to the playbook's folder.
+      - Where C(workspace_source) is given but missing, C(deepspeed_launch_script) below it is not reported too.
+      - C(workspace_source), C(cluster_bundle), C(training_image_context) and those that end in C(_wheelhouse) must be
+        directories, everything else regular files.
       - Every file of C(cluster_bundle) is read, to compare it with its digest.
     type: dict
     default: {}
   bundle_variables:
-    description: For stage V(inventory), the variables that decide what is in an offline bundle, with their values now.
+    description: For stage V(inventory), the variables that determine what is in an offline bundle, with their current
+      values.
     type: dict
     default: {}
   found:
@@ -71,22 +72,22 @@ options:
     default: []
   hosts_facts:
     description:
-      - For stage V(facts), the facts of M(swarmspeed.cluster.node_facts) by host, null for a host that gave none.
+      - For stage V(facts), the facts of M(swarmspeed.cluster.node_facts) by host, null for a host that returned none.
       - A host that is not listed is not judged.
     type: dict
   unreachable:
     description:
-      - For stage V(facts), Ansible's message by host for those that could not be reached.
-      - A host that gave facts counts as reached, whatever stands here.
+      - For stage V(facts), Ansible's message, by host, for those that could not be reached.
+      - A host that returned facts counts as reached, whatever is given here.
     type: dict
     default: {}
   wanted:
     description:
-      - For stage V(facts), what the hosts are checked for. A key that is left out or null has its default.
+      - For stage V(facts), what the hosts are checked for. A key that is left out or null takes its default.
     type: dict
     suboptions:
       cluster_name:
-        description: The cluster's name, which its swarm bears as label C(swarmspeed.cluster). Must be given.
+        description: The cluster's name, which is its swarm's label C(swarmspeed.cluster). Must be given.
         type: str
       managers:
         description: The hosts of group C(managers) in inventory order; the first decides which swarm is this cluster's.
@@ -98,7 +99,7 @@ options:
         type: str
         default: overlay
       runtime:
-        description: What ranks run in, V(container) or V(host). With V(host) Docker and its swarms are not checked.
+        description: Where ranks run, V(container) or V(host). With V(host) Docker and its swarms are not checked.
         type: str
         choices: [container, host]
         default: container
@@ -114,14 +115,14 @@ options:
         type: bool
         default: false
       swarm_adopt:
-        description: Whether the first manager's swarm may be used although it does not bear this cluster's label.
+        description: Whether the first manager's swarm may be used although it does not have this cluster's label.
         type: bool
         default: false
       min_free_bytes:
         description:
           - Free space needed, as a mapping of path to bytes, or of path to a mapping with C(bytes), C(variable) (the
             variable that the remedy names, empty for none), C(unless_image) (a tag; a host with that image needs no
-            such space) and C(unless_file) (a file; so it is for a host that has it).
+            such space) and C(unless_file) (a file; the same applies to a host that has it).
         type: dict
         default: {}
       image_present:
@@ -132,7 +133,7 @@ options:
         type: int
         default: 2222
       max_clock_offset:
-        description: Seconds that clocks may differ, from the controller's and from one another.
+        description: Seconds by which clocks may differ, from the controller's and from one another.
         type: float
         default: 30
       containers:
@@ -141,8 +142,8 @@ options:
         default: {}
       bundle:
         description: >-
-          Of an offline bundle C(systems) and C(accelerator_made_for), as its manifest says, and C(accelerator), as was
-          found; empty where there is none.
+          For an offline bundle, C(systems) and C(accelerator_made_for) from its manifest, and C(accelerator) as found;
+          empty where there is none.
         type: dict
         default: {}
       versions:
@@ -155,7 +156,8 @@ options:
         type: dict
         default: {}
       consents:
-        description: By variable and host, the consents that planned changes need and do not have, likewise.
+        description: By variable and host, the consents that planned changes need and do not have, as
+          M(swarmspeed.cluster.plan) returns them.
         type: dict
         default: {}
       socket_interfaces:
@@ -166,10 +168,11 @@ options:
         default: {}
       launch:
         description:
-          - The job that will be launched, C(hosts), C(include) and C(exclude) as for M(swarmspeed.cluster.hostfile),
-            and C(ds_config), options of M(swarmspeed.cluster.ds_config) but C(world_size), which hosts give. Without
-            one, neither is checked. C(gpus_known=false) leaves out what needs a working driver. C(shrink), whether
-            the job may go on with fewer nodes (C(wanted)) and its C(resume).
+          - The job that will be launched. C(hosts), C(include) and C(exclude) are as for
+            M(swarmspeed.cluster.hostfile); C(ds_config) holds options of M(swarmspeed.cluster.ds_config) except
+            C(world_size), which follows from the hosts. Without a job, neither is checked. C(gpus_known=false) leaves
+            out what needs a working driver. C(shrink) holds whether the job may go on with fewer nodes (C(wanted)), and
+            its C(resume).
         type: dict
         default: {}
       overlay:
@@ -184,8 +187,8 @@ options:
         default: {}
       swarm:
         description:
-          - For the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) that the
-            nodes are to use for each other, and C(removed_nodes), the names of nodes that are gone for good.
+          - For the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) by which the nodes
+            should reach each other, and C(removed_nodes), the names of nodes that are gone for good.
         type: dict
         default: {}
       distributions:
@@ -224,7 +227,7 @@ EXAMPLES = r"""
     hosts_facts:
       gpu1: "{{ hostvars['gpu1'].ansible_facts.swarmspeed | default(none) }}"
       gpu2: "{{ hostvars['gpu2'].ansible_facts.swarmspeed | default(none) }}"
-    unreachable:  # of a host that did answer the message may be empty
+    unreachable:  # the message may be empty for a host that did answer
       gpu3: "ssh: connect to host gpu3 port 22: No route to host"
     wanted:
       cluster_name: team-a
@@ -246,7 +249,7 @@ problems:
   elements: dict
   contains:
     check:
-      description: Name of the check, as it stands at the end of the problem's line and as O(skip) takes it.
+      description: Name of the check, as shown at the end of the problem's line and as O(skip) takes it.
       type: str
       returned: always
       sample: network_mode

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: ssh_close
-short_description: Close connections that ssh keeps from before
+short_description: Close ssh connections kept open by earlier commands
 version_added: 0.1.0
 description:
-  - Ansible has ssh keep a connection for the commands that follow (C(ControlPersist)). One that was opened without
-    C(ServerAliveInterval), by an earlier command, never notices that its host has died, and options given later do not
-    change it. This asks its master process to end; the next task opens a new connection. What others still
-    do over the old one goes on.
-  - Nothing is done where C(ServerAliveInterval) is part of C(ssh_args) or C(ansible_ssh_common_args), as then all
-    connections have it, nor for connections other than ssh.
+  - Ansible has ssh keep a connection open for later commands (C(ControlPersist)). One that an earlier command opened
+    without C(ServerAliveInterval) never notices that its host has died, and options given later do not change that.
+    This module asks its master process to end; the next task opens a new connection. What others still run over the old
+    one continues.
+  - Does nothing where C(ServerAliveInterval) is part of C(ssh_args) or C(ansible_ssh_common_args), as all connections
+    then have it, nor for connections other than ssh.
   - Implemented as an action plugin; nothing is sent to the host.
 attributes:
   check_mode:
     support: full
-    description: Does the same in check mode, as nothing on the host changes.
+    description: Runs the same in check mode, as nothing on the host changes.
   diff_mode:
     support: none
     description: There is nothing to compare.
@@ -33,17 +33,17 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Notice a host that dies from here on
+- name: Have ssh notice a host that dies from here on
   ansible.builtin.set_fact:
     ansible_ssh_extra_args: "{{ ansible_ssh_extra_args | default('') | swarmspeed.cluster.ssh_keepalive }}"
 
-- name: Close connections from before
+- name: Close connections of earlier commands
   swarmspeed.cluster.ssh_close:
 """
 
 RETURN = r"""
 closed:
-  description: Whether a connection that was kept would be closed.
+  description: Whether a connection that was kept was closed.
   returned: always
   type: bool
 """

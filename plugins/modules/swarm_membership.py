@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A host's membership of one Docker swarm."""
+"""A host's membership in one Docker swarm."""
 
 from __future__ import annotations
 
@@ -16,36 +16,35 @@ description:
     O(leave_foreign=true).
   - Needs no Docker client and no Python package on the host. Talks to the engine's socket, API version 1.41 (engine
     20.10) or later.
-  - Succeeds only once the engine says that the node is C(active), and a manager only once it can control the swarm.
-    States C(pending), C(locked) and C(error) are failures that say what to do.
-  - A join that fails is taken back, so that the host is in no swarm, as before.
+  - Succeeds only once the engine reports the node as C(active), and for a manager only once it can control the swarm.
+    The states C(pending), C(locked) and C(error) are failures that report what to do.
+  - A join that fails is undone, so that the host is in no swarm, as before.
   - A host that was in this swarm and was removed from the list by a manager leaves it and joins again.
   - Join tokens are never part of a message, a diff or an error.
 options:
   state:
     description:
-      - What the host is to be.
+      - What the host should be.
       - V(absent) takes it out of this swarm. It leaves a host in another swarm alone, with a warning, unless
         O(leave_foreign=true). A manager is demoted first where enough others remain.
-      - A manager of this swarm with V(worker) is demoted. A worker of it with V(manager) is waited for, as only
-        another manager can promote it, see O(node_roles).
+      - With V(worker), a manager of this swarm is demoted. With V(manager), the module waits for a worker of it to be
+        promoted, as only another manager can do that, see O(node_roles).
     type: str
     choices: [manager, worker, absent]
     required: true
   cluster:
-    description: Name of the cluster. Kept in the swarm's label C(swarmspeed.cluster), by which the swarm is known
-      again.
+    description: Name of the cluster. Kept in the swarm's label C(swarmspeed.cluster), by which the swarm is identified.
     type: str
     required: true
   init:
     description:
-      - This host creates the swarm if there is none. Give it to the first manager only.
+      - This host creates the swarm if there is none. Set it for the first manager only.
       - It joins instead where O(remote_addrs) and O(join_token) are given, and where O(cluster_id) or O(member_ids)
-        say that the swarm exists, so that no second swarm is made beside the first.
+        show that the swarm exists, so that no second swarm is created beside the first.
     type: bool
     default: false
   remote_addrs:
-    description: Managers to join at, as C(host:2377). Tried in this order until one answers.
+    description: Managers to join through, as C(host:2377). Tried in this order until one answers.
     type: list
     elements: str
     default: []
@@ -54,8 +53,8 @@ options:
     type: str
   member_ids:
     description:
-      - Node ids that the managers of this swarm list. An empty list says that there is no swarm yet.
-      - Decides whether a worker is in this swarm, as a worker itself does not know. When not given, an active worker
+      - Node ids that the managers of this swarm list. An empty list means that there is no swarm yet.
+      - Determines whether a worker is in this swarm, as a worker itself does not know. When not given, an active worker
         is an error.
     type: list
     elements: str
@@ -78,8 +77,8 @@ options:
   data_path_port:
     description:
       - UDP port for the traffic of overlay networks, 1024 to 49151. The engine's default is 4789.
-      - Like O(default_addr_pool) and O(subnet_size), fixed when the swarm is created. Asking an existing swarm for
-        another value is an error.
+      - Like O(default_addr_pool) and O(subnet_size), fixed when the swarm is created. Requesting another value for an
+        existing swarm is an error.
     type: int
   default_addr_pool:
     description: IPv4 networks that overlay networks get their subnets from. The engine's default is V(10.0.0.0/8).
@@ -99,16 +98,16 @@ options:
     type: bool
     default: false
   force:
-    description: With O(state=absent), leave also as the last manager, or where the managers that remain are no
+    description: With O(state=absent), leave even as the last manager, or where the remaining managers are not a
       majority.
     type: bool
     default: false
   hostnames:
     description:
-      - On a manager, host names as the engines report them, each with the node id of the host that bears it, or a
-        list of ids where several hosts bear it. V(null) stands for a host in no swarm.
-      - A node that is down and bears one of these names under another id is removed from the list. So is one with the
-        name and the address of a present node, once it is down, which takes about 15 seconds. Nodes of other names
+      - On a manager, host names as the engines report them, each with the node id of the host that has it, or a list of
+        ids where several hosts have it. V(null) stands for a host in no swarm.
+      - A node that is down and has one of these names under another id is removed from the list. So is one with the
+        name and the address of a present node, once it is down, which takes about 15 seconds. Nodes with other names
         are never touched.
     type: dict
     default: {}
@@ -121,15 +120,15 @@ options:
     default: {}
   node_availability:
     description:
-      - On a manager, node ids with V(active), V(pause) or V(drain). These nodes are set so through this manager. Nodes
-        that are not named keep what they have.
+      - On a manager, node ids with V(active), V(pause) or V(drain), which are set through this manager. Nodes that are
+        not named keep what they have.
     type: dict
     default: {}
   removed_nodes:
     description:
-      - On a manager, host names or node ids whose nodes left and are removed from the list as soon as they are down. A
-        node that stays up is an error.
-      - With O(state=absent) this comes before the manager itself leaves. It is passed over where the swarm ends with
+      - On a manager, host names or node ids of nodes that left. They are removed from the list as soon as they are
+        down. A node that stays up is an error.
+      - With O(state=absent), this happens before the manager itself leaves. It is skipped where the swarm ends with
         this manager.
     type: list
     elements: str
@@ -147,7 +146,7 @@ attributes:
     support: partial
     description: Predicts what will be done.
     details:
-      - Where the engine is missing or stopped the host is taken to be in no swarm.
+      - Where the engine is missing or stopped, the host is assumed to be in no swarm.
       - The order of a manager's list can only be predicted where the host is a manager already.
   diff_mode:
     support: full
@@ -188,7 +187,7 @@ EXAMPLES = r"""
       gpu1: 2hdkdavc3qmc5ip327xdgyodv
       gpu2: 7vaur21bposb0j0matczug7aq
 
-- name: Leave the swarm, also as its last manager
+- name: Leave the swarm, even as its last manager
   swarmspeed.cluster.swarm_membership:
     state: absent
     cluster: demo
@@ -203,13 +202,13 @@ actions:
   elements: str
   sample: [leave foreign swarm, join as worker]
 state:
-  description: What the host is now, or would be. V(other) is a host in another swarm, which only O(state=absent) can
-    meet.
+  description: What the host is now, or would be. V(other) is a host in another swarm, which is possible only with
+    O(state=absent).
   returned: success
   type: str
   sample: worker
 cluster_id:
-  description: Id of the swarm. On a worker the value of O(cluster_id), as a worker does not know. V(null) where
+  description: Id of the swarm. On a worker, the value of O(cluster_id), as a worker does not know it. V(null) where
     neither is known.
   returned: success
   type: str
@@ -228,7 +227,7 @@ nodes:
     role: {description: manager or worker., type: str, returned: always}
     state: {description: "ready, down, unknown or disconnected.", type: str, returned: always}
     availability: {description: "active, pause or drain.", type: str, returned: always}
-    addr: {description: Address the managers see it at., type: str, returned: always}
+    addr: {description: Address at which the managers see it., type: str, returned: always}
     leader: {description: Whether it leads the managers., type: bool, returned: always}
 join_tokens:
   description: Keys C(worker) and C(manager). One that equals O(join_token) is masked by Ansible.

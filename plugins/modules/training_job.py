@@ -15,33 +15,33 @@ description:
     the host that holds rank 0.
   - A supervisor beside the launcher watches its log. A job counts as succeeded only when the launcher ended with 0, the
     world size and the number of nodes in its log are those expected, and every rank reported success. DeepSpeed's own
-    exit code says neither (without a hostfile it trains on one node; when a signal ends its child it exits 0).
-  - What defines a job is its specification, made of O(command), O(chdir), O(environment), O(world_size), O(nodes) and
+    exit code shows neither (without a hostfile it trains on one node; when a signal ends its child, it exits 0).
+  - A job is defined by its specification, made of O(command), O(chdir), O(environment), O(world_size), O(nodes) and
     O(fingerprint). A job that is running or has succeeded with the same specification is not started again.
   - Through the action plugin of the same name the task follows the job, shows its log as it grows, and fails unless the
     job succeeds. Interrupting the playbook leaves the job running; running it again attaches to it.
-  - Everything about a job lies below O(jobs_dir) in a folder of its name. Earlier runs are kept there in C(runs/).
-  - With O(runtime=host) it lies in C(host_jobs) beside O(jobs_dir), which only root can write and no container mounts.
-    A job counts as one of the host only by what lies there, and no file below O(jobs_dir) is run by the host.
+  - Everything about a job is below O(jobs_dir), in a folder of its name. Earlier runs are kept there in C(runs/).
+  - With O(runtime=host), it is in C(host_jobs) beside O(jobs_dir), which only root can write and no container mounts. A
+    job counts as one of the host only by what is there, and the host runs no file below O(jobs_dir).
   - Root in the container can write below O(jobs_dir). Links, pipes and files that are too large are refused there, and
-    a C(state.json) with a field that is missing or of another type is one error.
+    a C(state.json) with a field that is missing or of the wrong type is one error.
 options:
   name:
-    description: Name of the job, of C(a-z), C(0-9), C(.), C(_) and C(-), 63 characters at most.
+    description: Name of the job, made of C(a-z), C(0-9), C(.), C(_) and C(-), at most 63 characters.
     type: str
     required: true
   state:
     description:
-      - V(started), the job runs or has succeeded with this specification.
-      - V(stopped), it does not run. A finished job stays as it is.
-      - V(absent), it does not run and its folder, logs included, is removed.
+      - With V(started), the job runs or has succeeded with this specification.
+      - With V(stopped), it does not run. A finished job stays as it is.
+      - With V(absent), it does not run, and its folder, including logs, is removed.
     type: str
     choices: [started, stopped, absent]
     default: started
   container:
     description:
       - Name of the container that holds rank 0. Required to start a job.
-      - To stop one, it serves where the job's own files name no container that has O(jobs_dir).
+      - To stop a job, it is used where the job's own files name no container that has O(jobs_dir).
     type: str
   jobs_dir:
     description: Folder of all jobs on the host, mounted into the container. Must exist to start a job.
@@ -54,7 +54,7 @@ options:
   command:
     description:
       - The launcher and all its arguments, run in the container without a shell. Required to start a job.
-      - Keep secrets out of it, as it shows in the process list. Give them in O(environment).
+      - Keep secrets out of it, as it shows in the process list. Pass them in O(environment).
     type: list
     elements: str
   chdir:
@@ -62,12 +62,12 @@ options:
     type: str
   environment:
     description:
-      - Variables for the launcher, on top of the container's.
+      - Variables for the launcher, in addition to the container's.
       - A value of 6 characters or more is hidden in everything this module returns when a word of its name suggests a
         secret, as in C(HF_TOKEN), C(PGPASSWORD) or C(GH_PAT). So are those in C(etc/env) beside O(jobs_dir), where the
-        role C(nccl_env) keeps what all ranks get, user and password in any address, and what is printed as
-        C(HF_TOKEN=value).
-      - In the folder of the job, which only root can read, values are in clear.
+        role C(nccl_env) keeps the variables that all ranks get, user and password in any address, and what is printed
+        as C(HF_TOKEN=value).
+      - In the folder of the job, which only root can read, values are in clear text.
     type: dict
     default: {}
   world_size:
@@ -85,27 +85,27 @@ options:
   ds_config:
     description:
       - DeepSpeed configuration to check before the launcher starts, as an absolute path in the container.
-      - The DeepSpeed of the container's C(python3) reads it for O(world_size) ranks. When it refuses, the job has
-        failed with what it said, and no rank was started. This takes 1 to 3 seconds, and is not done where that Python
-        has no DeepSpeed.
+      - The DeepSpeed of the container's C(python3) reads it for O(world_size) ranks. If DeepSpeed refuses it, the job
+        has failed with DeepSpeed's message, and no rank was started. The check takes 1 to 3 seconds, and is skipped
+        where that Python has no DeepSpeed.
       - Values V(auto) at its top level, which an integration fills in, are left out of the check.
     type: str
   launcher:
     description:
-      - Who starts the ranks. Its log is read accordingly.
-      - V(deepspeed), the O(command) is DeepSpeed's; the world size in its log and the success of each rank are judged.
-      - V(torchrun), the O(command) is torchrun's, once on each node.
-      - V(per_node), the O(command) is run once on each node, with C(MASTER_ADDR), C(MASTER_PORT), C(WORLD_SIZE),
+      - What starts the ranks. Its log is read accordingly.
+      - With V(deepspeed), O(command) is DeepSpeed's; the world size in its log and the success of each rank are judged.
+      - With V(torchrun), O(command) is torchrun's, run once on each node.
+      - With V(per_node), O(command) is run once on each node, with C(MASTER_ADDR), C(MASTER_PORT), C(WORLD_SIZE),
         C(NODE_RANK), C(NNODES) and C(NPROC_PER_NODE) in its environment.
     type: str
     choices: [deepspeed, torchrun, per_node]
     default: deepspeed
   transport:
     description:
-      - V(direct), each node of O(members) starts its own launcher when the supervisor of rank 0 says so. Needs neither
-        ssh nor pdsh.
-      - V(pdsh), only the node of rank 0 runs O(command), which starts the others over ssh. Supervisors on the others
-        watch their ranks, and end them.
+      - With V(direct), each node of O(members) starts its own launcher when instructed by the supervisor of rank 0.
+        Needs neither ssh nor pdsh.
+      - With V(pdsh), only the node of rank 0 runs O(command), which starts the others over ssh. Supervisors on the
+        others watch their ranks, and end them.
     type: str
     choices: [direct, pdsh]
     default: pdsh
@@ -118,8 +118,8 @@ options:
     description:
       - The nodes of the job in the order of ranks. The first one holds rank 0, and its supervisor leads the job.
       - Without members there is one supervisor, on this host, which sees the other nodes only through the log.
-      - In O(command) an argument C(@node_rank@), C(@slots@) (their number), C(@master_port@) or C(@logs@) (where a
-        launcher puts the logs of its ranks) stands for what it is on that node. See also O(shrink).
+      - In O(command), an argument C(@node_rank@), C(@slots@) (their number), C(@master_port@) or C(@logs@) (where a
+        launcher puts the logs of its ranks) stands for its value on that node. See also O(shrink).
     type: list
     elements: dict
     suboptions:
@@ -140,7 +140,7 @@ options:
     description: Which of O(members) this host is. By default the first.
     type: str
   leader:
-    description: On every node but the first, what starting the job on the first one has returned.
+    description: On every node but the first, what starting the job on the first one returned.
     type: dict
     suboptions:
       port:
@@ -157,8 +157,8 @@ options:
         required: true
   secret_file:
     description:
-      - A file that every node of the job has and no one else, as the supervisor sees it; they prove to each other that
-        they know its content. Required with more than one of O(members).
+      - A file that every node of the job has and no one else, by its path as the supervisor sees it. The nodes prove to
+        each other that they know its content. Required with more than one of O(members).
     type: str
   visible_devices:
     description:
@@ -168,28 +168,28 @@ options:
   env_file:
     description:
       - A file with lines C(KEY=VALUE), as the supervisor sees it, whose variables every launcher gets. O(environment)
-        goes before it.
+        takes precedence.
     type: str
   master_port:
-    description: TCP port of the rendezvous on the first node. V(0), the first free one from 29500 to 29599.
+    description: TCP port of the rendezvous on the first node. V(0) means the first free one from 29500 to 29599.
     type: int
     default: 0
   stall_timeout:
-    description: Seconds without a word from any rank after which the job has failed. V(0), no limit.
+    description: Seconds without output from any rank after which the job has failed. V(0) means no limit.
     type: float
     default: 0
   resume:
     description:
-      - V(auto), a job that failed through its cluster and not through its script is started again, O(restarts) times
-        at most, with O(resume_args) when there is a checkpoint that is whole. So is one whose container was restarted.
-        A call that starts a job that has failed, was stopped or was lost goes on from its checkpoint.
-      - The first restart comes after 10 seconds, each further one after twice the time, 300 seconds at most. A node
-        that has gone may come back within 300 seconds.
+      - With V(auto), a job that failed because of its cluster and not because of its script is started again, at most
+        O(restarts) times, with O(resume_args) if there is a complete checkpoint. So is one whose container was
+        restarted. A call that starts a job that has failed, was stopped or was lost continues from its checkpoint.
+      - The first restart comes after 10 seconds, each further one after twice the previous time, at most 300 seconds. A
+        node that has gone may come back within 300 seconds.
     type: str
     choices: [never, auto]
     default: never
   resume_args:
-    description: Arguments with which the command goes on from a checkpoint; C(@tag@) in them is its name.
+    description: Arguments with which the command continues from a checkpoint; C(@tag@) in them stands for its name.
     type: list
     elements: str
     default: []
@@ -199,30 +199,30 @@ options:
       - Without it O(resume=auto) starts without O(resume_args).
     type: str
   restarts:
-    description: How often a run is started again at most.
+    description: Maximum number of times that a run is started again.
     type: int
     default: 3
   shrink:
     description:
-      - With O(resume=auto), a job goes on without nodes of O(members) that did not come back in time, with the world
-        size of those that are left. The first one, which holds rank 0, cannot be left out.
-      - Refused before the start where O(ds_config) does not allow it, as DeepSpeed loads no checkpoint of ZeRO into
+      - With O(resume=auto), a job continues without nodes of O(members) that did not come back in time, with the world
+        size of those that are left. The first node, which holds rank 0, cannot be left out.
+      - Refused before the start where O(ds_config) does not allow it, as DeepSpeed loads no ZeRO checkpoint into
         another number of ranks.
-      - The job then has a hostfile and a configuration of its own, in its folder. In O(command) C(@hostfile@) and
+      - The job then has a hostfile and a configuration of its own, in its folder. In O(command), C(@hostfile@) and
         C(@ds_config@) stand for their paths, C(@include@) for its nodes with their slots, C(@nodes@) for their number.
-        Launcher V(deepspeed) needs the first, V(torchrun) the last, and with O(ds_config) the second is needed.
+        Launcher V(deepspeed) needs C(@hostfile@), V(torchrun) needs C(@nodes@), and O(ds_config) needs C(@ds_config@).
     type: bool
     default: false
   versions:
-    description: Releases that the job was seen to have, such as C(torch) and C(python), for its summary.
+    description: Releases that were found for the job, such as C(torch) and C(python), for its summary.
     type: dict
     default: {}
   rerun:
-    description: Start a job that has succeeded once more.
+    description: Start the job again although it has succeeded.
     type: bool
     default: false
   observe:
-    description: Only report, whatever O(state) says. The action plugin uses it to follow a job.
+    description: Only report, whatever O(state) is. Used by the action plugin to follow a job.
     type: bool
     default: false
   log_offset:
@@ -230,7 +230,7 @@ options:
     type: int
     default: 0
   log_limit:
-    description: Most bytes of the log to return, 1 to 1048576.
+    description: Maximum number of bytes of the log to return, 1 to 1048576.
     type: int
     default: 65536
   follow:
@@ -240,9 +240,9 @@ options:
     type: bool
   recorded:
     description:
-      - What M(swarmspeed.cluster.node_facts) gathered of this job in this run, in C(jobs_succeeded). In check mode the
-        host is not asked whether to start a job that succeeded with the same specification.
-      - Known to the action plugin only.
+      - What M(swarmspeed.cluster.node_facts) gathered of this job in this run, in C(jobs_succeeded). In check mode, the
+        host is not queried about whether to start a job that succeeded with the same specification.
+      - Used by the action plugin only.
     type: dict
     default: {}
   follow_timeout:
@@ -252,9 +252,9 @@ options:
 attributes:
   check_mode:
     support: full
-    description: Says whether the job would be started, stopped or removed.
+    description: Reports whether the job would be started, stopped or removed.
     details:
-      - How a job would end is not predicted. A container that does not exist yet is no error in check mode.
+      - How a job would end is not predicted. A container that does not exist yet is not an error in check mode.
   diff_mode:
     support: full
     description: State and hash of the specification before and after.
@@ -269,7 +269,7 @@ author:
 """
 
 EXAMPLES = r"""
-- name: Train on three nodes and watch
+- name: Train on three nodes and follow the job
   swarmspeed.cluster.training_job:
     name: digits
     container: lab-lab1
@@ -283,7 +283,7 @@ EXAMPLES = r"""
     fingerprint:
       hostfile: "{{ hostfile_text }}"
 
-- name: Stop it
+- name: Stop the job
   swarmspeed.cluster.training_job:
     name: digits
     state: stopped
@@ -340,28 +340,29 @@ job:
           where it has all of its nodes.
       type: dict
     channel_port:
-      description: Where the supervisor of rank 0 hears the others. Null with one node.
+      description: Port on which the supervisor of rank 0 listens to the others. Null with one node.
       type: int
     master_port:
       description: TCP port of the rendezvous.
       type: int
     ranks:
-      description: Node and exit code of each rank, as far as known. Only where the leader is.
+      description: Node and exit code of each rank, as far as known. Only on the leader's node.
       type: dict
     figures:
       description: Step, loss and throughput, as far as the log has them.
       type: dict
     gpus:
       description:
-        - How busy the GPUs of each node are while it runs, by node a row for each GPU. C(index), C(utilization),
+        - Load of the GPUs of each node while the job runs, by node, a row for each GPU. C(index), C(utilization),
           C(utilization_highest), C(memory_used_bytes), C(memory_bytes), C(power_watts), C(power_limit_watts) and
-          C(temperature_celsius), from three readings of nvidia-smi within half a minute. Empty where it is not there.
+          C(temperature_celsius), from three readings of nvidia-smi within half a minute. Empty where nvidia-smi is
+          missing.
       type: dict
     nccl:
       description:
-        - What NCCL has connected, where it runs with C(NCCL_DEBUG=INFO). C(size) of the widest communicator,
-          C(connected) ranks of it, C(rings), and C(nodes) with C(network) and C(devices) of each, and C(interface) and
-          C(hcas) that the role nccl_env chose. Empty where NCCL says nothing.
+        - What NCCL connected, where it runs with C(NCCL_DEBUG=INFO). C(size) of the widest communicator, C(connected)
+          ranks of it, C(rings), and C(nodes) with C(network) and C(devices) of each, and C(interface) and C(hcas) that
+          the role nccl_env chose. Empty where NCCL reports nothing.
       type: dict
     first_failure:
       description: Node, rank, exit code, cause, remedy and line of the first failure. Null where there is none.
@@ -370,7 +371,7 @@ job:
       description: SHA-256 of its specification.
       type: str
     container:
-      description: Name of the container of its launcher.
+      description: Name of the container in which its launcher runs.
       type: str
     started_at:
       description: Time in UTC, ISO 8601.
@@ -385,7 +386,7 @@ job:
       description: Number of ranks requested, or of those that were left when the job shrank.
       type: int
     world_size_seen:
-      description: Number of ranks in the launcher's log. Null when it has not said.
+      description: Number of ranks in the launcher's log. Null while the log does not show it.
       type: int
     nodes_expected:
       description: Number of nodes requested, or of those that were left when the job shrank.
@@ -415,11 +416,11 @@ job:
       type: list
       elements: str
 log:
-  description: The log from RV(log_offset) as requested. Empty when the action plugin has shown it.
+  description: The log from O(log_offset) on. Empty when the action plugin has shown it.
   returned: success
   type: str
 log_offset:
-  description: Byte at which the next call should go on.
+  description: Byte at which the next call should continue.
   returned: success
   type: int
 log_size:

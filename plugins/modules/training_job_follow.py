@@ -8,13 +8,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: training_job_follow
-short_description: Wait for news of a training job, and return them
+short_description: Wait for news of a training job, and return it
 version_added: 0.1.0
 description:
-  - Returns the state of a job and its log from a byte on. Where nothing is new it waits on the host for a while, so
-    that whoever follows a job need not ask every second.
-  - M(swarmspeed.cluster.training_job) with O(swarmspeed.cluster.training_job#module:follow=true) calls it again and
-    again and shows the log on the console. Less is sent to the host than by that module, as it cannot start a job.
+  - Returns the state of a job and its log from a given byte on. Where there is nothing new, it waits on the host for a
+    while, so that a caller who follows a job need not query every second.
+  - M(swarmspeed.cluster.training_job) with O(swarmspeed.cluster.training_job#module:follow=true) calls this module
+    repeatedly and shows the log on the console. It sends less to the host than that module, as it cannot start a job.
   - Changes nothing.
 options:
   name:
@@ -27,18 +27,18 @@ options:
     required: true
   log_offset:
     description:
-      - Byte of the log at which RV(log) begins. A negative number counts from the end, and nothing is waited for.
+      - Byte of the log at which RV(log) begins. A negative number counts from the end, and there is no wait.
     type: int
     default: 0
   log_limit:
-    description: Most bytes of the log to return, 1 to 1048576.
+    description: Maximum number of bytes of the log to return, 1 to 1048576.
     type: int
     default: 65536
   wait:
     description:
-      - Seconds to wait at most, 0 to 60, until the log goes on after O(log_offset), the job ends, or another run of it
-        begins.
-      - A job that does not run is not waited for.
+      - Maximum seconds to wait, 0 to 60, until the log continues after O(log_offset), the job ends, or another run of
+        it begins.
+      - There is no wait for a job that does not run.
     type: float
     default: 0
 attributes:
@@ -76,8 +76,8 @@ EXAMPLES = r"""
 RETURN = r"""
 job:
   description:
-    - Name, state, figures, GPUs and what NCCL has connected of the job, as M(swarmspeed.cluster.training_job) returns
-      them. C(state) is V(absent) where there is no such job.
+    - Name, state, figures, GPUs and NCCL connections of the job, as M(swarmspeed.cluster.training_job) returns them.
+      C(state) is V(absent) where there is no such job.
   returned: success
   type: dict
   contains:
@@ -95,7 +95,7 @@ log:
   returned: success
   type: str
 log_offset:
-  description: Byte at which the next call should go on.
+  description: Byte at which the next call should continue.
   returned: success
   type: int
 log_size:

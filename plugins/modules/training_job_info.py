@@ -11,27 +11,28 @@ module: training_job_info
 short_description: Return which training jobs a host has, and their state
 version_added: 0.1.0
 description:
-  - Returns every job below a folder, or one of them, with its state now, the summary of its run and the end of its log.
-  - Changes nothing. A job whose container is gone, or whose supervisor has fallen silent, is V(lost); one that cannot
-    be read is V(unreadable). Neither is a failure of this module.
-  - The engine is queried only about jobs that may be running. Where it does not answer, the supervisor's last sign of
-    life decides alone, and RV(engine_error) says so.
-  - Each node of a job has a folder of its own for it. The one with RV(jobs[].leader=true) reports the whole
-    job, the others their part.
+  - Returns every job below a folder, or one of them, with its current state, the summary of its run and the end of its
+    log.
+  - Changes nothing. A job whose container is gone, or whose supervisor shows no sign of life, is V(lost); one that
+    cannot be read is V(unreadable). Neither is a failure of this module.
+  - The engine is queried only about jobs that may be running. Where it does not answer, only the supervisor's last sign
+    of life counts, and RV(engine_error) reports this.
+  - Each node of a job has its own folder for it. The node with RV(jobs[].leader=true) reports the whole job, the others
+    their part.
 options:
   jobs_dir:
     description: Folder of all jobs on the host. It need not exist.
     type: path
     required: true
   name:
-    description: Only the job of this name. By default all of them.
+    description: Return only the job of this name. By default, all jobs.
     type: str
   tail:
     description: How many of the last lines of each log to return, 0 to 1000.
     type: int
     default: 0
   gpus:
-    description: Whether to read how busy the GPUs are, three times within two seconds, where a job runs on the host.
+    description: Whether to read the load of the GPUs, three times within two seconds, where a job runs on the host.
     type: bool
     default: false
 attributes:
@@ -67,9 +68,9 @@ RETURN = r"""
 jobs:
   description:
     - The jobs, in the order of their names. Empty where there are none.
-    - The value of a variable of a job's environment is hidden everywhere in it, by the rule of
+    - Values of a job's environment variables are hidden everywhere in it, by the rule of
       M(swarmspeed.cluster.training_job).
-    - Beside the following each has what M(swarmspeed.cluster.training_job) returns as C(job).
+    - In addition to the following, each has what M(swarmspeed.cluster.training_job) returns as C(job).
   returned: success
   type: list
   elements: dict
@@ -88,10 +89,10 @@ jobs:
       description: Whether this host judges or judged the whole job. The others report their part only.
       type: bool
     since:
-      description: Since when it is in that state; a lost one, since its last sign of life. Time in UTC, ISO 8601.
+      description: Since when it has been in that state; for a lost job, its last sign of life. Time in UTC, ISO 8601.
       type: str
     seconds:
-      description: How long this run took, or has taken by its last sign of life.
+      description: How long this run took, or had taken at its last sign of life.
       type: float
     log:
       description: The last lines of its log, as many as requested, without control codes.
@@ -134,8 +135,8 @@ jobs:
           type: str
         spec:
           description:
-            - The specification. Of environments the names only. In place of a list or mapping of more than 64 entries
-              stand the number of its C(entries) and its C(sha256).
+            - The specification. Environment variables are given by name only. A list or mapping of more than 64 entries
+              is replaced by the number of its C(entries) and its C(sha256).
           type: dict
         spec_hash:
           description: SHA-256 of the specification.
@@ -159,12 +160,12 @@ jobs:
           type: list
           elements: dict
         ranks:
-          description: Of each rank, by its number, its C(node) and C(exit_code).
+          description: C(node) and C(exit_code) of each rank, by its number.
           type: dict
         figures:
           description:
             - C(step), C(total), C(loss), C(samples_per_second), C(tokens_per_second), C(seconds_left) and
-              C(slowest_rank), as far as the log has them. A loss that is no number is text.
+              C(slowest_rank), as far as the log has them. A loss that is not a number is text.
           type: dict
         history:
           description: Points of the curves, each with C(t), C(step), C(loss) and C(rate).
@@ -185,7 +186,7 @@ jobs:
           description: Time in UTC, ISO 8601. Null while it runs.
           type: str
         seconds:
-          description: How long the run took, or has taken by its last sign of life.
+          description: How long the run took, or had taken at its last sign of life.
           type: float
         restarts:
           description: Each restart with C(attempt), C(reason), C(at) and C(resumed_from).
@@ -193,8 +194,8 @@ jobs:
           elements: dict
 gpus:
   description:
-    - The host's GPUs by nvidia-smi. Empty without O(gpus), where no job runs, and where nvidia-smi does not answer. A
-      value that a GPU does not report is null.
+    - The host's GPUs, as nvidia-smi reports them. Empty without O(gpus), where no job runs, and where nvidia-smi does
+      not answer. A value that a GPU does not report is null.
   returned: success
   type: list
   elements: dict
@@ -203,7 +204,7 @@ gpus:
       description: Number of the GPU.
       type: int
     utilization:
-      description: Percent of the time in which the GPU computed, the mean of the readings.
+      description: Percentage of the time in which the GPU computed, as the mean of the readings.
       type: float
     utilization_highest:
       description: The highest of the readings.
@@ -212,7 +213,7 @@ gpus:
       description: Memory in use, in bytes.
       type: int
     memory_bytes:
-      description: Memory that it has, in bytes.
+      description: Total memory, in bytes.
       type: int
     power_watts:
       description: Power that it draws.
@@ -224,7 +225,7 @@ gpus:
       description: Its temperature, in degrees Celsius.
       type: float
 engine_error:
-  description: What kept the Docker engine from answering. Null where it answered or was not asked.
+  description: What kept the Docker engine from answering. Null where it answered or was not queried.
   returned: success
   type: str
 """

@@ -2,25 +2,25 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Extensions of VS Code on a node, unpacked for its server in the training container."""
+"""VS Code extensions on a node, unpacked for its server in the training container."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vscode_extensions
-short_description: Unpack extensions of VS Code for its server in a container
+short_description: Unpack VS Code extensions for its server in a container
 version_added: 0.1.0
 description:
   - Unpacks C(.vsix) files below the folder C(extensions) of O(root), which is mounted at
     C(/root/.vscode-server/extensions) in the training container, and lists them in C(extensions.json) there, where VS
     Code's server reads what is installed. Nothing is fetched, and VS Code itself is not needed.
-  - A file is checked as a whole before anything is changed. Refused are members with absolute paths or C(..), links
-    and devices, members that are there twice or encrypted, more than 50,000 files and folders or 2 GiB unpacked, a file
-    that is no zip, an C(extension/package.json) without C(publisher), C(name) and C(version) of letters, digits and
-    C(._-), one for another platform than the node's, and two files of one extension.
+  - A file is checked as a whole before anything is changed. Refused are members with absolute paths or C(..), links and
+    devices, duplicate or encrypted members, more than 50,000 files and folders or 2 GiB unpacked, a file that is not a
+    zip, an C(extension/package.json) without C(publisher), C(name) and C(version) of letters, digits and C(._-), an
+    extension for another platform than the node's, and two files of the same extension.
   - What is unpacked appears in one step. Extensions that this module unpacked and that O(files) does not name are
     removed; others in that folder, and their entries in C(extensions.json), stay.
-  - As containers can write in that folder, no link is followed there. A folder of the name of a wanted extension is
+  - As containers can write to that folder, no link is followed there. A folder with the name of a wanted extension is
     replaced.
 options:
   root:
@@ -28,12 +28,13 @@ options:
     type: path
     required: true
   files:
-    description: Paths of the C(.vsix) files on this host. Without any, all that this module unpacked are removed.
+    description: Paths of the C(.vsix) files on this host. Without any, all extensions that this module unpacked are
+      removed.
     type: list
     elements: path
     default: []
   state:
-    description: With V(absent) all that this module unpacked are removed, and the folders where they are empty then.
+    description: V(absent) removes all extensions that this module unpacked, and the folders where they are then empty.
       Not while a container has them mounted.
     type: str
     choices: [present, absent]
@@ -46,7 +47,7 @@ attributes:
     support: partial
     description: The folders of the extensions before and after.
     details:
-      - Not what is in them.
+      - Not their contents.
   idempotent:
     support: full
     description: A file is not unpacked again while its SHA-256 is recorded, its folder has a C(package.json), and the
@@ -77,7 +78,7 @@ extensions:
   elements: str
   sample: [ms-python.python-2026.4.0]
 unpacked:
-  description: Those of them that were unpacked, or would be.
+  description: Those that were unpacked, or would be.
   returned: success
   type: list
   elements: str

@@ -12,14 +12,14 @@ short_description: Fetch the source of the workspace from a git repository
 version_added: 0.1.0
 description:
   - Fetches one reference of a git repository into a cache on the controller, and returns the folder with its files.
-    Without O(reference), O(source) is a folder of the controller already and is returned as it is.
-  - A tag or a branch is resolved to a commit each time. Where the repository cannot be reached then, and the reference
-    was fetched before, that commit is used, with a warning. A commit that was fetched before needs neither network nor
-    git.
+    Without O(reference), O(source) is a folder on the controller and is returned as it is.
+  - A tag or a branch is resolved to a commit each time. Where the repository cannot be reached and the reference was
+    fetched before, the earlier commit is used, with a warning. A commit that was fetched before needs neither network
+    nor git.
   - Submodules and large files (Git LFS) are not fetched, and links that lead out of the repository are left out, each
     with a warning.
-  - Git runs with the user's own configuration (proxies, keys, credential helpers), but never asks anything. Credentials
-    in the URL reach git by its environment, and are in no message.
+  - Git runs with the user's own configuration (proxies, keys, credential helpers), but never prompts. Credentials in
+    the URL are passed to git in its environment, and appear in no message.
   - Implemented as an action plugin; nothing is sent to any node.
 options:
   source:
@@ -37,25 +37,26 @@ options:
     type: str
     default: ''
   cache:
-    description: Where repositories are kept, C(swarmspeed/sources) below C($XDG_CACHE_HOME) or C(~/.cache) when empty.
+    description: Where repositories are kept. When empty, C(swarmspeed/sources) below C($XDG_CACHE_HOME) or C(~/.cache).
     type: path
   bundle:
-    description: Offline bundle that the files are taken from; then nothing is fetched, and git is not needed.
+    description: Offline bundle to take the files from; nothing is then fetched, and git is not needed.
     type: str
     default: ''
   pack:
-    description: Offline bundle that the files of the commit are put into, as RV(packed).
+    description: Offline bundle to put the files of the commit into, as RV(packed).
     type: str
     default: ''
   collect:
-    description: Whether a problem is returned in RV(problems), for M(swarmspeed.cluster.preflight) to report with
-      others, and is not a failure.
+    description: Whether to return a problem in RV(problems), for M(swarmspeed.cluster.preflight) to report with others,
+      instead of failing.
     type: bool
     default: false
 attributes:
   check_mode:
     support: full
-    description: Fetches in check mode too. The cache is no part of any host, and without it nothing could be predicted.
+    description: Fetches in check mode too. The cache is not part of any host, and without it nothing could be
+      predicted.
   diff_mode:
     support: N/A
     description: No host is changed.
@@ -95,12 +96,12 @@ packed:
   returned: success
   type: str
 notes:
-  description: What of the repository was not fetched, in sentences.
+  description: Parts of the repository that were not fetched, in sentences.
   returned: success
   type: list
   elements: str
 problems:
-  description: With O(collect), why it cannot be used, as C(subject) (a variable), C(text) and C(remedy).
+  description: With O(collect), why the source cannot be used, as C(subject) (a variable), C(text) and C(remedy).
   returned: success
   type: list
   elements: dict
