@@ -23,34 +23,45 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state imp
 
 POLL = 0.5
 """Seconds between two checks while waiting."""
+PAUSE = 2.0
+"""Seconds before an engine that was too slow is asked once more."""
 
 _CONTINUES = " The attempt to join the swarm will continue in the background"  # not so: it is taken back here
+_TOO_LATE = "context deadline exceeded"
 _OUT_OF_SEQUENCE = "update out of sequence"
 _SECRET = re.compile(r"SWM(?:TKN|KEY)-[0-9A-Za-z+/=-]+")
 
 # What the engine says, and what to do about it. Texts of moby's daemon/cluster and swarmkit, seen on engine 20.10.24.
 _REMEDIES = (
-    ("permission denied", "Run the task as root (become: true), or as a user who may use the engine's socket."),
-    ("no answer from the Docker engine", "Is Docker installed and running? The docker role does both."),
-    ("live-restore", "Take live-restore out of /etc/docker/daemon.json and restart the engine."),
-    ("firewall-backend", 'Set "firewall-backend": "iptables" in /etc/docker/daemon.json and restart the engine.'),
+    ("permission denied", "run the task as root (become: true), or as a user who may use the engine's socket."),
+    ("no answer from the Docker engine", "check that Docker is installed and running; the role docker does both."),
+    ("live-restore", "take live-restore out of /etc/docker/daemon.json and restart the engine."),
+    ("firewall-backend", 'set "firewall-backend": "iptables" in /etc/docker/daemon.json and restart the engine.'),
     (
         "could not choose an IP address",
-        "This host has several addresses: set advertise_addr to the one others reach it by.",
+        "set advertise_addr to the address by which others reach this host, which has several.",
     ),
-    ("must specify a listening address", "advertise_addr is no address of this host: set listen_addr to one that is."),
-    ("advertise address must be", "Set advertise_addr to an IP address or an interface of this host."),
-    ("listen address must be", "Set listen_addr to an IP address or an interface of this host, with port 2377."),
-    ("join token", "The token is wrong or was rotated: take the present one from a manager (return_tokens: true)."),
-    ("remote CA does not match", "The token is of another swarm: take it from a manager of this one."),
-    ("already part of a swarm", "Something else put this host into a swarm meanwhile: run again to see into which."),
-    ("connection refused", "Is that host a manager with its engine running, and port 2377/tcp open to this host?"),
-    ("no route to host", "Open port 2377/tcp to this host on the managers, and check the route."),
-    ("Timeout was reached", "Is that the managers' address, and is port 2377/tcp open to this host?"),
-    ("does not have a leader", "Start the engines of the other managers: more than half must run."),
-    ("address already in use", "Port 2377 of this host is taken: stop what listens there, or set listen_addr."),
-    ("not down and can't be removed", "That node still answers: take its host out of the swarm first."),
+    ("must specify a listening address", "set listen_addr to an address of this host, as advertise_addr is none."),
+    ("advertise address must be", "set advertise_addr to an IP address or an interface of this host."),
+    ("listen address must be", "set listen_addr to an IP address or an interface of this host, with port 2377."),
+    ("join token", "take the present token from a manager (return_tokens: true), as this one is wrong or was rotated."),
+    ("remote CA does not match", "take the token from a manager of this swarm, as this one is of another."),
+    ("already part of a swarm", "run again to see into which swarm something else has put this host meanwhile."),
+    (
+        "connection refused",
+        "check that that host is a manager whose engine runs, and that its port 2377/tcp is open to this host.",
+    ),
+    ("no route to host", "open port 2377/tcp to this host on the managers, and check the route."),
+    (
+        "Timeout was reached",
+        "check that this is the managers' address, and that their port 2377/tcp is open to this host.",
+    ),
+    ("does not have a leader", "start the engines of the other managers: more than half must run."),
+    ("address already in use", "stop what listens on port 2377 of this host, or set listen_addr."),
+    ("not down and can't be removed", "take that node's host out of the swarm first, as it still answers."),
 )
+_HALF_OUT = "systemctl restart docker on this host, and run again."
+_UNKNOWN = "see journalctl -u docker on this host, and run again."
 _NEXT_ADDRESS = ("connection error", "Timeout was reached", "no route to host", "deadline", "i/o timeout")
 
 
@@ -59,11 +70,11 @@ def redact(text: str) -> str:
     return _SECRET.sub("(hidden)", text)
 
 
-def explain(doing: str, error: Exception) -> SwarmError:
-    """One text: what failed, the engine's own words, and the remedy where it is known."""
+def explain(doing: str, error: Exception, remedy: str = "") -> SwarmError:
+    """One text: what failed, the engine's own words, and the remedy, by what the engine says unless it is given."""
     text = redact(str(error)).split(_CONTINUES)[0]
-    remedy = next((remedy for part, remedy in _REMEDIES if part.lower() in text.lower()), "")
-    return SwarmError(f"Cannot {doing}: {text.strip().rstrip('.')}. {remedy}".strip())
+    remedy = remedy or next((remedy for part, remedy in _REMEDIES if part.lower() in text.lower()), _UNKNOWN)
+    return SwarmError(f"Cannot {doing}: {text.strip().rstrip('.')}. Remedy: {remedy}")
 
 
 def no_engine(error: EngineError) -> bool:
@@ -165,7 +176,19 @@ class SwarmHost:
             self._leave(force=True)
 
     def _leave(self, force: bool) -> None:
-        self._call("leave the swarm", "POST", "/swarm/leave?force=true" if force else "/swarm/leave")
+        """Leave, again where the engine did not do it in time: it stays half out of the swarm (seen with 20.10)."""
+        end = self._clock() + self._timeout
+        while True:
+            try:
+                self._engine.call("POST", "/swarm/leave?force=true" if force else "/swarm/leave")
+                return
+            except EngineError as error:
+                late = _TOO_LATE in str(error)
+                if not late or self._clock() >= end:
+                    raise explain("leave the swarm", error, _HALF_OUT if late else "") from None
+            self._sleep(PAUSE)
+            if self._info().state == "inactive":
+                return
 
     def _label(self, cluster: str) -> None:
         for attempt in range(3):

@@ -82,6 +82,7 @@ MANAGER, WORKER = info(manager=True), info()
 ME = node("me", "manager")
 REFUSED = EngineError('rpc error: desc = connection error: desc = "dial tcp 10.0.0.9:2377: connection refused"', 503)
 TIMED_OUT = EngineError("Timeout was reached before node joined. The attempt to join the swarm will continue in …", 503)
+HALF_LEFT = EngineError("context deadline exceeded", 500)  # recorded from 20.10.24
 STALE = EngineError("rpc error: code = Unknown desc = update out of sequence", 500)
 JOIN: Json = {"remote_addrs": [AT], "join_token": WORKER_TOKEN, "cluster_id": "C1"}
 JOIN_BODY = {"ListenAddr": "0.0.0.0:2377", "RemoteAddrs": [AT], "JoinToken": WORKER_TOKEN}
@@ -299,6 +300,19 @@ RUNS: dict[str, tuple[Json, list[tuple[Any, ...]], list[str], str]] = {
         ["leave swarm"],
         "absent",
     ),
+    "a worker leaves; its engine is too slow twice, and half out after the first time": (
+        {"state": "absent", "member_ids": ["me"]},
+        [
+            ("GET /info", WORKER),
+            ("POST /swarm/leave", HALF_LEFT),
+            ("GET /info", info(node_id="")),
+            ("POST /swarm/leave", HALF_LEFT),
+            ("GET /info", NONE),
+            ("GET /info", NONE),
+        ],
+        ["leave swarm"],
+        "absent",
+    ),
     "absent already": ({"state": "absent"}, [("GET /info", NONE)], [], "absent"),
     "a manager leaves, after the nodes that were removed": (
         {"state": "absent", "removed_nodes": ["w"]},
@@ -453,13 +467,13 @@ FAILURES: dict[str, tuple[Json, list[tuple[Any, ...]], str]] = {
         {"state": "worker", **JOIN},
         [("GET /info", no_answer(MISSING))],
         "Cannot talk to the Docker engine: no answer from the Docker engine at /var/run/docker.sock: [Errno 2] No such"
-        " file or directory. Is Docker installed and running? The docker role does both.",
+        " file or directory. Remedy: check that Docker is installed and running; the role docker does both.",
     ),
     "a stopped engine may be in a swarm": (
         {"state": "absent"},
         [("GET /info", no_answer(STOPPED))],
         "Cannot talk to the Docker engine: no answer from the Docker engine at /var/run/docker.sock: [Errno 111]"
-        " Connection refused. Is Docker installed and running? The docker role does both.",
+        " Connection refused. Remedy: check that Docker is installed and running; the role docker does both.",
     ),
     "timeout": ({"state": "worker", "timeout": 0}, [], "timeout is 0; give a number of seconds, at least 1."),
     "bad parameter": ({"state": "worker", "init": True}, [], "init is true and state is worker"),
@@ -480,7 +494,7 @@ FAILURES: dict[str, tuple[Json, list[tuple[Any, ...]], str]] = {
             ("POST /swarm/join", EngineError(f"A valid join token is necessary, not {WORKER_TOKEN}", 400)),
             ("GET /info", NONE),
         ],
-        "Cannot join swarm demo at 10.0.0.1:2377: A valid join token is necessary, not (hidden). The token is wrong",
+        "Cannot join swarm demo at 10.0.0.1:2377: A valid join token is necessary, not (hidden). Remedy: take the",
     ),
     "no address answers": (
         {"state": "worker", **JOIN},
@@ -545,13 +559,23 @@ FAILURES: dict[str, tuple[Json, list[tuple[Any, ...]], str]] = {
             ("GET /info", NONE),
             ("POST /swarm/init", EngineError("could not choose an IP address to advertise since …", 400)),
         ],
-        "Cannot create swarm demo: could not choose an IP address to advertise since …. This host has several"
-        " addresses: set advertise_addr to the one others reach it by.",
+        "Cannot create swarm demo: could not choose an IP address to advertise since …. Remedy: set advertise_addr"
+        " to the address by which others reach this host, which has several.",
+    ),
+    "an engine that does not leave in time": (
+        {"state": "absent", "member_ids": ["me"], "timeout": 3},
+        [
+            ("GET /info", WORKER),
+            *[("POST /swarm/leave", HALF_LEFT), ("GET /info", info(node_id=""))] * 2,
+            ("POST /swarm/leave", HALF_LEFT),
+        ],
+        "Cannot leave the swarm: context deadline exceeded. Remedy: systemctl restart docker on this host, and run"
+        " again.",
     ),
     "no leader": (
         {"state": "manager"},
         [("GET /info", MANAGER), ("GET /nodes", EngineError("The swarm does not have a leader.", 500))],
-        "Cannot list the swarm's nodes: The swarm does not have a leader. Start the engines of the other managers",
+        "Cannot list the swarm's nodes: The swarm does not have a leader. Remedy: start the engines of the other",
     ),
     "who departed is still there": (
         {"state": "manager", "removed_nodes": ["w"], "timeout": 1},

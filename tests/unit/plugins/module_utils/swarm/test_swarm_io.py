@@ -22,67 +22,69 @@ DIAL = 'rpc error: code = Unavailable desc = connection error: desc = "transport
     [
         (
             "--live-restore daemon configuration is incompatible with swarm mode",
-            "Take live-restore out of /etc/docker/daemon.json and restart the engine.",
+            "take live-restore out of /etc/docker/daemon.json and restart the engine.",
         ),
         (
             "could not choose an IP address to advertise since this system has multiple addresses on interface eth0"
             " (172.31.77.14 and 172.31.78.14)",
-            "This host has several addresses: set advertise_addr to the one others reach it by.",
+            "set advertise_addr to the address by which others reach this host, which has several.",
         ),
         (
             "must specify a listening address because the address to advertise is not recognized as a system address,"
             " and a system's IP address to use could not be uniquely identified",
-            "advertise_addr is no address of this host: set listen_addr to one that is.",
+            "set listen_addr to an address of this host, as advertise_addr is none.",
         ),
         (
             "advertise address must be a non-zero IP address or network interface (with optional port number)",
-            "Set advertise_addr to an IP address or an interface of this host.",
+            "set advertise_addr to an IP address or an interface of this host.",
         ),
         (
             DIAL + '172.31.77.12:2377: connect: connection refused"',
-            "Is that host a manager with its engine running, and port 2377/tcp open to this host?",
+            "check that that host is a manager whose engine runs, and that its port 2377/tcp is open to this host.",
         ),
         (
             "Timeout was reached before node joined.",
-            "Is that the managers' address, and is port 2377/tcp open to this host?",
+            "check that this is the managers' address, and that their port 2377/tcp is open to this host.",
         ),
         (
             "rpc error: code = InvalidArgument desc = A valid join token is necessary to join this cluster",
-            "The token is wrong or was rotated: take the present one from a manager (return_tokens: true).",
+            "take the present token from a manager (return_tokens: true), as this one is wrong or was rotated.",
         ),
         (
             "invalid join token",
-            "The token is wrong or was rotated: take the present one from a manager (return_tokens: true).",
+            "take the present token from a manager (return_tokens: true), as this one is wrong or was rotated.",
         ),
         (
             'This node is already part of a swarm. Use "docker swarm leave" to leave this swarm and join another one.',
-            "Something else put this host into a swarm meanwhile: run again to see into which.",
+            "run again to see into which swarm something else has put this host meanwhile.",
         ),
         (
             "rpc error: code = Unknown desc = The swarm does not have a leader. It's possible that too few managers are"
             " online. Make sure more than half of the managers are online.",
-            "Start the engines of the other managers: more than half must run.",
+            "start the engines of the other managers: more than half must run.",
         ),
         (
             "rpc error: code = FailedPrecondition desc = node abc is not down and can't be removed",
-            "That node still answers: take its host out of the swarm first.",
+            "take that node's host out of the swarm first, as it still answers.",
         ),
         (
             "no answer from the Docker engine at /var/run/docker.sock: [Errno 13] Permission denied",
-            "Run the task as root (become: true), or as a user who may use the engine's socket.",
+            "run the task as root (become: true), or as a user who may use the engine's socket.",
         ),
         (
             "no answer from the Docker engine at /var/run/docker.sock: [Errno 2] No such file or directory",
-            "Is Docker installed and running? The docker role does both.",
+            "check that Docker is installed and running; the role docker does both.",
         ),
     ],
 )
 def test_known_refusals_name_the_remedy(reported: str, remedy: str) -> None:
-    assert str(io.explain("do it", EngineError(reported, 503))) == f"Cannot do it: {reported.rstrip('.')}. {remedy}"
+    explained = str(io.explain("do it", EngineError(reported, 503)))
+    assert explained == f"Cannot do it: {reported.rstrip('.')}. Remedy: {remedy}"
 
 
 def test_an_unknown_refusal_is_repeated_as_it_is() -> None:
-    assert str(io.explain("do it", EngineError("odd", 500))) == "Cannot do it: odd."
+    expected = "Cannot do it: odd. Remedy: see journalctl -u docker on this host, and run again."
+    assert str(io.explain("do it", EngineError("odd", 500))) == expected
 
 
 def test_a_join_that_is_taken_back_is_not_said_to_go_on() -> None:
