@@ -39,7 +39,7 @@ class Replies:
         self.module, self._start = module, start
         self._fields = {
             "gathered": self._gather,
-            "running": by_name(word, _reported, 100),
+            "running": _RUNNING,
             "over": flag,
             "trouble": sentence,
             "received": by_name(file_name, COUNT, 10_000),
