@@ -97,16 +97,8 @@ options:
       - When empty, facts of any run are used.
     type: str
     default: ""
-attributes:
-  check_mode:
-    support: full
-    description: Only reads.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

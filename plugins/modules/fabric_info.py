@@ -21,16 +21,8 @@ options:
     description:
       - An IPv4 or IPv6 network, such as V(10.20.0.0/24), whose interface is returned in RV(interface).
     type: str
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it only reads.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 seealso:
   - plugin: swarmspeed.cluster.underlay
     plugin_type: filter

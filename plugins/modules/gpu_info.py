@@ -33,16 +33,8 @@ notes:
   - C(nvidia-smi) is the first one on the C(PATH), else the one where Debian and container hosts keep it.
   - C(nvidia-smi) may load the kernel module of an installed driver, as any first use of a GPU does.
   - Run it with privileges (become). Without them, RV(fabric.manager_running) may be unknown, and drivers may refuse.
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it only reads.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

@@ -163,16 +163,8 @@ options:
       plugin only.
     type: str
     default: ''
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it only reads.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

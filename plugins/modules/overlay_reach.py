@@ -42,16 +42,8 @@ options:
     description: Python in the container, 3.8 or later.
     type: str
     default: python3
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it changes nothing.
-  diff_mode:
-    support: none
-    description: There is nothing to compare.
-  idempotent:
-    support: full
-    description: Never reports a change.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 seealso:

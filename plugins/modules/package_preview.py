@@ -57,16 +57,8 @@ options:
     type: list
     elements: str
     default: []
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it changes nothing.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

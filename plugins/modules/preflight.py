@@ -197,16 +197,8 @@ options:
         default:
           debian: ["12", "13"]
           ubuntu: ["22.04", "24.04"]
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it only reads.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

@@ -18,16 +18,8 @@ description:
   - Does nothing where C(ServerAliveInterval) is part of C(ssh_args) or C(ansible_ssh_common_args), as all connections
     then have it, nor for connections other than ssh.
   - Implemented as an action plugin; nothing is sent to the host.
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as nothing on the host changes.
-  diff_mode:
-    support: none
-    description: There is nothing to compare.
-  idempotent:
-    support: full
-    description: Never reports a change.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

@@ -41,16 +41,8 @@ options:
       - There is no wait for a job that does not run.
     type: float
     default: 0
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it only reads.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 seealso:
   - module: swarmspeed.cluster.training_job
   - module: swarmspeed.cluster.training_job_info

@@ -35,16 +35,8 @@ options:
     description: Whether to read the load of the GPUs, three times within two seconds, where a job runs on the host.
     type: bool
     default: false
-attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode, as it only reads.
-  diff_mode:
-    support: N/A
-    description: Nothing is changed.
-  idempotent:
-    support: full
-    description: Nothing is changed.
+extends_documentation_fragment:
+  - swarmspeed.cluster.attributes.read_only
 seealso:
   - module: swarmspeed.cluster.training_job
 author:
