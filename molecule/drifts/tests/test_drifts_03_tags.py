@@ -1,12 +1,28 @@
-"""One tag alone repairs its own concern on the one node, and changes no other."""
+"""One tag alone changes nothing on a complete cluster; it repairs its own concern on the one node, and no other."""
 
 from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from tests.damages import DAMAGES, Damage
 from tests.engines import inspect
-from tests.playbook_run import NODES, container, inside, on, playbook, site
+from tests.playbook_run import NODES, ROOT, Run, container, inside, on, playbook, site
+
+TAGS = (*sorted(path.name for path in (ROOT / "roles").iterdir()), "hostfile", "ds_config", "launch", "verify")
+
+
+@pytest.fixture(scope="module")
+def alone(given: tuple[str, ...]) -> dict[str, Run]:
+    """A run of each tag alone; side by side, as none of them is to change anything."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        return dict(zip(TAGS, pool.map(lambda tag: site("--tags", tag, *given), TAGS)))
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_a_tag_alone_changes_nothing(tag: str, alone: dict[str, Run]) -> None:
+    alone[tag].done(change=False)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)

@@ -75,8 +75,18 @@ def test_a_hostfile_that_is_missing_on_one_node() -> None:
 def test_a_hostfile_that_the_launcher_does_not_find(transport: str) -> None:
     arguments = ["--hostfile", "/etc/swarmspeed/nowhere"]
     run = launch(deepspeed_launch_launcher_args=arguments, deepspeed_launch_transport=transport)
-    run.refused("DeepSpeed did not find its hostfile", "on one node instead of 3")
+    run.refused(
+        "DeepSpeed did not find its hostfile and would have trained on one node instead of 3. "
+        "Check --hostfile in the command and that the file is mounted into the container (--tags hostfile)."
+    )
     assert "step 1/" not in log()
+    assert (state()["state"], state()["world_size_expected"]) == ("failed", 3)
+    clean(state()["master_port"])
+
+
+def test_fewer_nodes_than_asked_are_no_success() -> None:
+    run = launch(deepspeed_launch_launcher_args=["--num_nodes", "2"], deepspeed_launch_args=["--steps", "3"])
+    run.refused("Training job fault failed: DeepSpeed started with a world size of 2, expected 3.")
     clean(state()["master_port"])
 
 

@@ -37,3 +37,4 @@ def test_teardown_by_name(installed: Installed) -> None:
         assert containers(name, "swarmspeed.cluster") == {}
         assert image_ids(name, "swarmspeed/swarmspeed") == set()
         assert on(name, "ls -d /srv/swarmspeed/swarmspeed 2>/dev/null; true") == ""
+    installed.play("teardown", *variables(**consent)).done(change=False)

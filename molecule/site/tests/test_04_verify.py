@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.engines import inspect
-from tests.playbook_run import ETC, NODES, container, on, playbook, site, variables, whole
-
-
-@contextmanager
-def repaired(tag: str) -> Iterator[None]:
-    """Repair with the very tag that the message named."""
-    try:
-        yield
-    finally:
-        site("--tags", tag).done(change=True)
+from tests.playbook_run import NODES, container, on, playbook, site, variables, whole
 
 
 def test_a_whole_cluster_passes_and_stays_as_it_is() -> None:
@@ -37,15 +26,6 @@ def test_the_plan_of_a_whole_cluster_is_empty(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_container_that_was_stopped() -> None:
-    with repaired("training_container"):
-        on("lab2", f"docker stop -t 1 {container('lab2')}")
-        playbook("verify", "--tags", "training_container").refused(
-            "lab2: role training_container: container swarmspeed-lab2 is exited, wanted is running",
-            "Remedy: ansible-playbook site.yml --tags training_container",
-        )
-
-
 def test_an_sshd_that_was_killed() -> None:
     # PID 1 is the init that Docker gives: without sshd the container ends, and its restart policy brings it back.
     started = inspect("lab3", "container", container("lab3"))["State"]["StartedAt"]
@@ -56,7 +36,8 @@ def test_an_sshd_that_was_killed() -> None:
     )
     try:
         playbook("verify", "--tags", "training_container").refused(
-            "lab3: role training_container: container swarmspeed-lab3 is exited, wanted is running"
+            "lab3: role training_container: container swarmspeed-lab3 is exited, wanted is running",
+            "Remedy: ansible-playbook site.yml --tags training_container",
         )
     finally:
         site("--tags", "training_container").done(change=True)
@@ -97,16 +78,7 @@ def test_an_image_that_differs() -> None:
         on("lab2", f"docker tag {right} {reference}")
 
 
-def test_a_hostfile_that_is_gone() -> None:
-    with repaired("hostfile"):
-        on("lab3", f"rm {ETC}/hostfile")
-        playbook("verify").refused(
-            f"lab3: role deepspeed_launch: {ETC}/hostfile is missing. "
-            "Remedy: ansible-playbook site.yml --tags hostfile,ds_config"
-        )
-
-
-def test_all_is_whole_again() -> None:  # test_08_installed.py runs verify.yml again
+def test_all_is_whole_again() -> None:
     whole()
     assert [inspect(name, "container", container(name))["HostConfig"]["RestartPolicy"]["Name"] for name in NODES] == [
         "unless-stopped"

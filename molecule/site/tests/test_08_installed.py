@@ -48,7 +48,3 @@ def test_nothing_of_the_workshop_is_inside(installed: Installed) -> None:
 def test_site_by_name_has_nothing_to_do(installed: Installed) -> None:
     again = installed.play("site").done(change=False)
     assert "not started again" in again.text
-
-
-def test_verify_by_name(installed: Installed) -> None:
-    installed.play("verify").done(change=False)

@@ -250,6 +250,7 @@ def test_alone_it_keeps_the_hostfile(hosts: StandIns) -> None:
     assert [hosts.modules(name) for name in NAMES] == [["node_facts", "hostfile"]] * 2
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_alone_a_second_run_ends_at_once(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, ROLE)
     for number, name in enumerate(NAMES, 1):
@@ -263,6 +264,7 @@ def test_alone_a_second_run_ends_at_once(tmp_path: Path) -> None:
     assert changed(hosts.play(entry="verify", **{**CLUSTER, "cluster_accelerator": "auto"})) == dict.fromkeys(NAMES, 0)
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_alone_verify_names_what_is_missing(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify", **CLUSTER).split())
     assert f"gpu1: role deepspeed_launch: {ETC}/hostfile is missing. Remedy: ansible-playbook site.yml" in output

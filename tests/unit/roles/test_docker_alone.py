@@ -96,6 +96,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     ]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_after_a_task_with_run_once_no_host_is_planned_by_the_facts_of_another(hosts: StandIns) -> None:
     """With ansible-core 2.21 hosts share their facts after such a task of the user's own, ansible/ansible#87148."""
     output = hosts.play(of_play={"pre_tasks": [{"debug": {"msg": "hello"}, "run_once": True}]})
@@ -107,6 +108,7 @@ def test_after_a_task_with_run_once_no_host_is_planned_by_the_facts_of_another(h
     assert changed(output) == {"empty": 3, "ready": 0}, output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json")
     assert changed(output) == {"empty": 1, "ready": 0}, output
@@ -140,6 +142,7 @@ def test_facts_of_an_earlier_run_are_gathered_again_and_no_secret_is_shown_or_ke
         assert "swarmspeed-proxy.env: (a secret)" in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: StandIns) -> None:
     output = hosts.play(entry="verify", docker_users=["ada"])
     assert "ready: role docker: user ada in group docker is missing. Remedy: " in " ".join(output.split())

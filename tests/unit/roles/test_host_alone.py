@@ -99,6 +99,7 @@ def test_a_host_is_gathered_by_its_own_variables(hosts: StandIns) -> None:
     assert "limits.d" not in output.split("\nempty\n")[1].partition("\nready\n")[0]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_an_interrupted_dpkg_is_repaired_first_and_by_consent(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, "host", ["dpkg_repair"])
     broken = after(facts()) | {"dpkg": {"unfinished": ["docker.io (half-configured)"], "journal": False, "busy": False}}

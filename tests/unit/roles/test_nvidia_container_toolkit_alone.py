@@ -102,6 +102,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     ]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_asks_apt_and_reports_the_plan_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff")
     assert changed(output) == {"empty": 1, "ready": 0, "plain": 0}, output
@@ -125,6 +126,7 @@ def test_a_toolkit_that_does_not_work_gives_way_to_the_former_one(tmp_path: Path
     assert modules[-6:] == ["apt", "systemd_service", *["dpkg_selections"] * 4]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_running_containers_need_consent(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, "nvidia_container_toolkit")
     busy = whole(node())

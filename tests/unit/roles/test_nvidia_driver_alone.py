@@ -132,6 +132,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     ]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_asks_apt_and_reports_the_plan_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json", **REQUESTED)
     assert changed(output) == {"empty": 1, "ready": 0, "plain": 0}, output

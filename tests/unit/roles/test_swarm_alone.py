@@ -60,6 +60,7 @@ def test_three_hosts_form_a_swarm_and_a_second_run_does_nothing(hosts: StandIns)
     assert all(f"{host} goes on" in output for host in HOSTS)
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_where_one_host_left_the_first_manager_takes_part_and_the_others_end(hosts: StandIns) -> None:
     whole = after({host: facts(number) for number, host in enumerate(HOSTS, 1)})
     found = {**whole, "gpu3": facts(3)}

@@ -70,6 +70,7 @@ def test_it_is_started_on_the_first_manager_alone(cluster: Cluster) -> None:
     assert "Open http://127.0.0.1:6006 on gpu1." in reported  # the connection of a stand-in is local
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_a_second_run_only_reads_and_prints(cluster: Cluster) -> None:
     reported = cluster.play(running=True)
     assert changed(reported) == {"gpu1": 0, "gpu2": 0}, reported
@@ -99,6 +100,7 @@ def test_a_limit_without_the_first_manager_is_an_error(cluster: Cluster) -> None
     assert "TensorBoard is served from gpu1, the first manager, which --limit leaves out. Remedy: leave" in reported
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_says_what_would_be_changed(cluster: Cluster) -> None:
     reported = cluster.play("--check", running=False)
     assert changed(reported) == {"gpu1": 1, "gpu2": 0}, reported

@@ -94,6 +94,7 @@ def test_it_makes_what_is_missing_tries_the_overlay_and_a_second_run_only_tries(
     assert changed(hosts.play(entry="verify", **CLUSTER)) == {"gpu1": 0, "gpu2": 0}
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_in_the_hosts_network_a_second_run_ends_at_once(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, ROLE)
     for number, name in enumerate(NAMES, 1):
@@ -104,6 +105,7 @@ def test_in_the_hosts_network_a_second_run_ends_at_once(tmp_path: Path) -> None:
     assert tasks(output)[-2:] == ["preflight : Plan what the role would change", "Afterwards"]
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: StandIns) -> None:
     output = hosts.play("--check", "--diff", training_container_shm_size="3g", **CLUSTER)
     assert changed(output) == {"gpu1": 1, "gpu2": 1}, output
@@ -131,6 +133,7 @@ def test_a_job_in_one_container_keeps_all_of_them_from_being_made_again(tmp_path
     assert hosts.modules("gpu1") == SENT
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_what_is_cut_off_is_repaired_by_a_restart_of_its_engine_where_nothing_runs(tmp_path: Path) -> None:
     hosts = StandIns(tmp_path, ROLE)
     add(hosts, "gpu1", made(1))

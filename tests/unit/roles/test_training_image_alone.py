@@ -99,6 +99,7 @@ def test_one_node_loads_it_the_other_gets_it_and_all_is_planned_again(hosts: Sta
     assert (hosts.modules("gpu1"), hosts.modules("gpu2")) == (["node_facts"], ["node_facts"])
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_who_has_it_takes_part_and_an_image_that_did_not_arrive_is_named(
     tmp_path: Path, archive: dict[str, Any]
 ) -> None:
@@ -137,6 +138,7 @@ def test_check_mode_prints_the_plan_and_reports_it_by_one_task_a_host(hosts: Sta
     assert SECRET not in output
 
 
+@pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_older_images_of_the_cluster_are_removed(tmp_path: Path, archive: dict[str, Any]) -> None:
     old = {"images": {"swarmspeed/swarmspeed:old": f"sha256:{'34' * 32}"}}
     old["image_clusters"] = {"swarmspeed/swarmspeed:old": "swarmspeed"}
