@@ -11,6 +11,7 @@ from typing import Any
 
 DENIED = re.compile(r"Permission denied|Host key verification|IDENTIFICATION HAS CHANGED|Too many authentication")
 LOST = "check that the host is up and answers ssh, then run the playbook again: it resumes from what is there. "
+TRACEBACK = "Traceback (most recent call last)"
 WITHOUT = "To go on without the host, take it out of the inventory"
 HANGS = (
     "look on the host for what hangs (systemctl status docker; apt or dpkg; a network file system: "
@@ -24,6 +25,8 @@ _NOISE = re.compile(r"^(Shared connection to .* closed\.|Connection to .* closed
 
 def reason(message: str) -> str:
     """Return ssh's last message, in one line, without Ansible's words around it and what it says of its own sharing."""
+    if TRACEBACK in message:  # of a module, the last that came before ssh ended
+        return "its connection was closed while a module ran there"
     text = re.sub(r"^(Task failed:|Data could not be sent to remote host \S+\.)\s*", "", message.strip())
     text = re.sub(r"^.*?via ssh:\s*", "", text, count=1, flags=re.DOTALL)
     lines = [" ".join(line.split()) for line in text.splitlines()]

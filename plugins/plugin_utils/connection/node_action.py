@@ -14,19 +14,26 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as NormalAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import explained
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import TRACEBACK, explained
 
 
 class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
     """Where a connection breaks between a module's start and its result, Ansible says that JSON could not be parsed."""
 
     def _execute_module(self, *given: Any, **named: Any) -> dict[str, Any]:
-        reply: dict[str, Any] = super()._execute_module(*given, **named)
+        module = named.get("module_name") or (given[0] if given else None) or self._task.action
+        what = f"the module {str(module).rpartition('.')[2]}"
+        task_vars = named.get("task_vars") or {}
+        node = str(task_vars.get("inventory_hostname", self._play_context.remote_addr))
+        try:
+            reply: dict[str, Any] = super()._execute_module(*given, **named)
+        except AnsibleConnectionFailure as error:
+            if TRACEBACK not in str(error):
+                raise
+            # A host that shuts down has removed the module's files from its /tmp just before ssh ended.
+            raise AnsibleConnectionFailure(f"{node}: the connection was closed while {what} ran there") from None
         if reply.get("failed") and "module_stdout" in reply:
-            module = named.get("module_name") or (given[0] if given else None) or self._task.action
-            task_vars = named.get("task_vars") or {}
-            node = str(task_vars.get("inventory_hostname", self._play_context.remote_addr))
-            words = explained(node, f"the module {str(module).rpartition('.')[2]}", reply)
+            words = explained(node, what, reply)
             if words:
                 reply["msg"] = words
                 reply.pop("exception", None)

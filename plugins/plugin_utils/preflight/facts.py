@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import reason
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
     check_ds_config,
@@ -84,12 +85,12 @@ def check_reachable(facts: Facts) -> Iterator[Problem]:
     for host in dict.fromkeys([*facts.unreachable, *facts.hosts]):
         if host in facts.present():
             continue
-        reason = " ".join(str(facts.unreachable.get(host) or "").split()).rstrip(".")
-        if reason:
+        message = str(facts.unreachable.get(host) or "")
+        if message:
             remedy = (
                 f"make `ansible {host} -m ping` succeed with this inventory (address, user, key, known_hosts, sudo)"
             )
-            yield Problem(host, f"cannot be reached: {reason}", remedy)
+            yield Problem(host, f"cannot be reached: {reason(message)}", remedy)
         else:
             yield Problem(
                 host,

@@ -21,6 +21,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.mess
 # Recorded with ansible-core 2.19.14 and OpenSSH 9.2, but for the names.
 VIA_SSH = "Task failed: Failed to connect to the host via ssh: "
 TIMED_OUT = f"{VIA_SSH}ssh: connect to host 10.0.0.7 port 22: Connection timed out"
+# While a host was shut down.
+REMOVED = (
+    'Task failed: Data could not be sent to remote host "10.0.0.7". Make sure this host can be reached over ssh: '
+    'Traceback (most recent call last):\n  File "<stdin>", line 266, in <module>\n'
+    "FileNotFoundError: [Errno 2] No such file or directory: '/tmp/ansible_swarmspeed.cluster.node_facts_payload_x'"
+)
 NO_JSON: dict[str, Any] = {
     "failed": True,
     "msg": "Task failed: Module result deserialization failed: No start of json char found",
@@ -41,6 +47,7 @@ NO_JSON: dict[str, Any] = {
         ),
         (f"{VIA_SSH}mux_client_request_session: read from master failed: Broken pipe", "its connection was closed"),
         ("", "its connection was closed"),
+        (REMOVED, "its connection was closed while a module ran there"),
     ],
 )
 def test_the_reason_is_what_ssh_said_last(message: str, expected: str) -> None:

@@ -54,6 +54,28 @@ def test_of_files_that_were_removed_no_traceback_is_left(monkeypatch: pytest.Mon
     assert kept["msg"] == CUT["msg"] and "OSError" in kept["module_stderr"]
 
 
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            "Data could not be sent to remote host: Traceback (most recent call last):\nFileNotFoundError: gone",
+            "gpu2: the connection was closed while the module job_logs ran there",
+        ),
+        ("Failed to connect to the host via ssh: timed out", "Failed to connect to the host via ssh: timed out"),
+    ],
+)
+def test_a_connection_that_ends_with_a_traceback_is_reported_without_it(
+    monkeypatch: pytest.MonkeyPatch, message: str, shown: str
+) -> None:
+    def end(*_given: Any, **_named: Any) -> None:
+        raise AnsibleConnectionFailure(message)
+
+    monkeypatch.setattr(ActionBase, "_execute_module", end)
+    with pytest.raises(AnsibleConnectionFailure) as raised:
+        Asker()._execute_module("swarmspeed.cluster.job_logs", task_vars={"inventory_hostname": "gpu2"})
+    assert str(raised.value) == shown
+
+
 def test_without_names_the_task_and_the_address_do(monkeypatch: pytest.MonkeyPatch) -> None:
     assert requested(monkeypatch, CUT)["msg"].startswith("10.0.0.7: the module node_facts was cut off")
 

@@ -76,7 +76,7 @@ def test_reachable() -> None:
     assert lines(
         {"a": None, "b": None, "c": GOOD, "d": {}},
         unreachable={
-            "a": "ssh: connect to host a\r\nport 22: timed out.",
+            "a": "Task failed: Failed to connect to the host via ssh: ssh: connect to host a\tport 22: timed out.\r\n",
             "b": "",
             "c": "a note of a host that answered",
         },
