@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.modules.managed_files import FILE_SPEC
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import explained
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import entry_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
     ManagedFile,
     ManagedFileError,
@@ -19,9 +17,21 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_fi
     file_is_right,
 )
 
+FILE_SPEC: dict[str, Any] = {
+    "path": {"type": "path", "required": True},
+    "content": {"type": "str", "no_log": False},
+    "mode": {"type": "str", "default": "0644"},
+    "owner": {"type": "int", "default": 0},
+    "group": {"type": "int", "default": 0},
+    "secret": {"type": "bool", "default": False},
+    "block": {"type": "str"},
+    "mark": {"type": "str"},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+}
+
 
 class ActionModule(NodeAction):
-    """All that differ are written by one module call; a block is left to blockinfile."""
+    """Each differing file is handed to the well-kept module for it: copy, file or blockinfile."""
 
     # True would make a temporary directory on the node before anything is compared.
     TRANSFERS_FILES = False
@@ -39,9 +49,8 @@ class ActionModule(NodeAction):
         known = ((variables.get("ansible_facts") or {}).get("swarmspeed") or {}).get("files") or {}
         differing = self._differing(arguments["files"], known, key)
         if not self._task.check_mode:
-            for blocks, items in groupby(differing, key=lambda item: item.block is not None):
-                write = self._write_blocks if blocks else self._write_files
-                write(list(items), variables)
+            for item in differing:
+                self._write(item, variables)
         result.update(
             changed=bool(differing),
             files=[item.path for item in differing],
@@ -66,33 +75,61 @@ class ActionModule(NodeAction):
                 differing.append(item)
         return differing
 
-    def _write_files(self, items: list[ManagedFile], variables: dict[str, Any]) -> None:
-        arguments = {"files": [entry_of(item) for item in items]}
-        secret = any(item.secret for item in items)
-        self._execute("swarmspeed.cluster.managed_files", arguments, secret, variables)
-
-    def _write_blocks(self, items: list[ManagedFile], variables: dict[str, Any]) -> None:
-        for item in items:
-            arguments = {
-                "path": item.path,
-                "block": item.content or "",
-                "marker": f"# {{mark}} {item.block}",
-                "state": item.state,
-                "create": item.state == "present",
-            }
-            self._execute("ansible.builtin.blockinfile", arguments, item.secret, variables)
-
-    def _execute(self, module: str, arguments: dict[str, Any], secret: bool, variables: dict[str, Any]) -> None:
+    def _write(self, item: ManagedFile, variables: dict[str, Any]) -> None:
         hidden = self._task.no_log
-        # Without no_log the node's syslog would get a module's arguments, a secret among them.
-        self._task.no_log = hidden or secret
+        # Without no_log the node's syslog would get a module's arguments, a secret block among them.
+        self._task.no_log = hidden or item.secret
         try:
-            answer: dict[str, Any] = self._execute_module(module, arguments, task_vars=variables)
+            answer = self._run_module_for(item, variables)
         finally:
             self._task.no_log = hidden
         if answer.get("failed"):
-            message = str(answer.get("msg") or "nothing was reported")
-            node = str(variables.get("inventory_hostname", ""))
-            where = arguments.get("path", "")
-            named = message if not where or where in message else f"{where}: {message}"
-            raise AnsibleActionFail(named if not node or named.startswith(f"{node}: ") else f"{node}: {named}")
+            # The action copy runs its modules by itself, so a broken connection is not yet in words.
+            words = explained(str(variables.get("inventory_hostname", "")), f"writing {item.path}", answer)
+            raise AnsibleActionFail(words or f"{item.path}: {answer.get('msg', 'could not be written')}")
+
+    def _run_module_for(self, item: ManagedFile, variables: dict[str, Any]) -> dict[str, Any]:
+        ownership: dict[str, Any] = {
+            "path": item.path,
+            "mode": item.mode,
+            "owner": str(item.owner),
+            "group": str(item.group),
+        }
+        module, arguments = "ansible.builtin.file", {**ownership, "state": "directory"}
+        if item.block is not None:
+            module = "ansible.builtin.blockinfile"
+            arguments = {
+                "path": item.path,
+                "block": item.content or "",
+                "marker": "# {mark} " + item.block,
+                "state": item.state,
+                "create": item.state == "present",
+            }
+        elif item.state == "absent":
+            arguments = {"path": item.path, "state": "absent"}
+        elif item.content is not None:
+            return self._copy(item, variables)
+        answer: dict[str, Any] = self._execute_module(module, arguments, task_vars=variables)
+        return answer
+
+    def _copy(self, item: ManagedFile, variables: dict[str, Any]) -> dict[str, Any]:
+        """Run ansible.builtin.copy, which writes to a temporary file beside the target and renames it."""
+        task = self._task.copy()
+        task.args = {
+            "dest": item.path,
+            "content": item.content,
+            "mode": item.mode,
+            "owner": str(item.owner),
+            "group": str(item.group),
+        }
+        copy = self._shared_loader_obj.action_loader.get(
+            "ansible.legacy.copy",
+            task=task,
+            connection=self._connection,
+            play_context=self._play_context,
+            loader=self._loader,
+            templar=self._templar,
+            shared_loader_obj=self._shared_loader_obj,
+        )
+        answer: dict[str, Any] = copy.run(task_vars=variables)
+        return answer

@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Writes the files a role owns. The action plugin of this name compares them first, and sends those that differ."""
+"""Documentation of the action plugin managed_files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ short_description: Manage the files, directories and blocks that a role owns
 version_added: 0.1.0
 description:
   - Takes all files of a role at once and compares them with what M(swarmspeed.cluster.node_facts) found.
-  - Only what differs is sent to the node, all of it in one go, but for blocks, which M(ansible.builtin.blockinfile)
-    writes. Where nothing differs, the node is not contacted at all.
-  - Each file is replaced in one step. At no time can others read a secret.
-  - Needs its action plugin, which compares.
+  - Only what differs is sent to the node, through M(ansible.builtin.copy), M(ansible.builtin.file) or
+    M(ansible.builtin.blockinfile), which write atomically. Where nothing differs, the node is not contacted at all.
+  - Implemented as an action plugin.
 options:
   files:
     description: The files, directories first.
@@ -92,41 +91,3 @@ files:
   type: list
   elements: str
 """
-
-from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.owned_files import OwnedFileError, apply
-
-FILE_SPEC: dict[str, Any] = {
-    "path": {"type": "path", "required": True},
-    # The action plugin asks for no_log where one is a secret: masking each text would garble what is reported of paths.
-    "content": {"type": "str", "no_log": False},
-    "mode": {"type": "str", "default": "0644"},
-    "owner": {"type": "int", "default": 0},
-    "group": {"type": "int", "default": 0},
-    "secret": {"type": "bool", "default": False},
-    "block": {"type": "str"},
-    "mark": {"type": "str"},
-    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-}
-
-
-def main() -> None:
-    module = AnsibleModule(
-        argument_spec={"files": {"type": "list", "elements": "dict", "required": True, "options": FILE_SPEC}},
-        supports_check_mode=True,
-    )
-    written: list[str] = []
-    for entry in module.params["files"]:
-        try:
-            if not module.check_mode:
-                apply(entry)
-        except OwnedFileError as error:
-            module.fail_json(msg=str(error), changed=bool(written), files=written)
-        written.append(entry["path"])
-    module.exit_json(changed=bool(written), files=written)
-
-
-if __name__ == "__main__":
-    main()

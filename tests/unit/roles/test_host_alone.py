@@ -28,7 +28,7 @@ from tests.stand_ins import StandIns, changed
 WISHED: dict[str, Any] = {"host_sysctls": {"vm.swappiness": 10}}
 DEFAULTS = {name: load("host/defaults/main.yml")[name] for name in GATHERED.variables}
 INSTALLED = dict.fromkeys(DEFAULTS["host_packages"], "1")
-CHANGING = ["managed_files", "apt", "command"]
+CHANGING = ["copy", "copy", "copy", "apt", "command"]
 """What a new host is sent between the two times that its facts are gathered: three files, packages, parameters."""
 
 
@@ -146,5 +146,5 @@ def test_verify_passes_on_what_is_done_and_lists_what_is_not(hosts: StandIns) ->
 def test_teardown_undoes_what_is_there(hosts: StandIns) -> None:
     output = hosts.play(entry="teardown", **WISHED)
     assert changed(output), output
-    assert [name for name in hosts.modules("ready") if name != "stat"] == ["node_facts", "file", "managed_files"]
+    assert [name for name in hosts.modules("ready") if name != "stat"] == ["node_facts", "file", "file", "file", "file"]
     assert [name for name in hosts.modules("empty") if name != "stat"] == ["node_facts", "file"]

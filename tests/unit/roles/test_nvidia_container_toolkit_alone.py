@@ -84,7 +84,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     assert set(changed(output)) == {"empty", "ready", "plain"}, output
     assert (changed(output)["ready"], changed(output)["plain"]) == (0, 0)
     assert sent(hosts, "empty") == [
-        *(GATHER, "package_preview", "managed_files", "apt", "docker_daemon_config", "systemd_service", GATHER),
+        *(GATHER, "package_preview", "copy", "copy", "apt", "docker_daemon_config", "systemd_service", GATHER),
         # The test makes an image, sees the GPUs and removes it; its record, four holds and theirs.
         *("command", "command", "command", "copy", *["dpkg_selections"] * 4, "copy", GATHER),
     ]

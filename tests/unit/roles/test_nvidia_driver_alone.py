@@ -112,7 +112,7 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     assert set(changed(output)) == {"empty", "ready", "plain"}, output
     assert (changed(output)["ready"], changed(output)["plain"]) == (0, 0)
     assert sent(hosts, "empty") == [
-        *(GATHER, "driver_preview", "managed_files", "managed_files", "apt", GATHER),
+        *(GATHER, "driver_preview", "copy", "copy", "apt", GATHER),
         # What keeps nouveau away, the initramfs, two holds and their record.
         *("copy", "command", "dpkg_selections", "dpkg_selections", "copy", GATHER),
         *("command", GATHER),
@@ -165,8 +165,7 @@ def test_an_installation_that_fails_is_undone(tmp_path: Path) -> None:
     assert "empty: the driver could not be installed. Assert that the kernel module exists" in output
     assert "DKMS wrote: error: implicit declaration." in output and "What was new is removed again." in output
     modules = sent(hosts, "empty")
-    written = ["managed_files", "managed_files"]
-    assert modules[: modules.index("find")] == [GATHER, "driver_preview", *written, "apt", GATHER]
+    assert modules[: modules.index("find")] == [GATHER, "driver_preview", "copy", "copy", "apt", GATHER]
     assert modules.count("apt") == 2
 
 
@@ -236,7 +235,7 @@ def test_teardown_lifts_holds_and_removes_files(hosts: StandIns) -> None:
     output = hosts.play("--limit", "ready,plain", entry="teardown", **REQUESTED)
     assert changed(output).get("plain") == 0, output
     modules = [module for module in hosts.modules("ready") if module != "stat"]
-    assert modules == [GATHER, "dpkg_selections", "dpkg_selections", "managed_files"]
+    assert modules == [GATHER, "dpkg_selections", "dpkg_selections", "file", "file"]
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role

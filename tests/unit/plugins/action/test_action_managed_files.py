@@ -21,7 +21,7 @@ OLD_SECRET, NEW_SECRET = "hunter2-old", "hunter2-new\n"
 
 
 class Task:
-    """What an action uses of its task."""
+    """What an action uses of its task; the copies it makes are copies, as the real ones are."""
 
     async_val = 0
     diff = True
@@ -30,20 +30,31 @@ class Task:
     def __init__(self, args: dict[str, Any], check_mode: bool, no_log: bool = False) -> None:
         self.args, self.check_mode, self.no_log = args, check_mode, no_log
 
+    def copy(self) -> Task:
+        return Task(dict(self.args), self.check_mode, self.no_log)
+
 
 class Node:
     """Stands for everything behind the action; notes what reaches the node, in order."""
 
-    def __init__(self, answer: dict[str, Any] | None = None) -> None:
-        self.calls: list[tuple[str, dict[str, Any], bool]] = []
-        self.answer = answer
+    def __init__(self, answers: dict[str, dict[str, Any]] | None = None) -> None:
+        self.calls: list[tuple[str, str, dict[str, Any], bool]] = []
+        self.answers = answers or {}
 
     def take(self, module: str, args: dict[str, Any], no_log: bool) -> dict[str, Any]:
-        self.calls.append((module, args, no_log))
-        return self.answer or {"changed": True, "diff": {"after": "of the module"}, "invocation": args}
+        path = args.get("dest") or args["path"]
+        self.calls.append((module, path, args, no_log))
+        return self.answers.get(path, {"changed": True, "diff": {"after": "of the module"}, "invocation": args})
 
-    def paths(self) -> list[str]:
-        return [entry["path"] for _module, args, _no_log in self.calls for entry in args.get("files", [args])]
+    def get(self, name: str, task: Task, **needed: Any) -> Any:
+        """Stand for the loader of action plugins."""
+        assert set(needed) == {"connection", "play_context", "loader", "templar", "shared_loader_obj"}
+
+        def run(task_vars: dict[str, Any]) -> dict[str, Any]:
+            assert "ansible_facts" in task_vars
+            return self.take(name, task.args, task.no_log)
+
+        return SimpleNamespace(run=run)
 
 
 def facts(text: str | None, **other: Any) -> dict[str, Any]:
@@ -87,6 +98,7 @@ def run(
         return node.take(module, args, task.no_log)
 
     action._execute_module = execute  # type: ignore[method-assign]
+    action._shared_loader_obj = SimpleNamespace(action_loader=node)
     if task_vars is None:
         task_vars = {"ansible_facts": {"swarmspeed": {"files": KNOWN}}}
     try:
@@ -125,42 +137,36 @@ def test_no_temporary_directory_is_made_on_the_node_in_advance() -> None:
     assert managed_files.ActionModule.TRANSFERS_FILES is False
 
 
-def entry(path: str, content: str | None = None, **other: Any) -> dict[str, Any]:
-    """Return what the module gets of a file."""
-    given = {} if content is None else {"content": content}
-    rest = {"mode": "0644", "owner": 0, "group": 0, "secret": False, "state": "present"}
-    return {"path": path, **rest, **other, **given}
-
-
-def test_only_what_differs_is_written_in_order_and_files_in_one_go() -> None:
+def test_only_what_differs_is_written_in_order_and_by_the_module_for_it() -> None:
     node = Node()
     result = run([*RIGHT, *WRONG], node)
     assert result["changed"] is True
-    assert result["files"] == ["/dir", "/stale", "/open", "/hosts", "/right", "/secret"] == node.paths()
-    block = {
-        "path": "/hosts",
-        "block": "10.0.0.2 b\n",
-        "marker": "# {mark} s x",
-        "state": "present",
-        "create": True,
-    }
-    first = [
-        entry("/dir", mode="0700"),
-        entry("/stale", "new\n"),
-        entry("/open", "right\n", mode="0600", owner=7, group=8),
-    ]
-    last = [entry("/right", "", state="absent"), entry("/secret", NEW_SECRET, mode="0600", secret=True)]
-    assert [call[:2] for call in node.calls] == [
-        ("swarmspeed.cluster.managed_files", {"files": first}),
-        ("ansible.builtin.blockinfile", block),
-        ("swarmspeed.cluster.managed_files", {"files": last}),
+    assert result["files"] == ["/dir", "/stale", "/open", "/hosts", "/right", "/secret"]
+    assert [call[1] for call in node.calls] == result["files"]
+    root = {"owner": "0", "group": "0"}
+    assert [(call[0], call[2]) for call in node.calls] == [
+        ("ansible.builtin.file", {"path": "/dir", "mode": "0700", "state": "directory", **root}),
+        ("ansible.legacy.copy", {"dest": "/stale", "content": "new\n", "mode": "0644", **root}),
+        ("ansible.legacy.copy", {"dest": "/open", "content": "right\n", "mode": "0600", "owner": "7", "group": "8"}),
+        (
+            "ansible.builtin.blockinfile",
+            {
+                "path": "/hosts",
+                "block": "10.0.0.2 b\n",
+                "marker": "# {mark} s x",
+                "state": "present",
+                "create": True,
+            },
+        ),
+        ("ansible.builtin.file", {"path": "/right", "state": "absent"}),
+        ("ansible.legacy.copy", {"dest": "/secret", "content": NEW_SECRET, "mode": "0600", **root}),
     ]
 
 
 def test_a_block_is_removed_and_no_file_made_for_that() -> None:
     node = Node()
     run([{"path": "/hosts", "block": "s x", "state": "absent", "content": ""}], node)
-    ((module, args, _no_log),) = node.calls
+    ((module, _path, args, _no_log),) = node.calls
     assert module == "ansible.builtin.blockinfile"
     assert (args["state"], args["create"], args["block"]) == ("absent", False, "")
 
@@ -192,14 +198,14 @@ def test_a_secret_is_in_no_result_and_in_no_log_of_the_node(check_mode: bool) ->
     assert result["files"] == ["/secret", "/none", "/hosts", "/stale"]
     assert "hunter2" not in json.dumps(result)
     if not check_mode:
-        assert [call[2] for call in node.calls] == [True, True, False]
-        assert all("hunter2" in json.dumps(call[1]) for call in node.calls[:2])  # the node does get it
+        assert [call[3] for call in node.calls] == [True, True, True, False]
+        assert all("hunter2" in json.dumps(call[2]) for call in node.calls[:3])  # the node does get it
 
 
 def test_no_log_of_the_task_holds_for_all_files() -> None:
     node = Node()
     run([{"path": "/stale", "content": "new\n"}, {"path": "/dir", "mode": "0700"}], node, no_log=True)
-    assert [call[2] for call in node.calls] == [True]
+    assert [call[3] for call in node.calls] == [True, True]
 
 
 def test_a_secret_is_compared_by_the_key_that_preflight_drew() -> None:
@@ -210,30 +216,28 @@ def test_a_secret_is_compared_by_the_key_that_preflight_drew() -> None:
     assert run([entry], task_vars={**known, "_preflight_digest_key": "another"})["changed"] is True
 
 
-@pytest.mark.parametrize("wrong", [*WRONG, *SECRETS])
-def test_a_module_that_fails_ends_the_task_with_node_path_and_cause(wrong: dict[str, Any]) -> None:
-    message = "No room" if wrong.get("block") else f"{wrong['path']}: cannot be written: No room"
-    node = Node({"failed": True, "msg": message, "invocation": {"content": NEW_SECRET}})
-    known = {"inventory_hostname": "gpu2", "ansible_facts": {"swarmspeed": {"files": KNOWN}}}
-    after = {"path": "/hosts", "content": "never written", "block": "b"}
+@pytest.mark.parametrize("entry", [*WRONG, *SECRETS])
+def test_a_module_that_fails_ends_the_task_with_path_and_cause(entry: dict[str, Any]) -> None:
+    answer = {"failed": True, "msg": "No space left on device", "invocation": {"content": NEW_SECRET}}
+    node = Node({entry["path"]: answer})
     with pytest.raises(AnsibleActionFail) as caught:
-        run([wrong, after], node, task_vars=known)
-    shown = f"{wrong['path']}: No room" if wrong.get("block") else message
-    assert str(caught.value) == f"gpu2: {shown}"
-    assert node.paths() == [wrong["path"]]
+        run([entry, {"path": "/none", "content": "never written"}], node)
+    assert str(caught.value) == f"{entry['path']}: No space left on device"
+    assert [call[1] for call in node.calls] == [entry["path"]]
 
 
-def test_a_host_that_goes_down_is_named_once() -> None:
-    """NodeAction has put it in words."""
-    node = Node({"failed": True, "msg": "gpu2: the module managed_files was cut off before it returned a result"})
+def test_a_host_that_goes_down_while_a_file_is_written_is_named() -> None:
+    """The action copy passes on Ansible's own message, that JSON could not be parsed."""
+    text = "Module result deserialization failed: No start of json char found"
+    cut = {"failed": True, "msg": text, "module_stdout": "", "module_stderr": "Shared connection to gpu2 closed.\r\n"}
     known = {"inventory_hostname": "gpu2", "ansible_facts": {"swarmspeed": {"files": KNOWN}}}
-    with pytest.raises(AnsibleActionFail, match=r"^gpu2: the module managed_files was cut off"):
-        run([{"path": "/stale", "content": "new"}], node, task_vars=known)
+    with pytest.raises(AnsibleActionFail, match=r"^gpu2: writing /stale was cut off before it returned a result"):
+        run([{"path": "/stale", "content": "new"}], Node({"/stale": cut}), task_vars=known)
 
 
 def test_a_module_that_fails_without_a_word() -> None:
-    with pytest.raises(AnsibleActionFail, match=r"^nothing was reported$"):
-        run([{"path": "/stale", "content": ""}], Node({"failed": True}))
+    with pytest.raises(AnsibleActionFail, match=r"^/stale: could not be written$"):
+        run([{"path": "/stale", "content": ""}], Node({"/stale": {"failed": True}}))
 
 
 ASK = ": node_facts was not asked about this file. Add it to files: of the node_facts task."
@@ -289,6 +293,6 @@ def test_its_options_are_the_documented_ones() -> None:
     }
     spec = {
         name: {key: value for key, value in option.items() if key != "no_log"}
-        for name, option in documented.FILE_SPEC.items()
+        for name, option in managed_files.FILE_SPEC.items()
     }
     assert spec == plain

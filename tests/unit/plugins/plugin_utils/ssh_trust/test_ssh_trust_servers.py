@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.action.managed_files import FILE_SPEC
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.modules.managed_files import FILE_SPEC
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
