@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -158,6 +159,12 @@ def as_the_readme_says(example: str) -> Run:
     process = start(name, "-e", given)
     output = process.communicate(timeout=2400)[0]
     return Run(process.returncode, output).done()
+
+
+def tags_alone(tags: Sequence[str], *arguments: str | Path) -> dict[str, Run]:
+    """Run site.yml with each tag alone, side by side: for a cluster on which none of them is to change anything."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        return dict(zip(tags, pool.map(lambda tag: site("--tags", tag, *arguments), tags)))
 
 
 def whole() -> None:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from tests.damages import DAMAGES, Damage
 from tests.engines import inspect
-from tests.playbook_run import NODES, ROOT, Run, container, inside, on, playbook, site
+from tests.playbook_run import NODES, ROOT, Run, container, inside, on, playbook, site, tags_alone
 
 TAGS = (*sorted(path.name for path in (ROOT / "roles").iterdir()), "hostfile", "ds_config", "launch", "verify")
 
 
 @pytest.fixture(scope="module")
 def alone(given: tuple[str, ...]) -> dict[str, Run]:
-    """A run of each tag alone; side by side, as none of them is to change anything."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        return dict(zip(TAGS, pool.map(lambda tag: site("--tags", tag, *given), TAGS)))
+    return tags_alone(TAGS, *given)
 
 
 @pytest.mark.parametrize("tag", TAGS)

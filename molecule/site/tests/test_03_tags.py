@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from tests.damages import DAMAGES
 from tests.engines import ready
-from tests.playbook_run import Run, container, inside, leave_swarm, on, site, whole
+from tests.playbook_run import Run, container, inside, leave_swarm, on, site, tags_alone, whole
 
 # All gather and plan the same; scenario `drifts` runs every tag.
 TAGS = ("preflight", "docker", "training_container", "launch")
@@ -16,9 +14,7 @@ TAGS = ("preflight", "docker", "training_container", "launch")
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Run]:
-    """A run of each tag alone; side by side, as none of them is to change anything."""
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        return dict(zip(TAGS, pool.map(lambda tag: site("--tags", tag), TAGS)))
+    return tags_alone(TAGS)
 
 
 @pytest.mark.parametrize("tag", TAGS)
