@@ -23,21 +23,22 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
     def _execute_module(self, *given: Any, **named: Any) -> dict[str, Any]:
         module = named.get("module_name") or (given[0] if given else None) or self._task.action
         what = f"the module {str(module).rpartition('.')[2]}"
-        task_vars = named.get("task_vars") or {}
-        node = str(task_vars.get("inventory_hostname", self._play_context.remote_addr))
         try:
             reply: dict[str, Any] = super()._execute_module(*given, **named)
         except AnsibleConnectionFailure as error:
             if TRACEBACK not in str(error):
                 raise
             # A host that shuts down has removed the module's files from its /tmp just before ssh ended.
-            raise AnsibleConnectionFailure(f"{node}: the connection was closed while {what} ran there") from None
+            # Whoever reports this names the node: Ansible itself, or preflight.
+            raise AnsibleConnectionFailure(f"the connection was closed while {what} ran there") from None
         if reply.get("failed") and "module_stdout" in reply:
+            task_vars = named.get("task_vars") or {}
+            node = str(task_vars.get("inventory_hostname", self._play_context.remote_addr))
             words = explained(node, what, reply)
             if words:
                 reply["msg"] = words
                 reply.pop("exception", None)
-                if "Traceback" in str(reply.get("module_stderr", "")):  # of Ansible's own loader
+                if TRACEBACK in str(reply.get("module_stderr", "")):  # of Ansible's own loader
                     reply["module_stderr"] = ""
         return reply
 

@@ -59,7 +59,7 @@ def test_of_files_that_were_removed_no_traceback_is_left(monkeypatch: pytest.Mon
     [
         (
             "Data could not be sent to remote host: Traceback (most recent call last):\nFileNotFoundError: gone",
-            "gpu2: the connection was closed while the module job_logs ran there",
+            "the connection was closed while the module job_logs ran there",
         ),
         ("Failed to connect to the host via ssh: timed out", "Failed to connect to the host via ssh: timed out"),
     ],
