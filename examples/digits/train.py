@@ -60,6 +60,7 @@ def accuracy(engine: deepspeed.DeepSpeedEngine, data: TensorDataset) -> float:
     """Return the share of right answers; each rank evaluates its own part once, the counts are added up."""
     part = range(dist.get_rank(), len(data), dist.get_world_size())
     pixels, labels = (tensor[list(part)].to(engine.device) for tensor in data.tensors)
+    pixels = pixels.to(engine.get_data_types()[0])
     engine.eval()
     with torch.no_grad():
         right = (engine(pixels).argmax(dim=1) == labels).sum()
@@ -95,7 +96,9 @@ def main() -> int:
     for epoch in range(done + 1, args.epochs + 1):
         sampler.set_epoch(epoch)
         for pixels, labels in loader:
-            loss = torch.nn.functional.cross_entropy(engine(pixels.to(engine.device)), labels.to(engine.device))
+            # On GPUs the weights are in bf16 or fp16, and DeepSpeed converts no inputs.
+            scores = engine(pixels.to(engine.device, engine.get_data_types()[0]))
+            loss = torch.nn.functional.cross_entropy(scores, labels.to(engine.device))
             engine.backward(loss)
             engine.step()
         seen = accuracy(engine, held_out)

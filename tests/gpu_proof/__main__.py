@@ -24,6 +24,7 @@ def main() -> int:
     commands.add_parser("wheels", help="make the folder of wheels that travels, where a package index is reached")
     run = commands.add_parser("run", help="run the proof on this machine")
     run.add_argument("--accelerator", choices=("cuda", "cpu"), default="cuda", help="cpu is a rehearsal")
+    run.add_argument("--only", default="", help="a regular expression for names of parts")
     run.add_argument("--python", help="a Python that has torch; else it is searched for")
     commands.add_parser("table", help="write the results into docs/gpu_hosts.md")
     requested = parser.parse_args()
@@ -56,7 +57,7 @@ def _obey(requested: argparse.Namespace) -> int:
         return 0
     from tests.gpu_proof.run import proof  # noqa: PLC0415
 
-    code = proof(requested.accelerator, requested.python)
+    code = proof(requested.accelerator, requested.python, requested.only)
     if requested.accelerator == "cuda":
         write()
     return code

@@ -26,6 +26,16 @@ EXTENSIONS = CACHE / "extensions"
 
 def run(command: Sequence[str], limit: float, *, extra: Mapping[str, str] | None = None, cwd: Path = JOB) -> str:
     """Return what it printed. Raises Failed with the last line of that; ends all its processes at the limit."""
+    code, printed = attempt(command, limit, extra=extra, cwd=cwd)
+    if code:
+        raise Failed(f"{Path(command[0]).name} ended with {code}: {final_lines(printed)}")
+    return printed
+
+
+def attempt(
+    command: Sequence[str], limit: float, *, extra: Mapping[str, str] | None = None, cwd: Path = JOB
+) -> tuple[int, str]:
+    """Return its exit status and what it printed. Raises Failed only where it does not end in time."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         process = subprocess.Popen(
             command,
@@ -48,9 +58,7 @@ def run(command: Sequence[str], limit: float, *, extra: Mapping[str, str] | None
         printed = output.read()
     if code is None:
         raise Failed(f"{Path(command[0]).name} took longer than {limit:.0f} s; last it printed: {final_lines(printed)}")
-    if code:
-        raise Failed(f"{Path(command[0]).name} ended with {code}: {final_lines(printed)}")
-    return printed
+    return code, printed
 
 
 def python(

@@ -92,7 +92,9 @@ def _nvidia_smi() -> None:
 
 def variables() -> dict[str, str]:
     """Return the environment variables that every part gets."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON", "PIP_"))}
+    # DeepSpeed 0.19.8 reads no 9.0a in TORCH_CUDA_ARCH_LIST; without it, it asks the GPU
+    foreign = ("ANSIBLE_", "PYTHON", "PIP_", "TORCH_CUDA_ARCH_LIST")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     places = f"{ROOT / 'collections'}:{ENVIRONMENT / 'collections'}"
     return {
         **kept,

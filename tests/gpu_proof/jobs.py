@@ -15,10 +15,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.gpu_proof.commands import EXTENSIONS, JOB, read, run
+from tests.gpu_proof.commands import EXTENSIONS, JOB, attempt, read, run
 from tests.gpu_proof.environment import ENVIRONMENT
 from tests.gpu_proof.parts import Failed, Skipped
 from tests.gpu_proof.paths import CACHE, ROOT
@@ -27,6 +28,8 @@ CLUSTER = CACHE / "cluster"
 TAGS = "nccl_env,workspace,deepspeed_launch"
 LEFT_OUT = ("systemd", "distribution", "disk", "ansible_version")
 """Checks of preflight: machines with a GPU that are containers have no systemd, and any distribution will do here."""
+PLAYBOOK: dict[str, Any] = {"cwd": ROOT, "extra": {"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}}
+"""How playbooks run: from this checkout, their results as one line."""
 _EPOCH = re.compile(r"digits: epoch (\d+)/\d+ loss ([\d.]+) accuracy ([\d.]+)")
 
 
@@ -88,20 +91,44 @@ def transformer_config(stage: int, fused: bool, offload: bool) -> dict[str, Any]
     }
 
 
-def launch(  # noqa: PLR0917 - a job is all of these
-    name: str, script: Path, arguments: Sequence[str], config: dict[str, Any] | None, accelerator: str, limit: float
-) -> str:
+@dataclass(frozen=True)
+class Job:
+    """What is launched. ``variables`` are further ones of the playbook."""
+
+    name: str
+    script: Path
+    arguments: Sequence[str] = ()
+    config: dict[str, Any] | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+def launch(job: Job, accelerator: str, limit: float) -> str:
     """Launch one job and follow it to its end; return what the playbook printed. Raises Failed."""
+    return run(prepared(job, accelerator), limit, **PLAYBOOK)
+
+
+def attempted(job: Job, accelerator: str, limit: float) -> tuple[int, str]:
+    """Launch one job that is to fail; return the playbook's exit status and what it printed."""
+    return attempt(prepared(job, accelerator), limit, **PLAYBOOK)
+
+
+def prepared(job: Job, accelerator: str) -> list[str]:
+    """Write the scripts and the variables of a job; return the command that launches it."""
     workspace = CLUSTER / "workspace"
     workspace.mkdir(parents=True, exist_ok=True)
-    for source in (*JOB.glob("*.py"), script):
+    for source in (*JOB.glob("*.py"), job.script):
         shutil.copy(source, workspace)
-    hosts, values = CACHE / "inventory.json", CACHE / "job.json"
+    values = CACHE / "job.json"
+    given = {**job_variables(job.name, job.script.name, job.arguments, job.config), **job.variables}
+    values.write_text(json.dumps(given), encoding="utf-8")
+    return [*playbook("site.yml", accelerator), "-e", f"@{values}", "--tags", TAGS]
+
+
+def playbook(name: str, accelerator: str) -> list[str]:
+    """Return the command that runs one of our playbooks on this machine alone."""
+    hosts = CACHE / "inventory.json"
     hosts.write_text(json.dumps(inventory(accelerator)), encoding="utf-8")
-    values.write_text(json.dumps(job_variables(name, script.name, arguments, config)), encoding="utf-8")
-    playbook = str(ENVIRONMENT / "bin" / "ansible-playbook")
-    command = [*as_root(), playbook, "site.yml", "-i", str(hosts), "-e", f"@{values}", "--tags", TAGS]
-    return run(command, limit, cwd=ROOT, extra={"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"})
+    return [*as_root(), str(ENVIRONMENT / "bin" / "ansible-playbook"), name, "-i", str(hosts)]
 
 
 def as_root() -> list[str]:
@@ -143,8 +170,8 @@ def digits(accelerator: str, limit: float) -> dict[str, Any]:
         "optimizer": optimizer(False, lr=2e-3, weight_decay=0.01),
     }
     arguments = ["--epochs", "12", "--target", "0.95", "--checkpoints", ""]
-    printed = launch("digits", ROOT / "examples" / "digits" / "train.py", arguments, config, accelerator, limit)
-    return read_digits(printed)
+    job = Job("digits", ROOT / "examples" / "digits" / "train.py", arguments, config)
+    return read_digits(launch(job, accelerator, limit))
 
 
 def read_digits(printed: str) -> dict[str, Any]:
@@ -179,5 +206,5 @@ def _with_result(
 ) -> dict[str, Any]:
     result = CACHE / f"{name}.json"
     result.unlink(missing_ok=True)
-    launch(name, script, ["--result", str(result)], config, accelerator, limit)
+    launch(Job(name, script, ["--result", str(result)], config), accelerator, limit)
     return read(result)

@@ -14,7 +14,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model
 from tests.gpu_proof.commands import EXTENSIONS, python
 from tests.gpu_proof.parts import Failed
 
-MOST_OVER = 1.15
-"""Predicted divided by measured: never below 1, and never above this."""
+LEAST, MOST_OVER = 0.998, 1.15
+"""Predicted divided by measured: never below the first, as scalars are not counted, and never above the second."""
+CONTEXT = 1536 * 1024**2
+"""Bytes that the plan's reserve has for what is not torch's: context, kernels and NCCL's buffers."""
+SPARE = 25
+"""The plan's reserve for fragments is this part of the GPU's memory."""
 LEAST_ON_CPU = 0.98
 """A rehearsal counts scalars, and what Gloo's threads free, with the rest; on GPUs workspaces are far more."""
 
@@ -117,16 +121,19 @@ def predict(case: Case, accelerator: str = "cuda") -> tuple[int, Memory]:
     if model is None:
         raise Failed(f"{case.name}: the plan refuses the model: {problems[0].message}")
     memory = plan(case.config, model, Gpus(count=1), 1)
-    apart = 0 if accelerator == "cuda" else sum(part.bytes for part in memory.parts if part.name == CUBLAS)
-    return memory.gpu - memory.of("gpu", "reserve") - apart, memory
+    counted = memory
+    if accelerator != "cuda":
+        counted = replace(memory, parts=tuple(part for part in memory.parts if part.name != CUBLAS))
+    return counted.gpu - counted.of("gpu", "reserve"), memory
 
 
-def measure(case: Case, accelerator: str, limit: float) -> dict[str, Any]:
-    """Train it in a process of its own; return what job/memory.py found."""
+def measure(case: Case, accelerator: str, limit: float, most: int = 0) -> dict[str, Any]:
+    """Train it in a process of its own; return what job/memory.py found. ``most``: bytes that torch may have."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.json"
         fields = ("shape", "config", "sequence_length", "recompute")
-        path.write_text(json.dumps({name: getattr(case, name) for name in fields}), encoding="utf-8")
+        given = {**{name: getattr(case, name) for name in fields}, "limit": most}
+        path.write_text(json.dumps(given), encoding="utf-8")
         return python("memory.py", [str(path)], limit, environment(accelerator))
 
 
@@ -137,15 +144,22 @@ def environment(accelerator: str) -> dict[str, str]:
     return {**rank, **place, "DS_ACCELERATOR": accelerator, "TORCH_EXTENSIONS_DIR": str(EXTENSIONS)}
 
 
-def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int, least: float = 1.0) -> dict[str, Any]:
+def room(predicted: int) -> int:
+    """Return the bytes that torch would have on a GPU whose memory is exactly what the plan asks for."""
+    whole = (predicted + CONTEXT) * SPARE // (SPARE - 1)
+    return whole - CONTEXT
+
+
+def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int, least: float = LEAST) -> dict[str, Any]:
     """Return what is kept of a case."""
-    ratio = predicted / measured["allocated"]
+    ratio = predicted / measured["requested"]
     return {
         "size": case.size,
         "way": case.way,
         "parameters": measured["parameters"],
         "predicted": predicted,
-        "measured": measured["allocated"],
+        "measured": measured["requested"],
+        "allocated": measured.get("allocated"),
         "phases": measured["phases"],
         "ratio": round(ratio, 3),
         "verdict": verdict(ratio, least),
@@ -156,6 +170,6 @@ def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int, leas
     }
 
 
-def verdict(ratio: float, least: float = 1.0) -> str:
+def verdict(ratio: float, least: float = LEAST) -> str:
     """Judge predicted ÷ measured."""
     return "under" if ratio < least else "over" if ratio > MOST_OVER else "right"

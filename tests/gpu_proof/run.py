@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import time
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.gpu_proof import environment, jobs, memory
+from tests.gpu_proof import environment, faults, jobs, memory
 from tests.gpu_proof.commands import EXTENSIONS, python, run
 from tests.gpu_proof.parts import FAILED, PASSED, Failed, Part, Proof, Skipped
 from tests.gpu_proof.paths import CACHE, KEPT, ROOT, ProofError
@@ -27,8 +28,12 @@ _REHEARSAL = 4
 """Times as long: CPUs compile and train more slowly."""
 
 
-def proof(accelerator: str, named: str | None) -> int:
-    """Run everything and write the result; return an exit status: 0 where no part failed."""
+def proof(accelerator: str, named: str | None, only: str = "") -> int:
+    """Run the parts and write the result; return an exit status: 0 where no part failed.
+
+    ``only`` is a regular expression for the names of parts. What they find then takes its place in the result that this
+    GPU has already. Operators are compiled in any case, as other parts need them.
+    """
     began = time.monotonic()
     interpreter, reported = environment.find_python(named)
     if accelerator == "cuda" and not reported.get("cuda"):
@@ -38,15 +43,18 @@ def proof(accelerator: str, named: str | None) -> int:
         )
     print(f"gpu-proof: torch {reported['torch']}; making the environment", flush=True)
     environment.make(interpreter, reported)
-    for folder in (EXTENSIONS, jobs.CLUSTER, CACHE / "logs"):
+    for folder in (jobs.CLUSTER, CACHE / "logs", *(() if only else (EXTENSIONS,))):
         shutil.rmtree(folder, ignore_errors=True)
     rehearsal = accelerator != "cuda"
     user = os.environ.get("USER", "")
     held = Proof(secrets=(socket.gethostname(), str(ROOT), str(Path.home()), "" if user == "root" else user))
     held.limit = held.limit * (_REHEARSAL if rehearsal else 1) - (time.monotonic() - began)
-    for result in held.run(parts(accelerator, held)):
+    for result in held.run(chosen(parts(accelerator, held), only)):
         print(f"gpu-proof: {result['name']}: {result['state']}, {result['seconds']} s. {result['reason']}", flush=True)
+        leave(assemble(accelerator, held), rehearsal)  # for a machine that is taken away before the end
     document = assemble(accelerator, held)
+    if only and not rehearsal:
+        document = merged(document, only)
     path = keep(document, rehearsal)
     print(f"gpu-proof: {path.relative_to(ROOT)}, {document['seconds']} s", flush=True)
     return 1 if any(result["state"] == FAILED for result in held.results) else 0
@@ -69,10 +77,43 @@ def parts(accelerator: str, held: Proof) -> Iterator[Part]:
         yield Part(f"job transformer zero{stage}", limit, train)
     train = partial(jobs.transformer, 2, accelerator, fused=fused, offload=True)
     yield Part("job transformer zero2 offload", limit, _needs(offload, "CPUAdam was not compiled", train))
+    yield from _faults(accelerator, limit, held)
     for case in memory.cases(rehearsal=accelerator != "cuda"):
         ready = fused and (offload or "offload" not in case.way)
         run_case = _needs(ready, "its optimizer was not compiled", partial(_memory, case, accelerator))
         yield Part(f"memory {case.name}", _CASE_LIMIT * slow, run_case)
+
+
+def chosen(all_parts: Iterator[Part], only: str) -> Iterator[Part]:
+    """Yield those that are asked for, what names the GPU, and what others need."""
+    for part in all_parts:
+        if re.search(only, part.name) or part.name == "machine" or part.name.startswith("compile "):
+            yield part
+
+
+def merged(document: dict[str, Any], only: str) -> dict[str, Any]:
+    """Return the result that is kept of this GPU with the requested parts of this run in their places."""
+    path = KEPT / file_name(document["gpu"])
+    if not path.exists():
+        return document
+    before = json.loads(path.read_text(encoding="utf-8"))
+    check(before, kept=True)
+    found = {part["name"]: part for part in before["parts"]}
+    found |= {p["name"]: p for p in document["parts"] if p["name"] not in found or re.search(only, p["name"])}
+    return {**document, "parts": list(found.values()), "seconds": round(sum(p["seconds"] for p in found.values()), 1)}
+
+
+def _faults(accelerator: str, limit: float, held: Proof) -> Iterator[Part]:
+    on_gpu = accelerator == "cuda"
+    if on_gpu:
+        for name, run_it in (
+            ("refusal slots", faults.refused_slots),
+            ("refusal memory", faults.refused_memory),
+            ("status", faults.status),
+        ):
+            yield Part(name, limit, partial(run_it, accelerator, held.plain))
+    for how, expected in (faults.EXPECTED if on_gpu else faults.REHEARSED).items():
+        yield Part(f"failure {how}", limit, partial(faults.failure, how, expected, accelerator, held.plain))
 
 
 def _needs(ready: bool, reason: str, then: Any) -> Any:
@@ -120,14 +161,23 @@ def _compile(builder: str, accelerator: str, limit: float) -> dict[str, Any]:
 
 
 def _memory(case: memory.Case, accelerator: str, limit: float) -> dict[str, Any]:
+    on_gpu = accelerator == "cuda"
     predicted, planned = memory.predict(case, accelerator)
-    measured = memory.measure(case, accelerator, limit)
-    least = 1.0 if accelerator == "cuda" else memory.LEAST_ON_CPU
-    found = memory.row(case, predicted, measured, planned.of("gpu", "reserve"), least)
+    room = memory.room(predicted) if on_gpu else 0
+    measured = memory.measure(case, accelerator, limit, room)
+    fits = "out_of_memory" not in measured
+    if not fits:
+        measured = memory.measure(case, accelerator, limit)
+    least = memory.LEAST if on_gpu else memory.LEAST_ON_CPU
+    found = {**memory.row(case, predicted, measured, planned.of("gpu", "reserve"), least), "room": room, "fits": fits}
     # on a CPU what is offloaded is counted with the rest
-    judged = accelerator == "cuda" or "offload" not in case.way
+    judged = on_gpu or "offload" not in case.way
     if judged and found["verdict"] != "right":
         raise Failed(f"the plan is {found['verdict']}: {found['ratio']} of what was measured", found)
+    if not fits:
+        raise Failed(f"it does not train on a GPU of the size that is planned: torch had {room} bytes", found)
+    if on_gpu and found["outside_torch"] > memory.CONTEXT:
+        raise Failed(f"{found['outside_torch']} bytes are not torch's, more than the reserve has for them", found)
     return found
 
 
@@ -149,10 +199,7 @@ def assemble(accelerator: str, held: Proof) -> dict[str, Any]:
 
 def keep(document: dict[str, Any], rehearsal: bool) -> Path:
     """Write it, of a GPU also beside the documentation where it is fit for that; a rehearsal is not kept."""
-    text = json.dumps(document, indent=1) + "\n"
-    first = CACHE / ("rehearsal.json" if rehearsal else "result.json")
-    first.parent.mkdir(parents=True, exist_ok=True)
-    first.write_text(text, encoding="utf-8")
+    first, text = leave(document, rehearsal)
     check(document, kept=not rehearsal)
     if rehearsal:
         return first
@@ -160,6 +207,15 @@ def keep(document: dict[str, Any], rehearsal: bool) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def leave(document: dict[str, Any], rehearsal: bool) -> tuple[Path, str]:
+    """Write it below the proof's folder, fit or not; return where, and its text."""
+    text = json.dumps(document, indent=1) + "\n"
+    path = CACHE / ("rehearsal.json" if rehearsal else "result.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path, text
 
 
 def _version() -> str:

@@ -31,6 +31,7 @@ _STAGE3 = "DeepSpeed, runtime/zero/stage3.py"
 _SWAP = "DeepSpeed, runtime/swap_tensor"
 _ZENFLOW = "DeepSpeed, runtime/zenflow: an estimate"
 _LOSS = "transformers, loss/loss_utils.py: cross entropy in fp32"
+_MEASURED = "as measured on an H100: docs/gpu_hosts.md"
 _PINNED = "PyTorch, CachingHostAllocator: pinned blocks are powers of two (DS_PIN_MEMORY_BACKEND=native avoids it)"
 
 _WORKSPACE = "PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp: Hopper and Blackwell, others 8 MiB; read 2026-11-23"
@@ -224,6 +225,8 @@ def _activations(job: Job) -> Iterator[Part]:
         later = 0.0 if job.stage == 0 else max(0.0, 1 - job.bucket / job.trainable)
         name, each = "layers whose gradients are to come", layer * (math.ceil(later * model.layers) + 1)
         yield _gpu("activations", name, min(each, layer * model.layers), tokens, _ACTIVATIONS, when=(REDUCTION,))
+    name = "inputs of the last norm and of the head"
+    yield _gpu("activations", name, 2 * size * model.hidden, tokens, _MEASURED, when=(LOSS, BACKWARD))
     yield _gpu("activations", "logits and loss", logits, tokens, _LOSS, when=(LOSS,))
     name = "logits, which a script holds until the step"
     yield _gpu("activations", name, held, tokens, _LOSS, when=_GRADIENTS)

@@ -81,6 +81,7 @@ class _Trace:
     start: int
     end: int = 0
     frames: list[tuple[str, str]] = field(default_factory=list)
+    source: str = ""
     line: str = ""
     known: Failure | None = None
 
@@ -156,7 +157,7 @@ def _fits(line: str, first: str, start: bool, rest: tuple[str, ...]) -> bool:
 
 
 def known_failure(line: str, frames: Iterable[str] = ()) -> Failure | None:
-    """Return the entry of the table that ``line`` shows; ``frames`` are the files of the traceback that it ends."""
+    """Return the entry of the table that ``line`` shows; ``frames``: files and last line of its traceback."""
     best = len(_NEEDLES)
     for sign, indexes in _SIGNS:
         if sign in line:
@@ -287,12 +288,14 @@ class Diagnosis:
             frame = _FRAME.match(line) if trace is not None and len(trace.frames) < 1000 else None
             if trace is not None and frame is not None:
                 trace.frames.append((frame.group(1), frame.group(2)))
+            elif trace is not None and line.strip("^~ "):
+                trace.source = line
             return None
         stream.open = None
         if _PASSED_ON in line:
             return trace
         trace.end, trace.line = stream.count, line
-        trace.known = known_failure(line, [path for path, dummy in trace.frames])
+        trace.known = known_failure(line, [*(path for path, dummy in trace.frames), trace.source])
         old = stream.trace
         if old is not None and old.known is not None and not old.known.general and old.known.kind != "symptom":
             return trace  # the first one explains the rest

@@ -34,7 +34,9 @@ class Failure(NamedTuple):
     setting: str = ""
     source: str = ""
     general: bool = False  # true of several causes, or printed by jobs that go on: any other cause goes before it
-    frame: str = ""  # counts only as a traceback's exception, with this in the path of one of its files
+    frame: str = (
+        ""  # counts only as a traceback's exception, with this in the path of a file or in the last source line
+    )
 
 
 RUNNER = "DeepSpeed 0.19.8, launcher/runner.py"
@@ -382,6 +384,17 @@ FAILURES = (
         "training_container_shm_size",
         "recorded",
     ),
+    # CUDA has one error for both; the GPU's memory is full only where nothing was to be pinned.
+    Failure(
+        "pinned-refused",
+        "resources",
+        ("CUDA error: out of memory",),
+        "Memory of the host could not be pinned, and CUDA reports that as out of memory.",
+        "Free memory of the host, or set pin_memory: false for what is offloaded in deepspeed_launch_ds_config.",
+        "deepspeed_launch_ds_config",
+        "recorded",
+        frame="pin_memory",
+    ),
     Failure(
         "gpu-memory",
         "resources",
@@ -721,6 +734,16 @@ FAILURES = (
         "Take a training_image_base with PyTorch's CUDA, or another training_image_torch.",
         "training_image_base",
         BUILDER,
+    ),
+    Failure(
+        "arch-list",
+        "environment",
+        ("invalid literal for int() with base 10: '",),
+        "DeepSpeed takes no architecture with a letter, such as 9.0a, from TORCH_CUDA_ARCH_LIST.",
+        "Take the variable out of deepspeed_launch_environment and of the image (then the GPU is asked), or set 9.0.",
+        "deepspeed_launch_environment",
+        "recorded",
+        frame="op_builder/builder.py",
     ),
     Failure(
         "torch-mismatch",
@@ -1321,6 +1344,20 @@ FAILURES = (
         "A rank has no data, or fewer samples than one batch.",
         "Check the paths of the data, and make the batch of training or prediction smaller than the data.",
         "deepspeed_launch_args",
+        "recorded",
+    ),
+    Failure(
+        "input-precision",
+        "script",
+        (
+            "Input type (… should be the same",
+            "mat1 and mat2 must have the same dtype",
+            "expected m1 and m2 to have the same dtype",
+            "expected mat1 and mat2 to have the same dtype",
+        ),
+        "The script's inputs have another precision than the model: of bf16 and fp16, DeepSpeed converts weights only.",
+        "Have the script call .to(engine.get_data_types()[0]), or set deepspeed_launch_ds_config_precision: fp32.",
+        "deepspeed_launch_ds_config_precision",
         "recorded",
     ),
     Failure(

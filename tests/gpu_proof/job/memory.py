@@ -50,6 +50,11 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
     torch.set_default_dtype(torch.float32)
     held["parameters"] = sum(getattr(item, "ds_numel", item.numel()) for item in model.parameters())
     engine = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)[0]
+    if case.get("limit"):
+        # what making the engine took for a moment is no part of the plan
+        torch.cuda.empty_cache()
+        total = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(case["limit"] / total)
     shape_of_batch = (engine.train_micro_batch_size_per_gpu(), case["sequence_length"])
     generator = torch.Generator().manual_seed(7)
     tokens = torch.randint(shape.vocab_size, shape_of_batch, generator=generator).to(device)
@@ -67,15 +72,21 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
 
 
 class GpuMeter:
-    """The most that CUDA's caching allocator handed out in each phase."""
+    """The most that was requested of CUDA's caching allocator in each phase, and the most that it handed out.
+
+    A block that it hands out can be up to 1 MiB larger than what was requested.
+    """
 
     def __init__(self) -> None:
-        self.phase, self.most = "start", dict.fromkeys(PHASES, 0)
+        self.phase, self.most, self.allocated = "start", dict.fromkeys(PHASES, 0), 0
         torch.cuda.reset_peak_memory_stats()
 
     def enter(self, phase: str) -> None:
         torch.cuda.synchronize()
-        self.most[self.phase] = max(self.most[self.phase], torch.cuda.max_memory_allocated())
+        stats = torch.cuda.memory_stats()
+        self.most[self.phase] = max(self.most[self.phase], stats["requested_bytes.all.peak"])
+        if self.phase != "start":
+            self.allocated = max(self.allocated, stats["allocated_bytes.all.peak"])
         torch.cuda.reset_peak_memory_stats()
         self.phase = phase
 
@@ -130,7 +141,8 @@ def on_gpu(case: dict[str, Any]) -> dict[str, Any]:
         **held,
         "losses": losses,
         "phases": meter.most,
-        "allocated": counted(meter.most),
+        "requested": counted(meter.most),
+        "allocated": meter.allocated,
         "reserved": torch.cuda.max_memory_reserved(),
         # context, kernels, NCCL's buffers: in use on the GPU, and not torch's allocator's
         "outside_torch": total - free - torch.cuda.memory_reserved(),
@@ -144,7 +156,7 @@ def on_cpu(case: dict[str, Any]) -> dict[str, Any]:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as seen:
         losses = train(case, held, meter)
     most = meter.divide(seen.profiler.kineto_results.events())
-    return {**held, "losses": losses, "phases": most, "allocated": counted(most)}
+    return {**held, "losses": losses, "phases": most, "requested": counted(most)}
 
 
 def main() -> int:
@@ -152,7 +164,10 @@ def main() -> int:
     deepspeed.init_distributed(dist_backend=get_accelerator().communication_backend_name())
     with contextlib.suppress(RuntimeError):
         torch.set_num_threads(max(1, len(os.sched_getaffinity(0))))
-    result = on_gpu(case) if get_accelerator().device_name().startswith("cuda") else on_cpu(case)
+    try:
+        result = on_gpu(case) if get_accelerator().device_name().startswith("cuda") else on_cpu(case)
+    except torch.OutOfMemoryError as error:
+        result = {"out_of_memory": str(error)}
     Path(sys.argv[2]).write_text(json.dumps(result), encoding="utf-8")
     return 0
 

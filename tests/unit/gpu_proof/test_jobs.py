@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import Gpus
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import plan
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SMI_PLACES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
@@ -105,7 +107,7 @@ def test_sizes_are_named_after_their_parameters() -> None:
         assert predicted is not None and f"{predicted.parameters / 10**9:.2g}B" == case.size
 
 
-@pytest.mark.parametrize(("ratio", "word"), [(0.999, "under"), (1.0, "right"), (1.15, "right"), (1.151, "over")])
+@pytest.mark.parametrize(("ratio", "word"), [(0.997, "under"), (0.998, "right"), (1.15, "right"), (1.151, "over")])
 def test_verdicts(ratio: float, word: str) -> None:
     assert memory.verdict(ratio) == word
     assert memory.verdict(0.98, memory.LEAST_ON_CPU) == "right" and memory.verdict(0.97, memory.LEAST_ON_CPU) == "under"
@@ -113,13 +115,14 @@ def test_verdicts(ratio: float, word: str) -> None:
 
 def test_a_row_keeps_what_was_predicted_and_measured() -> None:
     case = next(memory.cases())
-    measured = {"parameters": 5, "allocated": 100, "phases": {"step": 100}, "losses": [2.0, 1.5, 1.0]}
+    measured = {"parameters": 5, "requested": 100, "allocated": 102, "phases": {"step": 100}, "losses": [2.0, 1.5, 1.0]}
     assert memory.row(case, 110, measured, 7) == {
         "size": case.size,
         "way": case.way,
         "parameters": 5,
         "predicted": 110,
         "measured": 100,
+        "allocated": 102,
         "phases": {"step": 100},
         "ratio": 1.1,
         "verdict": "right",
@@ -128,6 +131,17 @@ def test_a_row_keeps_what_was_predicted_and_measured() -> None:
         "outside_torch": None,
         "losses": [2.0, 1.0],
     }
+
+
+def test_the_room_is_that_of_a_gpu_as_large_as_the_plan() -> None:
+    predicted = 40 * 10**9
+    whole = memory.room(predicted) + memory.CONTEXT
+    assert abs(predicted + memory.CONTEXT + whole // memory.SPARE - whole) <= memory.SPARE
+    model = read_model({"model_type": "llama", **next(memory.cases()).shape})[0]
+    assert model is not None
+    # the same figures as in the plan's reserve
+    reserve = plan(memory.config(2, "", 10**6), model, Gpus(count=1, memory=whole), 1).of("gpu", "reserve")
+    assert reserve == memory.CONTEXT + whole // memory.SPARE
 
 
 def stand_in(folder: Path, code: int) -> None:

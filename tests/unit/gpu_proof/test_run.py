@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu_proof import memory, run
+from tests.gpu_proof import faults, memory, run
 from tests.gpu_proof.parts import Proof, Skipped
 from tests.gpu_proof.paths import ProofError
 
@@ -40,7 +40,10 @@ def test_the_parts_in_order() -> None:
         "job digits",
     ]
     assert names[6:11] == [*(f"job transformer zero{stage}" for stage in range(4)), "job transformer zero2 offload"]
-    assert names[11:] == [f"memory {case.name}" for case in memory.cases()]
+    assert names[11:14] == ["refusal slots", "refusal memory", "status"]
+    first = names.index(next(name for name in names if name.startswith("memory ")))
+    assert names[14:first] == [f"failure {how}" for how in faults.EXPECTED]
+    assert names[first:] == [f"memory {case.name}" for case in memory.cases()]
     assert len(set(names)) == len(names)
 
 
@@ -89,3 +92,34 @@ def test_a_result_that_names_the_machine_is_not_kept_and_not_lost(
     with pytest.raises(ProofError):
         run.keep({**document("cuda"), "gpu": "at /home/ann/gpu"}, rehearsal=False)
     assert not (tmp_path / "kept").exists() and (tmp_path / "cache/result.json").exists()
+
+
+def test_some_parts_alone_take_the_operators_along() -> None:
+    chosen = [part.name for part in run.chosen(run.parts("cuda", held()), "zero3$")]
+    assert chosen[:5] == [
+        "machine",
+        "compile FusedAdamBuilder",
+        "compile CPUAdamBuilder",
+        "job transformer zero3",
+        "memory 0.13B zero3",
+    ]
+
+
+def test_what_some_parts_find_takes_its_place_in_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(run, "KEPT", tmp_path / "kept")
+    first = document("cuda")
+    wrong = {**PART, "name": "status", "state": "failed", "reason": "why", "seconds": 2.0}
+    first["parts"] = [PART, wrong, {**PART, "name": "job digits"}]
+    assert run.merged(first, "") == first
+    run.keep(first, rehearsal=False)
+    again = document("cuda")
+    again["parts"] = [{**PART, "seconds": 9.0}, {**PART, "name": "status"}, {**PART, "name": "compile X"}]
+    found = run.merged(again, "status")
+    assert [(part["name"], part["state"]) for part in found["parts"]] == [
+        ("machine", "passed"),
+        ("status", "passed"),
+        ("job digits", "passed"),
+        ("compile X", "passed"),
+    ]
+    assert found["seconds"] == 4.0
