@@ -19,7 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import Gpus
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import Memory, plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import (
+    GPU_RESERVE,
+    MOST_FRAGMENTS,
+    Memory,
+    plan,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_terms import CUBLAS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
 
@@ -28,10 +33,6 @@ from tests.gpu_proof.parts import Failed
 
 LEAST, MOST_OVER = 0.998, 1.15
 """Predicted divided by measured: never below the first, as scalars are not counted, and never above the second."""
-CONTEXT = 1536 * 1024**2
-"""Bytes that the plan's reserve has for what is not torch's: context, kernels and NCCL's buffers."""
-SPARE = 25
-"""The plan's reserve for fragments is this part of the GPU's memory."""
 LEAST_ON_CPU = 0.98
 """A rehearsal counts scalars, and what Gloo's threads free, with the rest; on GPUs workspaces are far more."""
 
@@ -145,9 +146,9 @@ def environment(accelerator: str) -> dict[str, str]:
 
 
 def room(predicted: int) -> int:
-    """Return the bytes that torch would have on a GPU whose memory is exactly what the plan asks for."""
-    whole = (predicted + CONTEXT) * SPARE // (SPARE - 1)
-    return whole - CONTEXT
+    """Return the bytes that torch would have on the smallest GPU for which the plan gives no warning."""
+    whole = (predicted + GPU_RESERVE) * MOST_FRAGMENTS // (MOST_FRAGMENTS - 1)
+    return whole - GPU_RESERVE
 
 
 def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int, least: float = LEAST) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import GPU_RESERVE
+
 from tests.gpu_proof import environment, faults, jobs, memory
 from tests.gpu_proof.commands import EXTENSIONS, python, run
 from tests.gpu_proof.parts import FAILED, PASSED, Failed, Part, Proof, Skipped
@@ -175,8 +177,8 @@ def _memory(case: memory.Case, accelerator: str, limit: float) -> dict[str, Any]
     if judged and found["verdict"] != "right":
         raise Failed(f"the plan is {found['verdict']}: {found['ratio']} of what was measured", found)
     if not fits:
-        raise Failed(f"it does not train on a GPU of the size that is planned: torch had {room} bytes", found)
-    if on_gpu and found["outside_torch"] > memory.CONTEXT:
+        raise Failed(f"torch had {room} bytes, and that was not enough to train", found)
+    if on_gpu and found["outside_torch"] > GPU_RESERVE:
         raise Failed(f"{found['outside_torch']} bytes are not torch's, more than the reserve has for them", found)
     return found
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tests.gpu_proof.parts import FAILED, PASSED, SKIPPED
@@ -53,8 +53,8 @@ def _of(document: dict[str, Any]) -> Iterator[str]:
     rows = [part for part in document["parts"] if part["name"].startswith("memory ")]
     if rows:
         yield ""
-        yield "| memory plan, one rank | predicted without reserve | measured | ratio | |"
-        yield "|---|---|---|---|---|"
+        yield "| memory plan, one rank | predicted without reserve | measured | ratio | | trained in predicted and |"
+        yield "|---|---|---|---|---|---|"
         for part in rows:
             yield _memory_row(part)
 
@@ -63,24 +63,37 @@ def _outcome(part: dict[str, Any]) -> str:
     if part["state"] != PASSED:
         return f"{part['state']}: {_cell(part['reason'])}"
     found = part["found"]
-    if "fields" in found:
-        return f"passed: {len(found['fields'])} fields agree"
-    if "losses" in found:
-        return f"passed: loss {found['losses'][0]:.3f} to {found['losses'][1]:.3f}"
-    if "sum_is_right" in found:
-        loaded = ", ".join(found["nccl_loaded"]) or "no NCCL"
-        return f"passed: {found['ranks']} ranks, {found['backend']}, {loaded}, release {found['nccl_of_torch']}"
-    if "seconds" in found:
-        return f"passed: {found['seconds']} s"
-    return "passed"
+    told = next((tell(found) for key, tell in _TOLD.items() if key in found), "")
+    return f"passed: {_cell(told)}" if told else "passed"
+
+
+def _collective(found: dict[str, Any]) -> str:
+    loaded = ", ".join(found["nccl_loaded"]) or "no NCCL"
+    return f"{found['ranks']} ranks, {found['backend']}, {loaded}, release {found['nccl_of_torch']}"
+
+
+_TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
+    "fields": lambda found: f"{len(found['fields'])} fields agree",
+    "losses": lambda found: f"loss {found['losses'][0]:.3f} to {found['losses'][1]:.3f}",
+    "sum_is_right": _collective,
+    "seconds": lambda found: f"{found['seconds']} s",
+    "message": lambda found: str(found["message"]),
+    "row": lambda found: f"{found['row']}; {found['nccl']}",
+    "cause": lambda found: str(found["id"]),
+}
+"""What is told of a part, by the first of these keys that it found."""
 
 
 def _memory_row(part: dict[str, Any]) -> str:
     name, found = part["name"].removeprefix("memory "), part["found"]
     if not found:
-        return f"| {name} | – | – | – | {part['state']}: {_cell(part['reason'])} |"
+        return f"| {name} | – | – | – | {part['state']}: {_cell(part['reason'])} | |"
     predicted, measured = (f"{found[key] / _GB:.2f} GB" for key in ("predicted", "measured"))
-    return f"| {name} | {predicted} | {measured} | {found['ratio']:.3f} | {found['verdict']} |"
+    trained = ""
+    if found.get("room"):
+        more = 100 * (found["room"] / found["predicted"] - 1)
+        trained = f"{more:.1f} %: {'yes' if found['fits'] else 'no'}"
+    return f"| {name} | {predicted} | {measured} | {found['ratio']:.3f} | {found['verdict']} | {trained} |"
 
 
 def _cell(text: str) -> str:

@@ -234,6 +234,11 @@ class _Build:
                 text = f"a {place} has {human(available or 0)}, the plan needs {human(needs)}"
                 text += "; preset auto looks for one that fits"
                 self.warnings.append(Problem("memory", text))
+        if memory.tight:
+            text = f"a GPU has {human(memory.gpu_available or 0)}, the plan needs {human(memory.gpu)}, and fragments"
+            text += " can take a tenth more. If the job ends with 'CUDA out of memory', set"
+            text += " PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True in deepspeed_launch_environment"
+            self.warnings.append(Problem("memory", text))
         return memory
 
 

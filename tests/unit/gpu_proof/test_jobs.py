@@ -11,7 +11,10 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import Gpus
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import plan
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import (
+    GPU_RESERVE,
+    plan,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SMI_PLACES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
@@ -133,15 +136,14 @@ def test_a_row_keeps_what_was_predicted_and_measured() -> None:
     }
 
 
-def test_the_room_is_that_of_a_gpu_as_large_as_the_plan() -> None:
-    predicted = 40 * 10**9
-    whole = memory.room(predicted) + memory.CONTEXT
-    assert abs(predicted + memory.CONTEXT + whole // memory.SPARE - whole) <= memory.SPARE
-    model = read_model({"model_type": "llama", **next(memory.cases()).shape})[0]
+def test_the_room_is_that_of_the_smallest_gpu_without_a_warning() -> None:
+    case = next(memory.cases())
+    predicted, dummy = memory.predict(case)
+    model = read_model({"model_type": "llama", **case.shape, "sequence_length": case.sequence_length})[0]
     assert model is not None
-    # the same figures as in the plan's reserve
-    reserve = plan(memory.config(2, "", 10**6), model, Gpus(count=1, memory=whole), 1).of("gpu", "reserve")
-    assert reserve == memory.CONTEXT + whole // memory.SPARE
+    whole = memory.room(predicted) + GPU_RESERVE
+    tight = [plan(case.config, model, Gpus(count=1, memory=size), 1).tight for size in (whole - 10, whole + 10)]
+    assert tight == [True, False]
 
 
 def stand_in(folder: Path, code: int) -> None:

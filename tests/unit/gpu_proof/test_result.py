@@ -46,7 +46,10 @@ DOCUMENT: dict[str, Any] = {
         ),
         part("job digits", {"losses": [0.9, 0.1]}),
         part("job transformer zero3", {}, "failed", "a | b"),
-        part("memory 0.1B zero0", MEMORY),
+        part("refusal memory", {"message": "GPU 0 is in use"}),
+        part("status", {"row": "gpu:0 computing 99 %", "nccl": "NCCL has connected 1 of 1 ranks"}),
+        part("failure none", {"id": "gpu-none", "cause": "No GPU is visible.", "line": "No CUDA GPUs"}),
+        part("memory 0.1B zero0", {**MEMORY, "room": 2_612_500_000, "fits": True}),
         part("memory 0.1B zero1", {**MEMORY, "ratio": 0.9, "verdict": "under"}, "failed", "the plan is under"),
         part("memory 0.1B zero2", {}, "skipped", "its optimizer was not compiled"),
     ],
@@ -56,7 +59,7 @@ DOCUMENT: dict[str, Any] = {
 def test_the_table() -> None:
     assert table.render([DOCUMENT]).splitlines() == [
         "**NVIDIA Example 80GB**, 2 of them, 2026-11-23, torch 2.11.0, CUDA 13.0: "
-        "6 passed, 2 failed, 1 skipped in 700 s.",
+        "9 passed, 2 failed, 1 skipped in 700 s.",
         "",
         "| part | outcome |",
         "|---|---|",
@@ -66,12 +69,15 @@ def test_the_table() -> None:
         "| job collective | passed: 2 ranks, nccl, libnccl.so.2, release 2.28.9 |",
         "| job digits | passed: loss 0.900 to 0.100 |",
         "| job transformer zero3 | failed: a \\| b |",
+        "| refusal memory | passed: GPU 0 is in use |",
+        "| status | passed: gpu:0 computing 99 %; NCCL has connected 1 of 1 ranks |",
+        "| failure none | passed: gpu-none |",
         "",
-        "| memory plan, one rank | predicted without reserve | measured | ratio | |",
-        "|---|---|---|---|---|",
-        "| 0.1B zero0 | 2.50 GB | 2.40 GB | 1.042 | right |",
-        "| 0.1B zero1 | 2.50 GB | 2.40 GB | 0.900 | under |",
-        "| 0.1B zero2 | – | – | – | skipped: its optimizer was not compiled |",
+        "| memory plan, one rank | predicted without reserve | measured | ratio | | trained in predicted and |",
+        "|---|---|---|---|---|---|",
+        "| 0.1B zero0 | 2.50 GB | 2.40 GB | 1.042 | right | 4.5 %: yes |",
+        "| 0.1B zero1 | 2.50 GB | 2.40 GB | 0.900 | under |  |",
+        "| 0.1B zero2 | – | – | – | skipped: its optimizer was not compiled | |",
     ]
 
 
