@@ -63,8 +63,8 @@ def _outcome(part: dict[str, Any]) -> str:
     if part["state"] != PASSED:
         return f"{part['state']}: {_cell(part['reason'])}"
     found = part["found"]
-    told = next((tell(found) for key, tell in _TOLD.items() if key in found), "")
-    return f"passed: {_cell(told)}" if told else "passed"
+    reported = next((report(found) for key, report in _REPORTED.items() if key in found), "")
+    return f"passed: {_cell(reported)}" if reported else "passed"
 
 
 def _collective(found: dict[str, Any]) -> str:
@@ -72,7 +72,7 @@ def _collective(found: dict[str, Any]) -> str:
     return f"{found['ranks']} ranks, {found['backend']}, {loaded}, release {found['nccl_of_torch']}"
 
 
-_TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
+_REPORTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "fields": lambda found: f"{len(found['fields'])} fields agree",
     "losses": lambda found: f"loss {found['losses'][0]:.3f} to {found['losses'][1]:.3f}",
     "sum_is_right": _collective,
@@ -81,7 +81,7 @@ _TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
     "row": lambda found: f"{found['row']}; {found['nccl']}",
     "cause": lambda found: str(found["id"]),
 }
-"""What is told of a part, by the first of these keys that it found."""
+"""What is reported of a part, by the first of these keys that it found."""
 
 
 def _memory_row(part: dict[str, Any]) -> str:
