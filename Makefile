@@ -61,7 +61,7 @@ bench: lab ## what things take, side by side on the lab [BENCH="launch site"; al
 	@python -m tests.bench --rounds $(ROUNDS) $(if $(RELEASE),--release) $(BENCH)
 
 test: ## everything CI runs, in a lab of its own
-	@tests/steps "venv & lab-parts" "unit & differential & fresh-lab" "lint & molecule SCENARIO=$(CI_SCENARIOS)" lab-down
+	@tests/steps "venv & lab-parts" fresh-lab "lint & unit & differential & molecule SCENARIO=$(CI_SCENARIOS)" lab-down
 
 test-all: ## every check in full, and every scenario from a fresh lab [SHARDS="faults proxy"]
 	@tests/steps "venv & lab-parts" $(foreach shard,$(SHARDS),$(if $(filter checks,$(shard)),"lint & unit SLOW=1 & differential SLOW=1 & resolve",shard-$(shard))) lab-down
