@@ -261,7 +261,7 @@ FAILURES = (
         "NCCL_SOCKET_IFNAME fits no interface of this node that is up.",
         "Remove it from nccl_env_settings and run --tags nccl_env, which finds the interface of each node.",
         "nccl_env_settings",
-        NCCL,
+        "recorded",
     ),
     Failure(
         "nccl-wrong-interface",
@@ -361,7 +361,7 @@ FAILURES = (
         "Two ranks use one GPU: more slots than GPUs, or the script picks its device wrongly.",
         "Correct gpu_slots or deepspeed_launch_include; the script must use LOCAL_RANK as its device.",
         "gpu_slots",
-        NCCL,
+        "recorded",
     ),
     # --- /dev/shm, memory, disk, limits
     Failure(
@@ -408,7 +408,7 @@ FAILURES = (
         "A GPU's memory is full.",
         "Lower train_micro_batch_size_per_gpu, or take more ZeRO or offload: deepspeed_launch_ds_config_preset.",
         "deepspeed_launch_ds_config_preset",
-        TORCH,
+        "recorded",
     ),
     Failure(
         "host-memory-killed",
@@ -550,7 +550,7 @@ FAILURES = (
         "A library was built for other GPUs than these.",
         "Take a PyTorch that knows the GPU (training_image_torch); build operators again with TORCH_CUDA_ARCH_LIST.",
         "training_image_torch",
-        CUDA,
+        "recorded",
     ),
     Failure(
         "nvml-unknown",
@@ -604,7 +604,7 @@ FAILURES = (
         "A rank requested a GPU that the node or container does not have.",
         "Correct gpu_slots or deepspeed_launch_include; take CUDA_VISIBLE_DEVICES out of the environment.",
         "gpu_slots",
-        CUDA,
+        "recorded",
     ),
     Failure(
         "gpu-none",
@@ -618,7 +618,7 @@ FAILURES = (
         "No GPU is visible where the job runs.",
         "Run --tags nvidia_driver,nvidia_container_toolkit,training_container, or train with cluster_accelerator: cpu.",
         "cluster_accelerator",
-        RUNNER + "; PyTorch 2.13.0",
+        "recorded",
     ),
     Failure(
         "torch-without-cuda",
@@ -724,7 +724,7 @@ FAILURES = (
         "DeepSpeed wants to compile an operator and the image has no CUDA toolkit.",
         "Take a devel image as training_image_base, or an image with the operators built in.",
         "training_image_base",
-        BUILDER,
+        "recorded",
     ),
     Failure(
         "cuda-mismatch",
@@ -1367,7 +1367,7 @@ FAILURES = (
         "The script used an index outside a tensor on the GPU, such as a label or token that does not exist.",
         "Compare labels and vocabulary with the model; CUDA_LAUNCH_BLOCKING: 1 shows the line.",
         "deepspeed_launch_environment",
-        CUDA,
+        "recorded",
     ),
     Failure(
         "gpu-address",
@@ -1376,7 +1376,7 @@ FAILURES = (
         "A kernel on the GPU used memory that is not its own: a bug in the script, in an operator, or a GPU defect.",
         "Run again with CUDA_LAUNCH_BLOCKING: 1; if only one node shows it, look for Xid in its kernel log.",
         "deepspeed_launch_environment",
-        CUDA,
+        "recorded",
     ),
     Failure(
         "devices-mixed",
@@ -1497,7 +1497,7 @@ FAILURES = (
         "NCCL was used wrongly: ranks that share a GPU, or that call different operations.",
         "Read its Last error line; check gpu_slots, and that every rank takes the same path through the script.",
         "gpu_slots",
-        NCCL,
+        "recorded",
         general=True,
     ),
     Failure(

@@ -3,7 +3,9 @@
 
 """Whether the GPUs of a node's slots are free, by what nvidia-smi prints in the container. Nothing here raises.
 
-The fields are those of nvidia-smi(1). Not seen on a real GPU: the tests read output written after its documentation.
+The fields are those of nvidia-smi(1). A launch was tried on one H100 (driver 580.159.04): it started jobs, and
+refused one while another process held 2 GiB of the GPU, and one with more slots than GPUs. The tests read what
+nvidia-smi printed there of a free GPU; all other output in them is written after its documentation.
 """
 
 from __future__ import annotations

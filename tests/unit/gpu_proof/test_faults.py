@@ -32,7 +32,7 @@ STATUS = """
         "computing  running    1  2026-11-26T07:00:00Z  9 s      gpu     21/-   0.4312",
         "GPU    JOB        BUSY        MEMORY         POWER   TEMP",
         "gpu:0  computing  99 %   1 of 80 GiB  612 of 700 W  64 °C",
-        "computing: NCCL has connected 1 of 1 ranks, all rings: sockets on lo (gpu)."
+        "computing: NCCL has connected 1 of 1 ranks: sockets on lo (gpu)."
     ]
 """
 
@@ -125,7 +125,7 @@ def test_a_gpu_that_computes_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = shown(monkeypatch, STATUS.replace("99 %", "2 %"), STATUS)
     assert faults.status("cuda", Proof().plain, 90.0) == {
         "row": "gpu:0 computing 99 % 1 of 80 GiB 612 of 700 W 64 °C",
-        "nccl": "NCCL has connected 1 of 1 ranks, all rings: sockets on lo (gpu).",
+        "nccl": "NCCL has connected 1 of 1 ranks: sockets on lo (gpu).",
     }
     assert ran == ["launch", "status.yml", "status.yml", "stop.yml"]
 

@@ -3,8 +3,9 @@
 
 """gpu_info's logic over hosts from texts.
 
-Every output of nvidia-smi and of the driver in this file is COMPOSED after NVIDIA's documentation and public reports,
-as no GPU was at hand; versions and devices in them are examples. The fixtures' README says which of those are recorded.
+Every output of nvidia-smi and of the driver that stands in this file is COMPOSED after NVIDIA's documentation and
+public reports; versions and devices in them are examples. The fixtures' README says which of those are recorded; one
+test reads what nvidia-smi printed of an H100.
 """
 
 from __future__ import annotations
@@ -206,6 +207,56 @@ def test_two_working_gpus() -> None:
         "notes": [],
     }
     assert io.calls == [(QUERY, "--format=csv,noheader,nounits"), ("-q", "-x"), ("topo", "-m")]
+
+
+def test_an_h100_as_it_was_recorded() -> None:
+    """The virtual machine of the fixtures' README, without NUMA nodes, NVSwitches or NICs; rdma adds the matrix."""
+    device = {"address": "0000:00:06.0", "class": "0x030200", "device": "0x2330", "driver": "nvidia"}
+    texts = {QUERY: "query_h100.csv", "-q": "q_h100_580_recorded.xml", "topo": "topo_h100_x1.txt"}
+    io = FakeGpuIO(
+        [{**device, "numa_node": "-1", "cpus": "0-15"}],
+        OPEN.format("580.159.04"),
+        "libnvidia-ml.so.580.159.04",
+        {name: (FIXTURES / file).read_text(encoding="utf-8") for name, file in texts.items()},
+        rdma=True,
+    )
+    found = gather_gpu(io)
+    where = {"address": "0000:00:06.0", "numa_node": None, "cpu_affinity": "0-15"}
+    assert found["gpus"] == [
+        {
+            "index": 0,
+            "uuid": UUID_0,
+            "name": "NVIDIA H100 80GB HBM3",
+            "memory_bytes": 81559 * MIB,
+            "compute_capability": "9.0",
+            "generation": "Hopper",
+            "persistence": True,
+            "power_limit_watts": 700.0,
+            "ecc": {
+                "enabled": True,
+                "uncorrected_volatile": 0,
+                "uncorrected_aggregate": 0,
+                "repair_pending": False,
+                "repair_failed": False,
+            },
+            "mig": {"enabled": False, "pending": False, "instances": []},
+            "nvlink": False,
+            "fabric_state": None,
+            **where,
+        }
+    ]
+    assert found["topology"] == {"gpus": {"0": {}}, "nics": {}}
+    assert found["driver"] == {
+        "loaded": True,
+        "version": "580.159.04",
+        "flavour": "open",
+        "library_version": "580.159.04",
+        "matches": True,
+        "nouveau_loaded": False,
+    }
+    assert (found["cuda_version"], found["slots"], found["nvswitches"]) == ("13.0", 1, [])
+    assert found["fabric"] == {"state": None, "manager_running": None, "manager_version": None}
+    assert (found["problems"], found["notes"]) == ([], [])
 
 
 def test_one_gpu_without_rdma_costs_two_calls_and_with_it_three() -> None:

@@ -38,6 +38,13 @@ def text_of(name: str) -> str:
 @pytest.mark.parametrize(
     ("text", "version", "flavour"),
     [
+        # recorded on an H100; the builder's name was replaced
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (b@h)  \n"
+            "GCC version:  gcc version 15.3.0 (GCC) \n",
+            "580.159.04",
+            "open",
+        ),
         # recorded, from public texts
         (
             "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.195.03  Release Build  "
@@ -120,12 +127,21 @@ H100 = {
     "fabric_status": "Success",
 }
 FIRST = "GPU-00000000-0000-0000-0000-000000000000"
+REAL = "GPU-11111111-2222-3333-4444-555555555555"
+"""Of the H100 that was recorded."""
 
 
 @pytest.mark.parametrize(
     ("name", "cuda", "count", "first"),
     [
         ("q_h100_x8_580.xml", "13.0", 8, details(FIRST, "0000:53:00.0", **H100)),
+        (
+            "q_h100_580_recorded.xml",
+            "13.0",
+            1,
+            # NVSwitches of a virtual machine's host are none of its own, so no fabric is reported.
+            details(REAL, "0000:00:06.0", **{**H100, "fabric_state": None, "fabric_status": None}),
+        ),
         (
             "q_gb200_x4_580.xml",
             "13.0",
@@ -225,6 +241,10 @@ def test_mig_names() -> None:
         "1g.5gb",
         "MIG-37e055e8-8890-567f-a646-ebf9fde3ce7a",
     )
+
+
+def test_a_list_without_mig_names_no_instance() -> None:
+    assert parse_mig(text_of("list_h100.txt")) == {}
 
 
 def test_mig_names_of_drivers_before_470_and_of_two_gpus() -> None:
@@ -359,6 +379,11 @@ def test_no_text_makes_the_other_parsers_crash(text: str) -> None:
     parse_topology(f"\tGPU0\tGPU1\t{text}\nGPU0\tX\tNV1\t{text}\nNIC0: {text}")
 
 
+def test_a_recorded_query() -> None:
+    gpu = Gpu(0, "NVIDIA H100 80GB HBM3", REAL, 81559 * MIB, "9.0")
+    assert parse_gpus(text_of("query_h100.csv")) == ([gpu], [])
+
+
 def test_gpu_that_shares_the_hosts_memory_has_none_of_its_own() -> None:
     gpus, failed = parse_gpus("0, GPU-1, [N/A], 12.1, NVIDIA GB10")
     assert gpus == [Gpu(0, "NVIDIA GB10", "GPU-1", None, "12.1")]
@@ -401,6 +426,7 @@ def test_parse_gpus_gives_back_what_was_written_in_any_order(found: list[tuple[i
         ("topo_rtx_pro_6000_x2.txt", 2, 0, "NODE", "0-31"),
         ("topo_v100_old_form.txt", 2, 2, "NV2", "0-23,48-71"),
         ("topo_one_gpu_one_nic.txt", 1, 1, None, "0-251"),
+        ("topo_h100_x1.txt", 1, 0, None, "0-15"),
     ],
 )
 def test_topologies(name: str, gpus: int, nics: int, link: str | None, affinity: str) -> None:

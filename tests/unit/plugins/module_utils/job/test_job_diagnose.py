@@ -67,6 +67,20 @@ JOBS = [
     ("shm_mmap", "exit-sigbus", "lab2", 1),
     ("shm_loader", "shm-full", "lab2", 1),
     ("torchrun_port_taken", "port-taken", "lab1", None),
+    ("gpu_memory", "gpu-memory", "gpu", 0),
+    ("gpu_cublas", "gpu-memory", "gpu", 0),
+    ("gpu_pinned", "pinned-refused", "gpu", 0),
+    ("gpu_ordinal", "gpu-ordinal", "gpu", 0),
+    ("gpu_index", "index-on-gpu", "gpu", 0),
+    ("gpu_address", "gpu-address", "gpu", 0),
+    ("gpu_architecture", "gpu-architecture", "gpu", 0),
+    ("gpu_twice", "gpu-twice", "gpu", 0),
+    ("gpu_interface", "nccl-interface", "gpu", 0),
+    ("gpu_none", "gpu-none", "gpu", 0),
+    ("gpu_toolkit", "cuda-toolkit", "gpu", 0),
+    ("arch_list", "arch-list", "gpu", 0),
+    ("input_precision", "input-precision", "gpu", 0),
+    ("input_precision_conv", "input-precision", "gpu", 0),
 ]
 EXCEPTIONS = {
     "accelerator_name": "accelerator-name",
@@ -191,6 +205,42 @@ def test_an_entry_with_a_frame_needs_that_frame() -> None:
     line = "ValueError: not enough values to unpack (expected 2, got 1)"
     assert known_failure(line, ["/workspace/train.py"]) is None
     assert first([("lab1", 0, text) for text in (*TRACE, line)]).id == "script-exception"
+
+
+CUDA_MEMORY = "torch.AcceleratorError: CUDA error: out of memory"
+PINNED = ["    torch.empty(8 * GIB, dtype=torch.uint8, pin_memory=True)", "          ^^^^^^^^^~~~~~~~"]
+DEEPSPEED = '  File "/opt/venv/site-packages/deepspeed/accelerator/abstract_accelerator.py", line 339, in '
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ([LIBRARY, PINNED[0]], "pinned-refused"),
+        ([LIBRARY, *PINNED], "pinned-refused"),
+        ([LIBRARY, PINNED[0], PINNED[0], *PINNED], "pinned-refused"),
+        ([DEEPSPEED + "pin_memory", "    return self._torch_pin_memory(tensor)", "            ^^^^"], "pinned-refused"),
+        ([*PINNED, LIBRARY, "    return F.linear(input, self.weight, self.bias)"], "gpu-memory"),
+        ([LIBRARY, "    torch.empty(2 * total, device='cuda')"], "gpu-memory"),
+        ([LIBRARY], "gpu-memory"),
+        ([], "gpu-memory"),
+    ],
+    ids=["source", "marked", "several", "deepspeed", "further-up", "gpu", "no-source", "script"],
+)
+def test_memory_that_was_to_be_pinned_is_distinguished_from_a_full_gpu(after: list[str], expected: str) -> None:
+    """CUDA has one error for both: the last source line shows which it is."""
+    assert first([("lab1", 0, text) for text in (*TRACE, *after, CUDA_MEMORY)]).id == expected
+
+
+def test_without_a_traceback_it_is_the_gpu() -> None:
+    assert first([("lab1", 0, text) for text in (*PINNED, CUDA_MEMORY)]).id == "gpu-memory"
+    known = known_failure(CUDA_MEMORY)
+    assert known is not None
+    assert known.id == "gpu-memory"
+
+
+def test_a_source_line_does_not_outlast_its_traceback() -> None:
+    lines = [*TRACE, *PINNED, "KeyError: 'labels'", *TRACE[:2], CUDA_MEMORY]
+    assert first([("lab1", 0, text) for text in lines]).id == "gpu-memory"
 
 
 def plainly(line: str) -> str | None:

@@ -1,9 +1,9 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Whether GPUs are free, by output of nvidia-smi. Stand-ins, written after nvidia-smi(1): no GPU was seen here.
+"""Whether GPUs are free, by output of nvidia-smi. Texts in this file are stand-ins, written after nvidia-smi(1).
 
-The list with MIG is the one that gpu_info's tests read, too.
+The list with MIG and the output of a free H100 are recorded: see the README of gpu_info's fixtures.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.gpus imp
 
 from tests.effort import examples
 
-MIG = (Path(__file__).parents[2] / "module_utils/fixtures/gpu/list_a100_mig.txt").read_text(encoding="utf-8")
+FIXTURES = Path(__file__).parents[2] / "module_utils/fixtures/gpu"
+MIG = (FIXTURES / "list_a100_mig.txt").read_text(encoding="utf-8")
+FREE_LIST = (FIXTURES / "list_h100.txt").read_text(encoding="utf-8")
+FREE = (FIXTURES / "cards_h100.csv").read_text(encoding="utf-8")
+UUID = "GPU-11111111-2222-3333-4444-555555555555"
 LIST = """\
 GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-0a)
 GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-1b)
@@ -49,6 +53,19 @@ def test_rows() -> None:
         "GPU-1b": ["4242 /usr/bin/python3, train.py", "a process that the container does not see"]
     }
     assert parse_apps("No running processes found\n") == {}
+
+
+def test_a_recorded_h100() -> None:
+    assert parse_cards(FREE) == [Card(0, UUID, 0, 81559, "Default")]
+    assert found(smi(FREE, listed=FREE_LIST), 0) == []  # without a process it prints no rows of processes
+    text = "slot 1 of the job: nvidia-smi lists only 1 GPU(s) where the ranks run"
+    assert found(smi(FREE, listed=FREE_LIST), 0, 1) == [("absent", text)]
+    # The memory is what the launch reported there with 2 GiB held; the rows are composed.
+    holder = f"{UUID}, 1375, 2658, /usr/bin/python3\n"
+    busy = FREE.replace(" 0, 81559", " 2667, 81559")
+    assert found(smi(busy, holder, FREE_LIST), 0) == [
+        ("busy", "GPU 0 is in use by 1375 /usr/bin/python3: 2667 of 81559 MiB of its memory")
+    ]
 
 
 def test_rows_survive_a_round_trip() -> None:

@@ -1,7 +1,11 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is read from NCCL's lines. They are made up from the format strings of the releases named; none was recorded."""
+"""What is read from NCCL's lines.
+
+Those of one rank on one H100 are recorded (fixtures/job); the others are made up from the format strings of the
+releases named.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +25,14 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.
     chosen,
     merged,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.nccl import statement, warnings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.growth import assert_growth
 
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "job"
 HEAD = "gpu1:4711:4788 [0] NCCL INFO "
 OLD = f"{HEAD}comm 0x55d8c0a3f0 rank 1 nranks 4 cudaDev 1 busId 3b000 - Init COMPLETE"  # 2.10.3
 NEW = (  # 2.30.7
@@ -50,6 +56,18 @@ def read(*lines: str, world: int = 4) -> dict[str, Any]:
 @pytest.mark.parametrize("line", [OLD, NEW, f"gpu2: rank 1: {NEW}", f"[1,1]<stdout>:{OLD}\r"])
 def test_a_rank_that_is_connected(line: str) -> None:
     assert read(line) == {"size": 4, "ranks": [1], "rings": False, "network": "", "devices": []}
+
+
+def test_the_log_of_one_rank_on_an_h100() -> None:
+    """For a single rank NCCL 2.28.9 does not print ``Connected all rings``, although the script calls collectives."""
+    lines = (FIXTURES / "nccl_h100_x1.txt").read_text(encoding="utf-8").splitlines()
+    found = read(*lines, world=1)
+    assert found == {"size": 1, "ranks": [0], "rings": False, "network": "Socket", "devices": ["lo"]}
+    together = merged({"gpu": {**found, "interface": "=lo", "hcas": ""}}, ["gpu"])
+    assert statement(together, 1) == "NCCL has connected 1 of 1 ranks: sockets on lo (gpu)"
+    assert list(warnings(together, 1, "/jobs/computing/launcher.log")) == []
+    before = [line for line in lines if "Init COMPLETE" not in line]
+    assert read(*before, world=1) == {}
 
 
 @pytest.mark.parametrize("words", ["", ", use ring PXN 0 GDR 1", ", use ring PXN 0 GDR 1\n"])
