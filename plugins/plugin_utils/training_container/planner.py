@@ -65,6 +65,7 @@ NOTHING: dict[str, Any] = {
     "connect": [],
     "start": [],
     "ready": [],
+    "log": [],
     "inside": [],
     "reach": {},
     "reached": False,
@@ -268,6 +269,7 @@ def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any
         else [],
         "start": ["docker", "start", node.name] if node.address else [],
         "ready": ["docker", "exec", node.name, "ssh", "-o", "ConnectTimeout=5", node.host, "true"],
+        "log": ["docker", "logs", "--tail", "5", node.name],
     }
 
 

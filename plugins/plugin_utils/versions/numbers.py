@@ -38,6 +38,11 @@ def is_capability(text: str) -> bool:
     return _CAPABILITY.fullmatch(text) is not None
 
 
+def without_letter(capability: str) -> str:
+    """Return a compute capability as DeepSpeed reads it: ``9.0`` for ``9.0a``, ``9.0+PTX`` for ``9.0a+PTX``."""
+    return capability.replace("a", "").replace("f", "")
+
+
 def in_order(texts: Iterable[str]) -> tuple[str, ...]:
     """Return each text once, the lowest number first."""
     return tuple(sorted(dict.fromkeys(texts), key=lambda text: (key(text), text)))

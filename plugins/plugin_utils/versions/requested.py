@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import is_capability
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import is_capability, without_letter
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
 
@@ -86,6 +86,16 @@ class RequestedVersions:
                 ("training_image_compute_capabilities",),
                 f"{', '.join(wrong)} is no compute capability",
                 'write a list such as ["8.0", "9.0"], or leave it empty to have the GPUs of the cluster asked',
+            )
+        letters = [text for text in self.compute_capabilities if is_capability(text) and without_letter(text) != text]
+        if letters:
+            # Its int() of "0a" would end the build after minutes.
+            plain = dict.fromkeys(without_letter(text) for text in letters)
+            yield Problem(
+                "version_values",
+                ("training_image_compute_capabilities",),
+                f"DeepSpeed reads no architecture with a letter ({', '.join(letters)}), and its operators need none",
+                f"write {', '.join(plain)} instead, for the same GPUs",
             )
         reported = {
             "training_image_cuda": self.cuda if self.cuda in known else "",

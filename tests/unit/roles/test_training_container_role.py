@@ -114,26 +114,42 @@ def test_one_with_an_address_of_its_own_is_started_once_it_has_it() -> None:
     assert names.index("Assign the container its address") < names.index("Start the container at its address")
 
 
+CONVERGE = f"{ROLE}/tasks/converge.yml"
+RESTARTS = "Error response from daemon: Container 5f is restarting, wait until the container is running"
+ENDED = "Error response from daemon: container 5f is not running"
+NO_INTERFACE = "swarmspeed: no interface of this container is in 10.1.0.0/24; its networks are: eth0 UP 10.2.0.3/24 ;"
+LOGS = 'see "docker logs lab-gpu2" on the node, correct the cause, and run again'
+RUN = "ansible-playbook site.yml --tags"
+
+
+def named(name: str) -> dict[str, Any]:
+    (task,) = [task for task in load(CONVERGE) if task["name"] == name]
+    return dict(task)
+
+
+def refusal(ready: dict[str, Any], log: dict[str, Any]) -> str:
+    """Return what is printed where sshd is not reached, on one line as Ansible folds it."""
+    task = named("Fail as sshd in the container lets no one in")
+    values = given(planned(True, name="lab-gpu2"), _training_container_ready=ready, _training_container_log=log)
+    assert acts(task, values)
+    return str(templar({**values, **task["vars"]}).template(task["ansible.builtin.fail"]["msg"]))
+
+
 @pytest.mark.parametrize(
     ("printed", "remedy"),
     [
-        (
-            "root@lab-gpu2: Permission denied (publickey).",
-            "ansible-playbook site.yml --tags ssh_trust,training_container",
-        ),
-        (
-            "ssh: connect to host gpu2: Connection refused",
-            'see "docker logs lab-gpu2" on the node, correct the cause, and run again',
-        ),
+        ("root@lab-gpu2: Permission denied (publickey).", f"{RUN} ssh_trust,training_container"),
+        ("ssh: connect to host gpu2: Connection refused", LOGS),
+        # Of one whose log cannot be read.
+        (RESTARTS, LOGS),
     ],
 )
-def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str) -> None:
-    found = planned(True, name="lab-gpu2")
+@pytest.mark.parametrize("log", [{"skipped": True}, {"rc": 1, "stderr_lines": ["no logs"]}, {"rc": 0}])
+def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str, log: dict[str, Any]) -> None:
     ready = {"rc": 255, "stderr": printed}
-    assert runs("converge", found, _training_container_ready=ready)[-2:] == ["ansible.builtin.fail", "gather and plan"]
-    (task,) = [task for task in load(f"{ROLE}/tasks/converge.yml") if "ansible.builtin.fail" in task]
-    text = templar(given(found, _training_container_ready=ready)).template(task["ansible.builtin.fail"]["msg"])
-    assert " ".join(text.split()) == (
+    ran = runs("converge", planned(True, name="lab-gpu2"), _training_container_ready=ready, _training_container_log=log)
+    assert ran[-2:] == ["ansible.builtin.fail", "gather and plan"]
+    assert refusal(ready, log) == (
         f"{HOST}: container lab-gpu2 is not reached by ssh from itself: {printed.rstrip('.')}. Remedy: {remedy}"
     )
 
@@ -142,9 +158,53 @@ def test_a_wait_for_sshd_that_itself_fails_is_reported_as_well() -> None:
     """A task that times out has neither an exit status nor an output."""
     found, ready = planned(True, name="lab-gpu2"), {"failed": True, "msg": "Timed out after 300 seconds."}
     assert "ansible.builtin.fail" in runs("converge", found, _training_container_ready=ready)
-    (task,) = [task for task in load(f"{ROLE}/tasks/converge.yml") if "ansible.builtin.fail" in task]
-    text = templar(given(found, _training_container_ready=ready)).template(task["ansible.builtin.fail"]["msg"])
-    assert "from itself: Timed out after 300 seconds. Remedy: see " in " ".join(text.split())
+    assert "from itself: Timed out after 300 seconds. Remedy: see " in refusal(ready, {"skipped": True})
+
+
+@pytest.mark.parametrize(
+    ("log", "shown", "remedy"),
+    [
+        (
+            {"stderr_lines": ["earlier", NO_INTERFACE, ""]},
+            NO_INTERFACE.removesuffix(" ;"),
+            f"{RUN} nccl_env,ssh_trust,training_container",
+        ),
+        ({"stderr_lines": ["no such key."], "stdout_lines": ["out"]}, "no such key", LOGS),
+        ({"stderr_lines": [], "stdout_lines": ["out"]}, "out", LOGS),
+        # As a program in it may write, to look like something else.
+        ({"stderr_lines": ["a\x1b[2Jb\r\u202ec \t{{ 7 * 7 }}"]}, "a [2Jb c {{ 7 * 7 }}", LOGS),
+        ({"stderr_lines": ["x" * 9000]}, f"{'x' * 290} (cut off)", LOGS),
+    ],
+)
+@pytest.mark.parametrize("printed", [RESTARTS, ENDED])
+def test_of_a_container_that_does_not_stay_up_the_log_is_shown(
+    log: dict[str, Any], shown: str, remedy: str, printed: str
+) -> None:
+    assert refusal({"rc": 1, "stderr": printed}, {"rc": 0, **log}) == (
+        f"{HOST}: container lab-gpu2 is not reached by ssh from itself: it does not stay up, and the last line of its "
+        f"log is: {shown}. Remedy: {remedy}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ready", "read", "ends"),
+    [
+        ({"rc": 0, "stderr": "", "attempts": 1}, False, True),
+        ({"rc": 255, "stderr": "Connection refused", "attempts": 30}, False, False),
+        ({"failed": True, "msg": "Timed out after 300 seconds."}, False, False),
+        # One that has just been started may be restarting for a moment.
+        ({"rc": 1, "stderr": RESTARTS, "attempts": 10}, True, False),
+        ({"rc": 1, "stderr": RESTARTS, "attempts": 11}, True, True),
+        ({"rc": 1, "stderr": ENDED, "attempts": 11}, True, True),
+    ],
+)
+def test_the_wait_ends_early_and_the_log_is_read_where_the_container_does_not_stay_up(
+    ready: dict[str, Any], read: bool, ends: bool
+) -> None:
+    values = given(planned(True), _training_container_ready=ready)
+    assert acts(named("Read why the container does not stay up"), values) is read
+    until = named("Wait for sshd in the container")["until"]
+    assert templar(values).evaluate_conditional(until) is ends
 
 
 @pytest.mark.parametrize("missing", ["", "gpu2: the image a:1 is not there"])

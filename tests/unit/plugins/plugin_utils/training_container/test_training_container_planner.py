@@ -207,6 +207,7 @@ def test_one_that_is_missing_is_made(of_cluster: Any, wished: Any, place: str) -
     assert found["connect"] == (["docker", "network", "connect", "--ip", "10.64.0.254", "lab", NAME] if address else [])
     assert found["start"] == (["docker", "start", NAME] if address else [])
     assert found["ready"] == ["docker", "exec", NAME, "ssh", "-o", "ConnectTimeout=5", HOST, "true"]
+    assert found["log"] == ["docker", "logs", "--tail", "5", NAME]
     assert (found["missing"], found["image_check"], found["ours"]) == ("", {}, False)
 
 
@@ -273,7 +274,7 @@ def test_one_that_is_as_wished_stays(wished: dict[str, Any], overlay: Any) -> No
     made = plan(facts(running(of_cluster, **wished)), of_cluster, **wished)
     assert shown(made) == [] and made.refusals == () and not made.pending(ROLE, HOST)
     found = act(made)
-    unused = ("missing", "image_check", "folders", "make", "connect", "start", "ready")
+    unused = ("missing", "image_check", "folders", "make", "connect", "start", "ready", "log")
     assert {name: found[name] for name in unused} == {name: NOTHING[name] for name in unused}
     assert found["ours"] and found["settings"]["image"] == IMAGE
 

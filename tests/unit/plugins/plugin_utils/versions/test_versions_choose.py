@@ -187,7 +187,7 @@ def test_what_the_user_sets_is_taken_and_the_rest_follows(
         (["9.0", "8.0"], ("8.0", "9.0")),
         ("10.0;9.0", ("9.0", "10.0")),
         ([9.0], ("9.0",)),
-        ("9.0a 8.0+PTX", ("8.0+PTX", "9.0a")),
+        ("9.0 8.0+PTX", ("8.0+PTX", "9.0")),
     ],
 )
 def test_the_users_compute_capabilities(given_value: Any, expected: tuple[str, ...]) -> None:
@@ -321,6 +321,18 @@ def test_on_cpus_nothing_is_asked_of_gpus() -> None:
             {"compute_capabilities": ["sm_90"]},
             "training_image_compute_capabilities: sm_90 is no compute capability. Remedy: write a list such as "
             '["8.0", "9.0"], or leave it empty to have the GPUs of the cluster asked.',
+        ),
+        (
+            (NEW,),
+            {"compute_capabilities": ["9.0a"]},
+            "training_image_compute_capabilities: DeepSpeed reads no architecture with a letter (9.0a), and its "
+            "operators need none. Remedy: write 9.0 instead, for the same GPUs.",
+        ),
+        (
+            (NEW,),
+            {"compute_capabilities": "8.0 9.0a 10.0f+PTX 9.0a+PTX"},
+            "training_image_compute_capabilities: DeepSpeed reads no architecture with a letter (9.0a, 10.0f+PTX, "
+            "9.0a+PTX), and its operators need none. Remedy: write 9.0, 10.0+PTX, 9.0+PTX instead, for the same GPUs.",
         ),
         (
             (NEW,),
