@@ -92,6 +92,25 @@ def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[s
 
 
 @pytest.mark.parametrize(
+    ("result", "fails"),
+    [
+        ({"rc": 0, "stderr": ""}, False),
+        ({"rc": 1, "stderr": "Error response from daemon: Container 47 is restarting, wait until it runs"}, False),
+        ({"rc": 1, "stderr": "Error response from daemon: Container 47 is not running"}, False),
+        ({"rc": 1, "stderr": "swarmspeed: no interface of this container is in 10.64.0.0/24"}, True),
+        ({"msg": "the module was cut off"}, True),
+    ],
+)
+@pytest.mark.parametrize("role", ["nccl_env", "ssh_trust"])
+def test_a_container_that_has_ended_meanwhile_reads_it_as_it_starts(
+    role: str, result: dict[str, Any], fails: bool
+) -> None:
+    task = next(task for task in load(f"{role}/tasks/converge.yml") if "failed_when" in task)
+    given = {**variables(role, swarmspeed_plan=planned(True)), task["register"]: result}
+    assert templar(given).evaluate_conditional(task["failed_when"]) is fails
+
+
+@pytest.mark.parametrize(
     ("printed", "right"),
     [
         (["NCCL_IB_DISABLE=1", "GLOO_SOCKET_IFNAME=eth0", "58: eth0    inet 10.231.1.11/24 brd"], True),
