@@ -95,10 +95,17 @@ def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[s
     ("result", "fails"),
     [
         ({"rc": 0, "stderr": ""}, False),
-        ({"rc": 1, "stderr": "Error response from daemon: Container 47 is restarting, wait until it runs"}, False),
-        ({"rc": 1, "stderr": "Error response from daemon: Container 47 is not running"}, False),
-        ({"rc": 1, "stderr": "swarmspeed: no interface of this container is in 10.64.0.0/24"}, True),
-        ({"msg": "the module was cut off"}, True),
+        (
+            {
+                "failed": True,
+                "rc": 1,
+                "stderr": "Error response from daemon: Container 47 is restarting, wait until it runs",
+            },
+            False,
+        ),
+        ({"failed": True, "rc": 1, "stderr": "Error response from daemon: Container 47 is not running"}, False),
+        ({"failed": True, "rc": 1, "stderr": "swarmspeed: no interface of this container is in 10.64.0.0/24"}, True),
+        ({"failed": True, "msg": "the module was cut off"}, True),
     ],
 )
 @pytest.mark.parametrize("role", ["nccl_env", "ssh_trust"])
