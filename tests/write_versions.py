@@ -106,9 +106,9 @@ _PROVEN = """\
 |---|---|
 | rows from the ordinary index: CUDA, toolkit, NCCL, Python | package metadata, resolved by pip (`make resolve`) |
 | the choice, every refusal | facts written by hand, unit tests |
-| the row cu130 with DeepSpeed 0.19.8: operators built | by hand on Debian 12 without a GPU; FusedAdam and CPUAdam on an H100 |
+| the row cu130 with DeepSpeed 0.19.8: operators built | by hand without a GPU (Debian 12), and on an H100 |
 | rows from PyTorch's own indices | the sources named; the indices were not at hand |
-| cu130 on a GPU | an H100 with driver 580: PyTorch 2.11.0, CUDA 13.0, DeepSpeed 0.19.8, NCCL 2.28.9 trained ([gpu_hosts.md](gpu_hosts.md#proof-on-a-gpu)), not with the PyTorch that is the default |
+| cu130 on a GPU | PyTorch 2.11.0, not the default, on an H100: [gpu_hosts.md](gpu_hosts.md#proof-on-a-gpu) |
 | any other row on a GPU | nothing yet |
 """
 
