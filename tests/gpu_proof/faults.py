@@ -58,8 +58,9 @@ def failure(how: str, expected: str, accelerator: str, plain: Callable[[str], st
     if not state.is_file():
         raise Failed(f"the job was not started: {_message(printed)}")
     first = json.loads(state.read_text(encoding="utf-8")).get("first_failure") or {}
-    found = {key: first.get(key) for key in ("id", "kind", "rank", "cause", "remedy")}
-    found["line"] = plain(str(first.get("line")))
+    # the cause, too, may name a file of the machine
+    texts = {key: plain(str(first.get(key))) for key in ("id", "kind", "cause", "remedy", "line")}
+    found = {**texts, "rank": first.get("rank")}
     if first.get("id") != expected:
         raise Failed(f"the first cause is {first.get('id') or 'not known'}, and not {expected}: {found['line']}", found)
     if str(first["cause"]).rstrip(".") not in _words(printed):

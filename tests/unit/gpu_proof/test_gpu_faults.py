@@ -56,7 +56,15 @@ def failed_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, printed: str, fi
 def test_a_failure_that_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed_job(tmp_path, monkeypatch, PRINTED, FIRST)
     found = faults.failure("allocator", "gpu-memory", "cuda", Proof().plain, 9.0)
-    assert found["id"] == "gpu-memory" and found["line"].endswith("See …/x.py")
+    assert (found["id"], found["rank"]) == ("gpu-memory", 0) and found["line"].endswith("See …/x.py")
+
+
+def test_a_cause_that_names_a_file_is_kept_without_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cause = "LookupError: gone (raised at /home/ann/train.py, line 3)"
+    first = {**FIRST, "id": "script-exception", "cause": cause}
+    failed_job(tmp_path, monkeypatch, f"fatal: {cause}", first)
+    found = faults.failure("allocator", "script-exception", "cpu", Proof().plain, 9.0)
+    assert found["cause"] == "LookupError: gone (raised at …/train.py, line 3)"
 
 
 @pytest.mark.parametrize(
