@@ -59,7 +59,7 @@ def failure(how: str, expected: str, accelerator: str, plain: Callable[[str], st
         raise Failed(f"the job was not started: {_message(printed)}")
     first = json.loads(state.read_text(encoding="utf-8")).get("first_failure") or {}
     # the cause, too, may name a file of the machine
-    texts = {key: plain(str(first.get(key))) for key in ("id", "kind", "cause", "remedy", "line")}
+    texts = {key: plain(str(first.get(key) or "")) for key in ("id", "kind", "cause", "remedy", "line")}
     found = {**texts, "rank": first.get("rank")}
     if first.get("id") != expected:
         raise Failed(f"the first cause is {first.get('id') or 'not known'}, and not {expected}: {found['line']}", found)

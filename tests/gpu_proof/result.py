@@ -5,11 +5,11 @@
 
 ```text
 schema              1
-date                2026-11-23, UTC
+date                2026-11-23, UTC; of the last run, where some parts were run again (ONLY)
 accelerator         cuda; cpu is a rehearsal, and is refused under docs/
 gpu                 as torch names the first
 collection          version of this collection
-seconds             of the whole, without making the environment
+seconds             of the whole, without making the environment; the sum of the parts, where some were run again
 preflight_left_out  checks of preflight that the jobs were started without
 parts               in the order in which they ran:
   name, seconds

@@ -34,9 +34,8 @@ class Failure(NamedTuple):
     setting: str = ""
     source: str = ""
     general: bool = False  # true of several causes, or printed by jobs that go on: any other cause goes before it
-    frame: str = (
-        ""  # counts only as a traceback's exception, with this in the path of a file or in the last source line
-    )
+    # Where set, only a traceback's exception counts that has this in a file's path or in its last source line.
+    frame: str = ""
 
 
 RUNNER = "DeepSpeed 0.19.8, launcher/runner.py"

@@ -92,11 +92,10 @@ def twice() -> None:
 
 def _one_of_two(rank: int) -> None:
     torch.cuda.set_device(0)
-    with tempfile.TemporaryDirectory():
-        os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_PORT=str(int(os.environ["MASTER_PORT"]) + 1))
-        dist.init_process_group("nccl")
-        dist.all_reduce(torch.ones(1, device="cuda"))
-        torch.cuda.synchronize()
+    os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_PORT=str(int(os.environ["MASTER_PORT"]) + 1))
+    dist.init_process_group("nccl")
+    dist.all_reduce(torch.ones(1, device="cuda"))
+    torch.cuda.synchronize()
 
 
 def interface() -> None:

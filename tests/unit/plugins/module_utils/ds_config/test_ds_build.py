@@ -23,6 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts
     KNOWN_VERSIONS,
     Version,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import GPU_RESERVE
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS, available, preset
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schema import BLOCKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import parse, render, same
@@ -295,6 +296,21 @@ def test_overrides_count_in_the_choice_and_the_plan() -> None:
     assert (short.preset, long.preset) == ("zero3_offload_optimizer", "zero3_offload")
     assert short.memory is not None and long.memory is not None
     assert long.memory.of("gpu", "activations") == 4 * short.memory.of("gpu", "activations")
+
+
+def test_a_plan_that_is_tight_is_a_warning_with_the_remedy() -> None:
+    given = {**TEN_BILLION, "preset": "zero3_offload_optimizer"}
+    plan = build(Request(**given))
+    assert plan.memory is not None and not plan.memory.tight and plan.warnings == []
+    counted = plan.memory.gpu - plan.memory.of("gpu", "reserve")
+    size = (counted + GPU_RESERVE) * 25 // 24 // 1024**2 + 1
+    plan = build(Request(**{**given, "gpus": {**TEN_BILLION["gpus"], "memory": f"{size} MiB"}}))
+    assert plan.memory is not None and plan.memory.tight
+    assert [str(warning) for warning in plan.warnings] == [
+        "memory: a GPU has 12.0 GiB, the plan needs 12.0 GiB, and fragments can take a tenth of what it has. If the job"
+        " ends with 'CUDA out of memory', set PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True in"
+        " deepspeed_launch_environment"
+    ]
 
 
 def test_a_preset_that_does_not_fit_is_a_warning() -> None:
