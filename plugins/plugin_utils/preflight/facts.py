@@ -277,6 +277,12 @@ def _of_refusals(check: str) -> Callable[[Facts], Iterator[Problem]]:
     return lambda facts: check_refused(check, facts.present(), facts.wanted.refused)
 
 
+def check_launch_files(facts: Facts) -> Iterator[Problem]:
+    """The plan refuses nothing of the job's files. What check ``hostfile`` reports is not listed again by host."""
+    if not any(check_hostfile(facts.wanted.launch)):
+        yield from check_refused("deepspeed_launch", facts.present(), facts.wanted.refused)
+
+
 FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "reachable": check_reachable,
     "distribution": check_distribution,
@@ -299,6 +305,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "port_2222": check_port,
     "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
     **{check: _of_refusals(check) for check in REFUSED},
+    "deepspeed_launch": check_launch_files,
     "consents": lambda facts: check_consents(facts.present(), facts.wanted.consents),
     **{check: _of_versions(check) for check in VERSION_CHECKS},
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),

@@ -17,8 +17,10 @@ REFUSED = {
     "nvidia_container_toolkit": "nvidia_container_toolkit",
     "nvidia_driver": "nvidia_driver",
     "training_container": "training_container",
+    "ssh_trust": "ssh_trust",
     "workspace": "workspace",
     "assets": "assets",
+    "deepspeed_launch": "deepspeed_launch",
 }
 """By check, the role whose refusals it lists. What other roles refuse has checks of its own, by the same functions."""
 _OWN_CHECKS = ("swarm_leave_foreign", "overlay_network_recreate")

@@ -334,11 +334,18 @@ def test_wanted_refuses(wanted: dict[str, Any], text: str) -> None:
 REFUSED = ["it cannot be. Remedy: ask for another"]
 
 
-@pytest.mark.parametrize("check", ["nccl_settings", "docker", "training_container", "workspace", "assets"])
+@pytest.mark.parametrize("check", ["nccl_settings", "docker", "ssh_trust", "workspace", "assets", "deepspeed_launch"])
 def test_what_the_plan_refuses_is_listed_by_host(check: str) -> None:
     role = "nccl_env" if check == "nccl_settings" else check
     refused = {role: {"a": REFUSED, "gone": REFUSED}, "swarm": {"a": REFUSED}}
     assert lines({"a": host(), "b": host()}, refused=refused) == ["a: it cannot be. Remedy: ask for another."]
+
+
+def test_a_mistake_in_the_hostfile_is_listed_once_and_not_again_for_each_host() -> None:
+    refused = {"deepspeed_launch": {"a": REFUSED, "b": REFUSED}}
+    launch = {"hosts": {"a": 1, "b": 1}, "include": "gone"}
+    [line] = lines({"a": host(), "b": host()}, refused=refused, launch=launch)
+    assert "gone" in line and "correct deepspeed_launch_include" in line
 
 
 def test_missing_consents_are_listed_but_for_those_that_other_checks_ask_for() -> None:
