@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import (
     Controller,
     check_ansible_version,
@@ -62,6 +63,7 @@ OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"
 """The launch script lies below the workspace's source: where that is missing, the script is not checked."""
+LAUNCH_JSON = ".vscode/launch.json"
 DIRECTORIES = (
     SOURCE,
     "cluster_bundle",
@@ -321,6 +323,27 @@ def check_files(inventory: Inventory) -> Iterator[Problem]:
             yield Problem(name, f"{path} on the controller is a {kind}, not a {wanted}", "correct the path")
 
 
+def check_vscode(inventory: Inventory) -> Iterator[Problem]:
+    """The workspace's source has no file of its own where ``deepspeed_launch_vscode`` writes one."""
+    source, excluded = inventory.files.get(SOURCE), inventory.values("workspace_exclude")
+    if not isinstance(source, str) or not source or inventory.kind(f"{source}/{LAUNCH_JSON}") != "file":
+        return
+    scripts = inventory.values(SCRIPT)
+    hosts = [
+        host
+        for host, value in inventory.values("deepspeed_launch_vscode").items()
+        if boolean(value, strict=False) and scripts.get(host)
+        if not {*LAUNCH_JSON.split("/")} & {*texts(excluded.get(host))}
+    ]
+    if hosts:
+        yield Problem(
+            SOURCE,
+            f"has a {LAUNCH_JSON} of its own, which would take the place of the one that deepspeed_launch_vscode "
+            f"writes, on every run{_where(inventory, hosts)}",
+            "add .vscode to workspace_exclude, or set deepspeed_launch_vscode: false",
+        )
+
+
 def check_ca_certificate(inventory: Inventory) -> Iterator[Problem]:
     """The file of a certificate authority holds what it should; that it is there is another check."""
     path = inventory.files.get(CERTIFICATE)
@@ -415,6 +438,7 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "nccl_env": check_nccl,
     "container_environment": check_container_environment,
     "files": check_files,
+    "vscode": check_vscode,
     "ca_certificate": check_ca_certificate,
     "image_settings": check_image_settings,
     "bundle": check_bundle,

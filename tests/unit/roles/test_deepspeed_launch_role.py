@@ -74,7 +74,7 @@ def test_what_is_planned_has_its_task() -> None:
     # The first node reads the key for the others.
     assert runs(planned(False, share_key=True), **JOB)[:2] == [ASSERT, INCLUDE]
     assert runs(planned(True), "files") == [REPORT]
-    assert runs(planned(True, launch_json="{}"), "files") == [REPORT, INCLUDE]
+    assert runs(planned(True, launch_json="{}"), "files") == [REPORT, "swarmspeed.cluster.mounted_files"]
     assert runs(planned(True, share_key=True), "files") == [REPORT, INCLUDE]
     extensions = {"root": "/r", "files": ["/a/x.vsix"]}
     assert runs(planned(True, extensions=extensions), "files") == [REPORT, EXTENSIONS]

@@ -8,7 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS, Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
+    INVENTORY_CHECKS,
+    Inventory,
+    check_vscode,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
     Report,
@@ -294,6 +298,36 @@ KINDS = {"/src": "directory", "/src/train.py": "file", "/image.tar": "file"}
 )
 def test_files(files: dict[str, Any], expected: list[str]) -> None:
     assert lines(Inventory(groups=groups(["a"], []), files=files, kind=KINDS.get)) == expected
+
+
+@pytest.mark.parametrize(
+    ("variables", "found", "reported"),
+    [
+        ({}, "file", True),
+        ({"deepspeed_launch_vscode": "yes"}, "file", True),
+        ({}, None, False),
+        ({}, "directory", False),
+        ({"deepspeed_launch_vscode": False}, "file", False),
+        ({"deepspeed_launch_script": ""}, "file", False),
+        ({"workspace_exclude": [".git", ".vscode"]}, "file", False),
+        ({"workspace_exclude": ["launch.json"]}, "file", False),
+        ({"workspace_exclude": "launch.json"}, "file", True),  # no list, which another check reports
+    ],
+)
+def test_a_launch_json_that_comes_with_the_source(variables: dict[str, Any], found: str | None, reported: bool) -> None:
+    job = {"deepspeed_launch_vscode": True, "deepspeed_launch_script": "train.py", "workspace_exclude": [".git"]}
+    inventory = Inventory(
+        groups=groups(["a"], []),
+        hosts={"a": {**job, **variables}},
+        files={"workspace_source": "/code"},
+        kind=lambda path: found if path == "/code/.vscode/launch.json" else "directory",
+    )
+    text = (
+        "workspace_source: has a .vscode/launch.json of its own, which would take the place of the one that "
+        "deepspeed_launch_vscode writes, on every run. Remedy: add .vscode to workspace_exclude, or set "
+        "deepspeed_launch_vscode: false."
+    )
+    assert [one.line() for one in collect({"vscode": check_vscode}, inventory).problems] == [text] * reported
 
 
 def test_what_could_not_be_fetched_is_reported_in_the_place_of_its_files() -> None:
