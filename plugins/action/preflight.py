@@ -24,11 +24,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     GROUPS,
     INVENTORY_CHECKS,
     OWN_CHECK,
-    Inventory,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     PreflightError,

@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memor
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SMI_PLACES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import INVENTORY_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
 
 from tests.documents import ROOT, text
 from tests.gpu_proof import environment, jobs, memory

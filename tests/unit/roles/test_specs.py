@@ -17,14 +17,13 @@ import jinja2
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import DIRECTORIES, SCRIPT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     ACCELERATORS,
-    DIRECTORIES,
     INVENTORY_CHECKS,
     NETWORK_MODES,
     OWN_CHECK,
-    SCRIPT,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import (
     GENERIC_PREFIXES,

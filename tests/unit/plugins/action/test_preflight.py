@@ -26,10 +26,8 @@ from ansible_collections.swarmspeed.cluster.plugins.action import preflight
 from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
-    INVENTORY_CHECKS,
-    Inventory,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import DISTRIBUTIONS, Wanted
 
 OPTIONS: dict[str, Any] = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     INVENTORY_CHECKS,
-    Inventory,
     check_managers,
     check_runtime,
 )

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
-    INVENTORY_CHECKS,
-    Inventory,
-    check_vscode,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import check_vscode
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
     Report,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     INVENTORY_CHECKS,
-    Inventory,
     check_managers,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.network_values import (

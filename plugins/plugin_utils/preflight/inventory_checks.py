@@ -1,0 +1,315 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What can be checked before any host is contacted: groups, names, variables, and files on the controller."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import check_ansible_version
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import (
+    check_ca_certificate,
+    check_files,
+    check_vscode,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory, by_value, shown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import (
+    CONTAINER,
+    VARIABLES,
+    check_container,
+    check_settings,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.network_values import (
+    check_cluster_address,
+    check_overlay_values,
+    check_swarm_values,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
+    Problem,
+    listing,
+    mapping,
+    whole,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import Unknown
+
+GROUPS = ("cluster", "managers", "workers")
+NETWORK_MODES = ("overlay", "host")
+ACCELERATORS = ("auto", "cuda", "cpu")
+RUNTIME = "deepspeed_launch_runtime"
+TRANSPORT = "deepspeed_launch_transport"
+BARE = "host"
+"""The runtime of servers without Docker: ranks are processes of the host itself."""
+
+MOST_MANAGERS = 7
+"""More make a swarm slower and no safer (the source at ``check_managers``)."""
+
+LABEL_LENGTH = 63
+"""Letters in one DNS label (RFC 1035, section 2.3.4); a container's name is one label of the overlay's DNS."""
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+LABEL_RULE = "lower-case letters a-z, digits and inner hyphens"
+"""RFC 1123 host names, without capitals: ssh looks names up in known_hosts in lower case, DNS ignores case, and
+Docker does not, so ``Node1`` would be one name to some and another to others. No dots: each would be a new label."""
+
+OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu_slots")
+"""Variables with a check of their own; the check against the argument specs leaves them out, so none is named twice."""
+
+
+def _label(text: str) -> bool:
+    return len(text) <= LABEL_LENGTH and _LABEL.fullmatch(text) is not None
+
+
+def check_groups(inventory: Inventory) -> Iterator[Problem]:
+    """The three groups exist, and every host of the cluster is in exactly one of ``managers`` and ``workers``."""
+    missing = [name for name in GROUPS if name not in inventory.groups]
+    for name in missing:
+        yield Problem(
+            f"group {name}",
+            "is not in the inventory",
+            "define group cluster with the children managers and workers (workers may be empty)",
+        )
+    cluster, managers, workers = (inventory.members(name) for name in GROUPS)
+    if "cluster" not in missing and not cluster:
+        yield Problem("group cluster", "has no host", "list at least one host in group managers, a child of cluster")
+    for host in cluster:
+        if host in managers and host in workers:
+            yield Problem(host, "is in both groups, managers and workers", "keep it in one of them")
+        elif host not in managers and host not in workers:
+            yield Problem(host, "is in group cluster but neither in managers nor in workers", "put it into one of them")
+    for host in dict.fromkeys([*managers, *workers]):
+        if cluster and host not in cluster:
+            yield Problem(host, "is in managers or workers but not in cluster", "make both groups children of cluster")
+
+
+def check_managers(inventory: Inventory) -> Iterator[Problem]:
+    """The managers of a swarm decide by majority, so their number is odd. Servers without Docker form no swarm.
+
+    Source: https://docs.docker.com/engine/swarm/admin_guide/#add-manager-nodes-for-fault-tolerance
+    """
+    count = len(inventory.members("managers"))
+    bare = _bare(inventory)
+    if "managers" in inventory.groups and not count:
+        needs = "rank 0 runs on the first manager" if bare else "a swarm needs a manager"
+        yield Problem("group managers", f"has no host, and {needs}", "put one host into it")
+    elif count % 2 == 0 and count and not bare:
+        yield Problem(
+            "group managers",
+            f"has {count} hosts ({listing(inventory.members('managers'))}); managers decide by majority, "
+            f"so an even number survives no more failures than {count - 1}",
+            "use 1, 3 or 5 managers and put the others into group workers",
+        )
+    elif count > MOST_MANAGERS and not bare:
+        yield Problem(
+            "group managers",
+            f"has {count} hosts; every decision of the swarm waits for more than half of them",
+            "use 1, 3 or 5 managers and put the others into group workers",
+            fatal=False,
+        )
+
+
+def check_names(inventory: Inventory) -> Iterator[Problem]:
+    """Container ``<cluster_name>-<host>`` is a DNS label, and the cluster has one name."""
+    names = {host: str(value) for host, value in inventory.values("cluster_name").items()}
+    for name, hosts in by_value(names).items():
+        if not _label(name):
+            yield Problem(
+                "cluster_name",
+                f"'{name}' is no DNS label ({LABEL_RULE}, at most {LABEL_LENGTH} of them), "
+                f"and containers are named after it{inventory.where(hosts)}",
+                "choose a name like lab or team-a",
+            )
+    yield from _one_for_all(inventory, "cluster_name", names)
+    for host in inventory.members("cluster"):
+        container = f"{names[host]}-{host}" if host in names else host
+        if not _label(host):
+            yield Problem(
+                host,
+                f"is no DNS label ({LABEL_RULE}, at most {LABEL_LENGTH} of them), and its container is named after it",
+                "give the host a short name in the inventory and its address in ansible_host",
+            )
+        elif len(container) > LABEL_LENGTH:
+            yield Problem(
+                host,
+                f"the name of its container, {container}, has {len(container)} letters; DNS allows {LABEL_LENGTH}",
+                "shorten cluster_name or the host's name in the inventory",
+            )
+
+
+def check_network_mode(inventory: Inventory) -> Iterator[Problem]:
+    """``cluster_network_mode`` is a known mode, the same on every host."""
+    wrong = list(_choice(inventory, "cluster_network_mode", NETWORK_MODES))
+    yield from wrong or _one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
+
+
+def check_runtime(inventory: Inventory) -> Iterator[Problem]:
+    """Ranks run in containers on every host or on none, and network and transport are such as they can have there.
+
+    That the words themselves are known is seen to by the argument spec.
+    """
+    runtimes = inventory.values(RUNTIME)
+    yield from _one_for_all(inventory, RUNTIME, runtimes)
+    bare = [host for host, value in runtimes.items() if value == BARE]
+    modes, transports = inventory.values("cluster_network_mode"), inventory.values(TRANSPORT)
+    joined = [host for host in bare if modes.get(host) == "overlay"]
+    if joined:
+        yield Problem(
+            "cluster_network_mode",
+            f"is overlay, but with {RUNTIME}: {BARE} there is no container that an overlay could join"
+            + inventory.where(joined),
+            f"remove cluster_network_mode, which is host then, or set {RUNTIME}: container",
+        )
+    logins = [host for host in bare if transports.get(host) == "pdsh"]
+    if logins:
+        yield Problem(
+            TRANSPORT,
+            f"is pdsh, but with {RUNTIME}: {BARE} no keys are made with which root could log in to your servers"
+            + inventory.where(logins),
+            f"set {TRANSPORT}: direct, which needs none, or {RUNTIME}: container",
+        )
+
+
+def check_accelerator(inventory: Inventory) -> Iterator[Problem]:
+    """``cluster_accelerator`` is a known accelerator; hosts may differ."""
+    yield from _choice(inventory, "cluster_accelerator", ACCELERATORS)
+
+
+def check_gpu_slots(inventory: Inventory) -> Iterator[Problem]:
+    """``gpu_slots``, where it is set, is a whole number, and not zero for all hosts together."""
+    values = inventory.values("gpu_slots")
+    for text, hosts in by_value({host: shown(value) for host, value in values.items() if whole(value) is None}).items():
+        yield Problem(
+            "gpu_slots",
+            f"{text} is not a whole number of at least 0{inventory.where(hosts)}",
+            "set it to the number of processes the host is to run, or remove it to have one for each GPU found",
+        )
+    if (
+        values
+        and set(values) == set(inventory.members("cluster"))
+        and all(whole(value) == 0 for value in values.values())
+    ):
+        yield Problem(
+            "gpu_slots", "is 0 for every host, so no process would run", "set it to 1 or more for at least one host"
+        )
+
+
+def check_variable_names(inventory: Inventory) -> Iterator[Problem]:
+    """No variable has a name that only resembles one of this collection. What may be another role's is a warning."""
+    users: dict[str, list[str]] = {}
+    for host, names in inventory.names.items():
+        for name in names:
+            users.setdefault(str(name), []).append(host)
+    for name in sorted(users) if inventory.specs else ():
+        unknown = inventory.specs.judge(name) if inventory.specs else None
+        if unknown:
+            yield _misspelt(unknown, inventory.where(users[name]))
+
+
+def _misspelt(unknown: Unknown, where: str) -> Problem:
+    if unknown.prefix is None:
+        text = f"is no variable of this collection, but looks like one{where}"
+    else:
+        text = f"is no variable of this collection, although its name begins with {unknown.prefix}_{where}"
+    remedy = f"did you mean {unknown.nearest}? Rename it" if unknown.nearest else "remove it, or rename it"
+    if unknown.certain:
+        return Problem(unknown.name, text, f"{remedy}; if it is another role's, skip the check variable_names")
+    return Problem(unknown.name, text, f"{remedy} unless another role of yours uses it", fatal=False)
+
+
+def check_variable_values(inventory: Inventory) -> Iterator[Problem]:
+    """Each variable that the user set has the type and choices of its argument spec."""
+    wrong: dict[tuple[str, str], list[str]] = {}
+    for host, failures in inventory.broken.items():
+        for name, why in failures.items():
+            wrong.setdefault((name, f"its template cannot be evaluated: {why}"), []).append(host)
+    for host, variables in inventory.hosts.items():
+        for name, value in variables.items():
+            if inventory.specs and name in inventory.specs.options and name not in OWN_CHECK and value is not None:
+                complaint = inventory.invalid(name, value)
+                if complaint:
+                    wrong.setdefault((name, complaint), []).append(host)
+    for (name, complaint), hosts in sorted(wrong.items()):
+        yield Problem(
+            name,
+            complaint.rstrip(". ") + inventory.where(hosts),
+            "correct it in the inventory or in the variables file that sets it",
+        )
+
+
+def check_image_settings(inventory: Inventory) -> Iterator[Problem]:
+    """What goes into the training image makes sense by itself, whatever the nodes are."""
+    yield from inventory.image(inventory)
+
+
+def check_bundle(inventory: Inventory) -> Iterator[Problem]:
+    """The offline bundle is whole, and was made for these values of the variables."""
+    yield from inventory.bundle()
+
+
+def check_nccl(inventory: Inventory) -> Iterator[Problem]:
+    """Settings of NCCL and Gloo are such as these take: what is out of range they would change, or ignore."""
+    by_name = {name: inventory.values(name) for name in VARIABLES}
+    modes = inventory.values("cluster_network_mode")
+    hosts: dict[Problem, list[str]] = {}
+    for host in inventory.members("cluster"):
+        given = {name: values[host] for name, values in by_name.items() if host in values}
+        for problem in check_settings(given, modes.get(host)):
+            hosts.setdefault(problem, []).append(host)
+    for problem, reported_for in hosts.items():
+        yield replace(problem, text=problem.text + inventory.where(reported_for))
+
+
+def check_container_environment(inventory: Inventory) -> Iterator[Problem]:
+    """No secret is where everyone with access to the engine can read it."""
+    found = inventory.values(CONTAINER).values()
+    yield from dict.fromkeys(problem for value in found for problem in check_container(mapping(value)))
+
+
+def _bare(inventory: Inventory) -> bool:
+    runtimes = set(map(str, inventory.values(RUNTIME).values()))
+    return runtimes == {BARE}
+
+
+def _choice(inventory: Inventory, name: str, choices: Sequence[str]) -> Iterator[Problem]:
+    wrong = {host: shown(value) for host, value in inventory.values(name).items() if value not in choices}
+    for text, hosts in by_value(wrong).items():
+        yield Problem(
+            name,
+            f"{text} is not one of {', '.join(choices)}{inventory.where(hosts)}",
+            f"set it to one of {', '.join(choices)}",
+        )
+
+
+def _one_for_all(inventory: Inventory, name: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    different = by_value({host: shown(value) for host, value in values.items()})
+    if len(different) > 1:
+        parts = "; ".join(f"{text} for {listing(hosts)}" for text, hosts in different.items())
+        yield Problem(
+            name, f"differs between hosts of one cluster: {parts}", "set it once, for the whole group cluster"
+        )
+
+
+INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
+    "ansible_version": lambda inventory: check_ansible_version(inventory.controller),
+    "groups": check_groups,
+    "managers": check_managers,
+    "names": check_names,
+    "cluster_address": check_cluster_address,
+    "swarm_values": check_swarm_values,
+    "overlay_values": check_overlay_values,
+    "network_mode": check_network_mode,
+    "runtime": check_runtime,
+    "accelerator": check_accelerator,
+    "gpu_slots": check_gpu_slots,
+    "variable_names": check_variable_names,
+    "variable_values": check_variable_values,
+    "nccl_env": check_nccl,
+    "container_environment": check_container_environment,
+    "files": check_files,
+    "vscode": check_vscode,
+    "ca_certificate": check_ca_certificate,
+    "image_settings": check_image_settings,
+    "bundle": check_bundle,
+}
