@@ -17,26 +17,9 @@ Not known here: MiCS (fewer shards than ranks), and which experts a rank holds: 
 
 from __future__ import annotations
 
-import os
-import re
-from pathlib import Path
 from typing import Any, NamedTuple
 
-MOST_FILES = 100000
-"""Entries of a folder that are listed."""
-MOST_OPENED = 2000
-"""Files, the newest, whose end is checked."""
-BROKEN = -1
-"""The size that stands for a file that was not written to its end."""
-
-_SHARD = re.compile(r"(?:bf16_)?zero_pp_rank_(\d+)_mp_rank_(\d+)_?(optim|model)_states\.pt")
-_MODEL = re.compile(r"mp_rank_(\d+)_model_states\.pt")
-_EXPERT = re.compile(
-    r"layer_(\d+)_expert_(\d+)_mp_rank_(\d+)_model_states\.pt|expp_rank_(\d+)_mp_rank_(\d+)_optim_states\.pt"
-)
-_LAYER = re.compile(r"layer_(\d+)(?:-model_(\d+))?-model_states\.pt")
-_TRAINER = re.compile(r"(?:^|.*/)checkpoint-(\d+)")
-_STEP = re.compile(r"(?:step|iter|iteration|checkpoint)[_=-]?0*(\d+)", re.IGNORECASE)
+from .checkpoint_files import EXPERT, LAYER, MOST_FILES, Shape, Tag, base_of, join, tags_of
 
 
 class Verdict(NamedTuple):
@@ -58,149 +41,7 @@ class Verdict(NamedTuple):
     latest: str | None = None
 
 
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name
-
-
-def _parent(path: str) -> str:
-    return path.rpartition("/")[0]
-
-
-def _base(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def list_files(folder: str) -> dict[str, Any]:
-    """What lies below a folder: {"files": [[path, size], …], "latest": {path: text}, "truncated": bool}.
-
-    Empty where there is no such folder. A .pt file whose end was not written has the size BROKEN.
-    """
-    found: list[tuple[float, str, int]] = []
-    latest: dict[str, str] = {}
-    truncated = False
-    for parent, folders, names in os.walk(folder):
-        folders.sort()
-        for name in sorted(names):
-            if len(found) >= MOST_FILES:
-                truncated = True
-                break
-            whole = Path(parent, name)
-            path = whole.relative_to(folder).as_posix()
-            try:
-                status = whole.stat()
-                found.append((status.st_mtime, path, status.st_size))
-                if name in ("latest", "latest_universal") and status.st_size < 4096:
-                    with whole.open(encoding="utf-8", errors="replace") as file:
-                        latest[path] = file.read().strip()
-            except OSError:  # removed meanwhile: trainers keep only some checkpoints
-                continue
-        if truncated:
-            break
-    states = sorted((item for item in found if item[1].endswith(".pt")), reverse=True)[:MOST_OPENED]
-    broken = {path for _when, path, size in states if size and not _ends_well(Path(folder, path), size)}
-    files = [
-        [path, BROKEN if path in broken else size] for _when, path, size in sorted(found, key=lambda item: item[1])
-    ]
-    return {"files": files, "latest": latest, "truncated": truncated}
-
-
-def _ends_well(path: Path, size: int) -> bool:
-    """False when a zip archive, which torch.save writes, has no end. Another format cannot be judged."""
-    try:
-        with path.open("rb") as file:
-            if file.read(4) != b"PK\x03\x04":
-                return True
-            file.seek(max(0, size - 1024))
-            return b"PK\x05\x06" in file.read()
-    except OSError:
-        return False
-
-
-class _Tag:
-    """One checkpoint as all nodes see it. ``path``: the folder with the states, relative to the checkpoint folder."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.sizes: dict[str, dict[str, int]] = {}  # node: file name: size
-
-    @property
-    def name(self) -> str:
-        """What a script is given: the Trainer's and Lightning's own folder, else DeepSpeed's."""
-        parent = _parent(self.path)
-        return parent if _TRAINER.fullmatch(parent) or parent.endswith(".ckpt") else self.path
-
-    @property
-    def latest(self) -> str:
-        return _join(_parent(self.path), "latest")
-
-    @property
-    def trainer(self) -> str:
-        """The Trainer's checkpoint folder; empty where it is none of its."""
-        return next((path for path in (self.path, _parent(self.path)) if _TRAINER.fullmatch(path)), "")
-
-    @property
-    def step(self) -> int | None:
-        for text in (_base(self.path), _base(self.name)):
-            found = list(_STEP.finditer(text))
-            if found or text.isdigit():
-                return int(found[-1].group(1)) if found else int(text)
-        return None
-
-    def order(self) -> tuple[Any, ...]:
-        numbers = [int(text) for text in re.findall(r"\d+", _base(self.path))]
-        outer = [int(text) for text in re.findall(r"\d+", _base(_parent(self.path)))]
-        return (self.step if self.step is not None else -1, numbers, outer, self.path)
-
-    def names(self) -> list[str]:
-        return sorted({name for sizes in self.sizes.values() for name in sizes})
-
-    def whole(self, node: str, name: str) -> bool:
-        return self.sizes.get(node, {}).get(name, 0) > 0
-
-
-class _Shape:
-    """How many data-parallel and model-parallel ranks wrote a tag, as its file names say."""
-
-    def __init__(self, names: list[str], stage: int | None = None) -> None:
-        shards = [found for found in map(_SHARD.fullmatch, names) if found]
-        models = [found for found in map(_MODEL.fullmatch, names) if found]
-        layers = [found for found in map(_LAYER.fullmatch, names) if found]
-        self.optim = [found for found in shards if found.group(3) == "optim"]
-        self.stage3 = stage == 3 or any(found.group(3) == "model" for found in shards)
-        self.dp = 1 + max((int(found.group(1)) for found in shards), default=-1)
-        self.mp = 1 + max(
-            [int(found.group(2)) for found in shards] + [int(found.group(1)) for found in models], default=0
-        )
-        self.slices = 1 + max((int(found.group(2) or 0) for found in layers), default=0)
-        self.pipeline = bool(layers)
-        self.prefix = "bf16_" if any(found.group(0).startswith("bf16_") for found in self.optim) else ""
-
-    def place(self, rank: int, world_size: int) -> tuple[int, int]:
-        """Data-parallel and model-parallel rank (topology axes of a pipeline: pipe, data, model; else data, model)."""
-        if not self.pipeline:
-            return rank // self.mp, rank % self.mp
-        dp = max(1, world_size // self.mp)
-        stage, rest = divmod(rank, dp * self.slices)
-        return rest // self.slices, stage * self.slices + rest % self.slices
-
-
-def _tags(listings: dict[str, dict[str, Any]]) -> list[_Tag]:
-    """The checkpoints of all nodes, the newest first."""
-    tags: dict[str, _Tag] = {}
-    for node, listing in listings.items():
-        for path, size in listing.get("files", []):
-            folder, name = _parent(path), _base(path)
-            states = (
-                _SHARD.fullmatch(name) or _MODEL.fullmatch(name) or _EXPERT.fullmatch(name) or _LAYER.fullmatch(name)
-            )
-            if not states and not _TRAINER.fullmatch(folder):
-                continue
-            tags.setdefault(folder, _Tag(folder)).sizes.setdefault(node, {})[name] = int(size)
-    inner = {tag.trainer for tag in tags.values() if tag.trainer and tag.trainer != tag.path}
-    return sorted((tag for tag in tags.values() if tag.path not in inner), key=_Tag.order, reverse=True)
-
-
-def _needs(shape: _Shape, dp: int, mp: int, zero: bool) -> list[str]:
+def _needs(shape: Shape, dp: int, mp: int, zero: bool) -> list[str]:
     """The files that one rank reads."""
     if shape.stage3:
         names = [f"zero_pp_rank_{dp}_mp_rank_{mp:02d}_model_states.pt"]
@@ -210,12 +51,12 @@ def _needs(shape: _Shape, dp: int, mp: int, zero: bool) -> list[str]:
 
 
 def _missing(
-    tag: _Tag,
+    tag: Tag,
     listings: dict[str, dict[str, Any]],
     members: list[dict[str, Any]],
     world_size: int,
     *,
-    shape: _Shape,
+    shape: Shape,
     zero: bool,
     older: list[str],
 ) -> list[tuple[str, str]]:
@@ -232,20 +73,20 @@ def _missing(
         places = [shape.place(member["first_rank"] + slot, world_size) for slot in range(len(member["slots"]))]
         if tag.trainer != tag.path:
             for dp, mp in places:
-                needed.update(dict.fromkeys(_join(tag.path, name) for name in _needs(shape, dp, mp, zero)))
+                needed.update(dict.fromkeys(join(tag.path, name) for name in _needs(shape, dp, mp, zero)))
         sizes = {path: size for path, size in listings.get(node, {}).get("files", []) if path in needed}
         lacking += [(node, path) for path in needed if sizes.get(path, 0) <= 0]
         stages.setdefault(frozenset(mp // shape.slices for _dp, mp in places), []).append(node)
     for nodes in stages.values() if shape.pipeline else ():
-        names = {name for node in nodes for name in tag.sizes.get(node, {}) if _LAYER.fullmatch(name)}
+        names = {name for node in nodes for name in tag.sizes.get(node, {}) if LAYER.fullmatch(name)}
         lacking += [
-            (node, _join(tag.path, name)) for node in nodes for name in sorted(names) if not tag.whole(node, name)
+            (node, join(tag.path, name)) for node in nodes for name in sorted(names) if not tag.whole(node, name)
         ]
     for name in {*tag.names(), *older}:  # each must be somewhere
         holders = [node for node, sizes in tag.sizes.items() if name in sizes]
-        if _EXPERT.fullmatch(name) or (_LAYER.fullmatch(name) and not holders):
+        if EXPERT.fullmatch(name) or (LAYER.fullmatch(name) and not holders):
             bad = [node for node in holders if not tag.whole(node, name)] if holders else [str(members[0]["name"])]
-            lacking += [(node, _join(tag.path, name)) for node in bad]
+            lacking += [(node, join(tag.path, name)) for node in bad]
     return sorted(set(lacking))
 
 
@@ -257,14 +98,14 @@ def newest(
     world_size: int,
 ) -> Verdict:
     """Judge what nodes found (``list_files``). ``zero_stage`` ``None``: as the files say. Members: as in state.json."""
-    tags = _tags({node: listing for node, listing in listings.items() if any(node == one["name"] for one in members)})
+    tags = tags_of({node: listing for node, listing in listings.items() if any(node == one["name"] for one in members)})
     if not tags:
         return Verdict(None, None, False, [], "There is no checkpoint yet: the job starts from the beginning.")
     named = _named(listings, members, tags)
-    judged: list[tuple[_Tag, list[tuple[str, str]], int | None]] = []
-    chosen: tuple[_Tag, list[tuple[str, str]], int | None] | None = None
+    judged: list[tuple[Tag, list[tuple[str, str]], int | None]] = []
+    chosen: tuple[Tag, list[tuple[str, str]], int | None] | None = None
     for place, tag in enumerate(tags):
-        shape = _Shape(tag.names(), zero_stage)
+        shape = Shape(tag.names(), zero_stage)
         zero = bool(shape.optim) or bool(zero_stage)
         saved = shape.dp * shape.mp if shape.dp and _dense(shape, tag) else None
         if saved and saved < world_size and _was_whole(tag, saved, tags[place + 1 :]):
@@ -288,7 +129,7 @@ def newest(
     wrong = [] if tag.trainer == tag.path else _wrong_latest(listings, members, tag)
     if chosen and wrong:
         texts.append(
-            f"{tag.latest} on {', '.join(wrong)} does not name {_base(tag.path)}: give the tag to the script's "
+            f"{tag.latest} on {', '.join(wrong)} does not name {base_of(tag.path)}: give the tag to the script's "
             "load_checkpoint, or write it into that file, else that node loads another checkpoint or none."
         )
     fits = not saved or saved == world_size
@@ -301,25 +142,25 @@ def newest(
     return Verdict(tag.name, tag.step, bool(chosen) and fits, lacking, " ".join(texts), saved, tuple(wrong), tag.latest)
 
 
-def _stage(tag: _Tag) -> int:
-    shape = _Shape(tag.names())
+def _stage(tag: Tag) -> int:
+    shape = Shape(tag.names())
     return 3 if shape.stage3 else 1 if shape.optim else 0
 
 
-def _dense(shape: _Shape, tag: _Tag) -> bool:
+def _dense(shape: Shape, tag: Tag) -> bool:
     """Whether a shard of every rank of that shape is somewhere."""
     held = {(int(found.group(1)), int(found.group(2))) for found in shape.optim}
     return held == {(dp, mp) for dp in range(shape.dp) for mp in range(shape.mp)} and bool(tag.sizes)
 
 
-def _was_whole(tag: _Tag, saved: int, older: list[_Tag]) -> bool:
+def _was_whole(tag: Tag, saved: int, older: list[Tag]) -> bool:
     """Whether the tag before this one had more shards: then the last ranks' are missing here, and it was not shrunk."""
-    before = next((_Shape(other.names()) for other in older if _Shape(other.names()).optim), None)
+    before = next((Shape(other.names()) for other in older if Shape(other.names()).optim), None)
     return before is not None and before.dp * before.mp > saved
 
 
-def _same_shape(one: _Tag, two: _Tag) -> bool:
-    first, second = _Shape(one.names()), _Shape(two.names())
+def _same_shape(one: Tag, two: Tag) -> bool:
+    first, second = Shape(one.names()), Shape(two.names())
     return (first.dp, first.mp) == (second.dp, second.mp)
 
 
@@ -330,7 +171,7 @@ def _spread(members: list[dict[str, Any]], ranks: int) -> list[dict[str, Any]]:
 
 
 def _named(
-    listings: dict[str, dict[str, Any]], members: list[dict[str, Any]], tags: list[_Tag]
+    listings: dict[str, dict[str, Any]], members: list[dict[str, Any]], tags: list[Tag]
 ) -> dict[str, dict[str, str]]:
     """What each node's ``latest`` beside the newest tags says: path: node: text."""
     found: dict[str, dict[str, str]] = {}
@@ -342,7 +183,7 @@ def _named(
     return found
 
 
-def _disagreement(named: dict[str, dict[str, str]], members: list[dict[str, Any]], tag: _Tag) -> list[str]:
+def _disagreement(named: dict[str, dict[str, str]], members: list[dict[str, Any]], tag: Tag) -> list[str]:
     reported = named.get(tag.latest, {})
     if len(set(reported.values())) < 2:
         return []
@@ -350,13 +191,13 @@ def _disagreement(named: dict[str, dict[str, str]], members: list[dict[str, Any]
     return [f"The nodes disagree about the newest checkpoint: {tag.latest} says {each}."]
 
 
-def _wrong_latest(listings: dict[str, dict[str, Any]], members: list[dict[str, Any]], tag: _Tag) -> list[str]:
+def _wrong_latest(listings: dict[str, dict[str, Any]], members: list[dict[str, Any]], tag: Tag) -> list[str]:
     nodes = [str(member["name"]) for member in members]
     reported = {node: listings.get(node, {}).get("latest", {}).get(tag.latest) for node in nodes}
-    return [node for node in nodes if reported[node] != _base(tag.path)]
+    return [node for node in nodes if reported[node] != base_of(tag.path)]
 
 
-def _damage(tag: _Tag, lacking: list[tuple[str, str]], node_local: bool, listings: dict[str, dict[str, Any]]) -> str:
+def _damage(tag: Tag, lacking: list[tuple[str, str]], node_local: bool, listings: dict[str, dict[str, Any]]) -> str:
     """What is wrong with a tag, and what may fix it."""
     sizes = {node: dict(map(tuple, listing.get("files", []))) for node, listing in listings.items()}
     shown = []
@@ -394,7 +235,7 @@ def universal_tag(listings: dict[str, dict[str, Any]], members: list[dict[str, A
         files = listings.get(node, {}).get("files", [])
         if not any(path.startswith(f"{tag}/zero/") and size > 0 for path, size in files):
             missing.append((node, f"{tag}/zero"))
-    step = _Tag(tag.replace("_universal", "")).step
+    step = Tag(tag.replace("_universal", "")).step
     if missing:
         node, path = missing[0]
         advice = (

@@ -18,7 +18,7 @@ from .base import (
     Supervisor,
     now_text,
 )
-from .checkpoints import list_files
+from .checkpoint_files import list_files
 from .frames import read_secret
 from .gpu_watch import GpuWatch
 from .link import Link

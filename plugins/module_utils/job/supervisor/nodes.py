@@ -11,7 +11,7 @@ from typing import Any
 
 from .base import Supervisor
 from .channel import BEAT, Hub
-from .checkpoints import list_files
+from .checkpoint_files import list_files
 from .gpu_watch import GpuWatch
 from .judge import Failure, Judge
 from .local_run import LocalRun, rest

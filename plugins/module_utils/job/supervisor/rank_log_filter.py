@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .progress import Loud, counts
+from .loud_lines import Loud
+from .progress import counts
 
 STEP_INTERVAL = 2.0
 """Seconds between two lines of one rank that are passed on for their figures alone."""

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import checkpoints
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import checkpoint_files
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoint_files import (
     BROKEN,
-    Verdict,
     list_files,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.checkpoints import (
+    Verdict,
     newest,
     universal,
     universal_tag,
@@ -358,7 +360,7 @@ def test_a_zip_cut_anywhere_is_found(tmp_path: Path) -> None:
 def test_a_listing_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         (tmp_path / f"f{number}").write_bytes(b"x")
-    monkeypatch.setattr(checkpoints, "MOST_FILES", 3)
+    monkeypatch.setattr(checkpoint_files, "MOST_FILES", 3)
     assert list_files(str(tmp_path)) == {"files": [["f0", 1], ["f1", 1], ["f2", 1]], "latest": {}, "truncated": True}
 
 

@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import (
-    HISTORY,
-    Loud,
-    Progress,
-    speaks,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.loud_lines import Loud, speaks
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.progress import HISTORY, Progress
 
 from tests.effort import examples
 from tests.growth import assert_growth
