@@ -3,7 +3,7 @@
 
 """What failures of training jobs look like: text, cause, remedy. Data only, and one table, so it is a long file.
 
-Read by diagnose.py, and by the test that keeps docs/diagnosis.md equal to it. A text is plain; ``…`` in it stands
+Read by failure_search.py, and by the test that keeps docs/diagnosis.md equal to it. A text is plain; ``…`` in it stands
 for anything, and ``^`` before it for the beginning of the line. Where two entries fit one line, the first of them is
 taken, so what is special stands before what is not.
 Also part of the supervisor's archive: standard library, Python 3.8 or later.

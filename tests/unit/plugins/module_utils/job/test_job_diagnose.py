@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import diagnose as job_diagnose
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import failure_search
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import (
     Diagnosis,
     Finding,
     diagnose,
     first_cause,
-    known_failure,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.exits import exit_meaning
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.failure_search import known_failure
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.failures import BY_ID, FAILURES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.diagnosis.launcher_log import as_dict, split_log
 
@@ -268,7 +269,7 @@ def test_the_quick_search_finds_what_the_whole_table_finds() -> None:
         assert (known.id if known else None) == plainly(line)
         found += known is not None
     assert lines / 5 < found < lines * 0.93
-    assert len(job_diagnose._SIGNS) * 3 < len(job_diagnose._NEEDLES)
+    assert len(failure_search._SIGNS) * 3 < len(failure_search._NEEDLES)
 
 
 def test_a_symptom_before_it_does_not_hide_the_cause() -> None:
