@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ansible.module_utils.parsing.convert_bool import boolean
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import LAUNCH_JSON
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory, shown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import CERTIFICATE, check_certificate
@@ -15,7 +16,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"
 """The launch script lies below the workspace's source: where that is missing, the script is not checked."""
-LAUNCH_JSON = ".vscode/launch.json"
 DIRECTORIES = (
     SOURCE,
     "cluster_bundle",

@@ -305,7 +305,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "port_2222": check_port,
     "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
     **{check: _of_refusals(check) for check in REFUSED},
-    "deepspeed_launch": check_launch_files,
+    "deepspeed_launch": check_launch_files,  # instead of the one from REFUSED
     "consents": lambda facts: check_consents(facts.present(), facts.wanted.consents),
     **{check: _of_versions(check) for check in VERSION_CHECKS},
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),

@@ -306,6 +306,7 @@ def test_files(files: dict[str, Any], expected: list[str]) -> None:
         ({}, None, False),
         ({}, "directory", False),
         ({"deepspeed_launch_vscode": False}, "file", False),
+        ({"deepspeed_launch_vscode": ["yes"]}, "file", False),  # no boolean, which another check reports
         ({"deepspeed_launch_script": ""}, "file", False),
         ({"workspace_exclude": [".git", ".vscode"]}, "file", False),
         ({"workspace_exclude": ["launch.json"]}, "file", False),
