@@ -79,7 +79,7 @@ gpu-proof-wheels: venv ## what make gpu-proof needs on a machine that reaches no
 
 # Without .venv: a machine with a GPU may have nothing but a Python with torch.
 gpu-proof: ## this collection's own parts on this machine's GPU [GPU_PYTHON=/path/to/python with torch] [ACCELERATOR=cpu: a rehearsal] [ONLY=regular expression of parts]
-	@$(or $(GPU_PYTHON),python3) -m tests.gpu_proof run $(if $(ACCELERATOR),--accelerator $(ACCELERATOR)) $(if $(GPU_PYTHON),--python $(GPU_PYTHON)) $(if $(ONLY),--only "$(ONLY)")
+	@$(or $(GPU_PYTHON),python3) -m tests.gpu_proof run $(if $(ACCELERATOR),--accelerator $(ACCELERATOR)) $(if $(GPU_PYTHON),--python $(GPU_PYTHON)) $(if $(value ONLY),--only '$(value ONLY)')
 
 gpu-proof-table: venv ## what the proofs found, into docs/gpu_hosts.md
 	@python -m tests.gpu_proof table

@@ -80,6 +80,8 @@ class Answers(torch.utils.data.Dataset):
 def train(trainer: Trainer) -> None:
     trainer.train()
     if trainer.is_world_process_zero():
+        backend = dist.get_backend() if dist.is_initialized() else "none"
+        print(f"trainer_full: {trainer.args.world_size} ranks, backend {backend}, on {trainer.args.device}", flush=True)
         losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
         print(f"trainer_full: loss {losses[0]:.4f} -> {losses[-1]:.4f}, step {trainer.state.global_step}", flush=True)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -79,8 +80,16 @@ def make(python: str, reported: dict[str, Any]) -> Path:
     if subprocess.run([str(program), "-c", "import sklearn"], capture_output=True, check=False, timeout=120).returncode:
         shutil.copytree(Path(__file__).parent / "stand_in", site, dirs_exist_ok=True)
         shutil.copy(DIGITS, site / "sklearn" / "datasets")
+    _torchrun(program)
     _nvidia_smi()
     return program
+
+
+def _torchrun(program: Path) -> None:
+    """Write a torchrun that starts ranks with this environment's Python: torch's own starts them with torch's."""
+    path = ENVIRONMENT / "bin" / "torchrun"
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(str(program))} -m torch.distributed.run "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
 
 
 def _nvidia_smi() -> None:

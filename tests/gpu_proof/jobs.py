@@ -15,7 +15,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,37 +33,65 @@ PLAYBOOK: dict[str, Any] = {"cwd": ROOT, "extra": {"ANSIBLE_CALLBACK_RESULT_FORM
 _EPOCH = re.compile(r"digits: epoch (\d+)/\d+ loss ([\d.]+) accuracy ([\d.]+)")
 
 
-def inventory(accelerator: str) -> dict[str, Any]:
-    """Return a cluster of this machine alone."""
+@dataclass(frozen=True)
+class Node:
+    """A host of the inventory: its name, the Python that its modules run with, and where its files are."""
+
+    name: str
+    python: str
+    root: Path
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Nodes, and the network that they find one another by."""
+
+    nodes: tuple[Node, ...]
+    subnet: str
+
+
+# the machine may have no other network
+ALONE = Cluster((Node("gpu", "{{ ansible_playbook_python }}", CLUSTER),), "127.0.0.0/8")
+"""This machine itself."""
+
+
+def inventory(accelerator: str, cluster: Cluster = ALONE) -> dict[str, Any]:
+    """Return the inventory of a cluster on this machine; its first node is the manager."""
+    manager, *workers = (
+        {
+            node.name: {
+                "ansible_connection": "local",
+                "ansible_become": False,
+                "ansible_python_interpreter": node.python,
+                "cluster_root": str(node.root),
+            }
+        }
+        for node in cluster.nodes
+    )
     return {
         "cluster": {
             "children": {
-                "managers": {
-                    "hosts": {
-                        "gpu": {
-                            "ansible_connection": "local",
-                            "ansible_become": False,
-                            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
-                        }
-                    }
-                },
-                "workers": {"hosts": {}},
+                "managers": {"hosts": manager},
+                "workers": {"hosts": {name: values for worker in workers for name, values in worker.items()}},
             },
             "vars": {
-                "cluster_root": str(CLUSTER),
                 "cluster_accelerator": accelerator,
-                # the machine may have no other network
-                "cluster_underlay_subnet": "127.0.0.0/8",
+                "cluster_underlay_subnet": cluster.subnet,
                 "preflight_skip": list(LEFT_OUT),
                 "nvidia_driver_source": "keep",
                 "deepspeed_launch_runtime": "host",
                 "deepspeed_launch_path": str(ENVIRONMENT / "bin"),
                 "deepspeed_launch_logs_dir": str(CACHE / "logs"),
                 "deepspeed_launch_restarts": 0,
-                "deepspeed_launch_environment": {"TORCH_EXTENSIONS_DIR": str(EXTENSIONS), **handed_on(os.environ)},
+                "deepspeed_launch_environment": of_ranks(),
             },
         }
     }
+
+
+def of_ranks() -> dict[str, str]:
+    """Return the environment variables that every rank gets."""
+    return {"TORCH_EXTENSIONS_DIR": str(EXTENSIONS), **handed_on(os.environ)}
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
@@ -102,9 +130,9 @@ class Job:
     variables: Mapping[str, Any] = field(default_factory=dict)
 
 
-def launch(job: Job, accelerator: str, limit: float) -> str:
+def launch(job: Job, accelerator: str, limit: float, cluster: Cluster = ALONE) -> str:
     """Launch one job and follow it to its end; return what the playbook printed. Raises Failed."""
-    return run(prepared(job, accelerator), limit, **PLAYBOOK)
+    return run(prepared(job, accelerator, cluster), limit, **PLAYBOOK)
 
 
 def attempted(job: Job, accelerator: str, limit: float) -> tuple[int, str]:
@@ -112,22 +140,28 @@ def attempted(job: Job, accelerator: str, limit: float) -> tuple[int, str]:
     return attempt(prepared(job, accelerator), limit, **PLAYBOOK)
 
 
-def prepared(job: Job, accelerator: str) -> list[str]:
+def prepared(job: Job, accelerator: str, cluster: Cluster = ALONE) -> list[str]:
     """Write the scripts and the variables of a job; return the command that launches it."""
-    workspace = CLUSTER / "workspace"
-    workspace.mkdir(parents=True, exist_ok=True)
-    for source in (*JOB.glob("*.py"), job.script):
-        shutil.copy(source, workspace)
-    values = CACHE / "job.json"
+    for node in cluster.nodes:
+        workspace = node.root / "workspace"
+        workspace.mkdir(parents=True, exist_ok=True)
+        for source in (*JOB.glob("*.py"), job.script):
+            shutil.copy(source, workspace)
     given = {**job_variables(job.name, job.script.name, job.arguments, job.config), **job.variables}
-    values.write_text(json.dumps(given), encoding="utf-8")
-    return [*playbook("site.yml", accelerator), "-e", f"@{values}", "--tags", TAGS]
+    return [*playbook("site.yml", accelerator, cluster), *extra_variables(given), "--tags", TAGS]
 
 
-def playbook(name: str, accelerator: str) -> list[str]:
-    """Return the command that runs one of our playbooks on this machine alone."""
+def extra_variables(values: Mapping[str, Any]) -> list[str]:
+    """Write a playbook's variables to a file; return its options."""
+    path = CACHE / "job.json"
+    path.write_text(json.dumps(values), encoding="utf-8")
+    return ["-e", f"@{path}"]
+
+
+def playbook(name: str, accelerator: str, cluster: Cluster = ALONE) -> list[str]:
+    """Return the command that runs one of our playbooks on a cluster of this machine."""
     hosts = CACHE / "inventory.json"
-    hosts.write_text(json.dumps(inventory(accelerator)), encoding="utf-8")
+    hosts.write_text(json.dumps(inventory(accelerator, cluster)), encoding="utf-8")
     return [*as_root(), str(ENVIRONMENT / "bin" / "ansible-playbook"), name, "-i", str(hosts)]
 
 
@@ -186,25 +220,25 @@ def read_digits(printed: str) -> dict[str, Any]:
     return found
 
 
-def transformer(stage: int, accelerator: str, limit: float, *, fused: bool, offload: bool = False) -> dict[str, Any]:
+def transformer(
+    stage: int, accelerator: str, limit: float, *, fused: bool, offload: bool = False, cluster: Cluster = ALONE
+) -> dict[str, Any]:
     """Train the transformer; the script itself fails where its loss did not halve."""
     name = f"transformer-zero{stage}{'-offload' if offload else ''}"
     config = transformer_config(stage, fused, offload)
-    return _with_result(name, JOB / "transformer.py", config, accelerator, limit)
+    return _with_result(Job(name, JOB / "transformer.py", config=config), accelerator, limit, cluster)
 
 
-def collective(accelerator: str, limit: float) -> dict[str, Any]:
+def collective(accelerator: str, limit: float, cluster: Cluster = ALONE) -> dict[str, Any]:
     """Run one all-reduce over all GPUs."""
-    found = _with_result("collective", JOB / "collective.py", None, accelerator, limit)
+    found = _with_result(Job("collective", JOB / "collective.py"), accelerator, limit, cluster)
     if accelerator == "cuda" and not found["nccl_loaded"]:
         raise Failed("no libnccl is in the process, though the backend is nccl", found)
     return found
 
 
-def _with_result(
-    name: str, script: Path, config: dict[str, Any] | None, accelerator: str, limit: float
-) -> dict[str, Any]:
-    result = CACHE / f"{name}.json"
+def _with_result(job: Job, accelerator: str, limit: float, cluster: Cluster) -> dict[str, Any]:
+    result = CACHE / f"{job.name}.json"
     result.unlink(missing_ok=True)
-    launch(Job(name, script, ["--result", str(result)], config), accelerator, limit)
+    launch(replace(job, arguments=["--result", str(result)]), accelerator, limit, cluster)
     return read(result)

@@ -4,8 +4,9 @@
 """The memory plan beside what training really takes: cases, the plan's prediction of each, and the verdict.
 
 The prediction is the plan's own code, without its reserve: the reserve stands for what torch's allocator does not count
-(context, NCCL's buffers) or cannot use (fragments), and is recorded beside it. One GPU shares nothing with others, so
-partitioning, and what is divided by the number of ranks, is not tried here.
+(context, NCCL's buffers) or cannot use (fragments), and is recorded beside it. One GPU shares nothing with others. So
+what each of several ranks holds is measured with **stand-ins** for the others (torch's "fake" process group): DeepSpeed
+divides among them and calls its collectives, and nothing is sent.
 """
 
 from __future__ import annotations
@@ -43,6 +44,12 @@ SIZES = {
     "1.4B": {"hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 24, "num_attention_heads": 16},
 }
 """Widths as those of Llama's smaller kin; 24 bytes a parameter make 32 GB of the largest, which GPUs of 40 GB hold."""
+LARGER = {
+    "6.7B": {"hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32},
+}
+"""Trained by several ranks only."""
+DIVIDED = (("0.37B", 64), ("1.4B", 8), ("6.7B", 16))
+"""Sizes, and numbers of ranks of which one is real."""
 VOCABULARY = 32_000
 REHEARSED = {"tiny": {"hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 4, "num_attention_heads": 4}}
 """For a rehearsal on a CPU."""
@@ -66,15 +73,16 @@ class Case:
     config: dict[str, Any]
     sequence_length: int
     recompute: bool
+    ranks: int = 1
 
     @property
     def name(self) -> str:
         """How the result calls it."""
-        return f"{self.size} {self.way}"
+        return f"{self.size} {self.way}{f', {self.ranks} ranks' if self.ranks > 1 else ''}"
 
 
 def cases(rehearsal: bool = False) -> Iterator[Case]:
-    """Every size in every way; the smallest also with its activations kept, which shows what they take."""
+    """Every size in every way; the smallest also with its activations kept, which shows what they take; then ranks."""
     sizes = REHEARSED if rehearsal else SIZES
     smallest = next(iter(sizes), "")
     # the bucket is that of our presets
@@ -85,6 +93,11 @@ def cases(rehearsal: bool = False) -> Iterator[Case]:
             yield Case(size, way, shape, config(stage, offload, bucket), tokens, True)
         if size == smallest:
             yield Case(size, "zero2, activations kept", shape, config(2, "", bucket), tokens, False)
+    for size, ranks in ((smallest, 4),) if rehearsal else DIVIDED:
+        shape = {**{**sizes, **LARGER}[size], "vocab_size": vocabulary}
+        for way, stage, offload in WAYS:
+            if stage:
+                yield Case(size, way, shape, config(stage, offload, bucket), tokens, True, ranks)
 
 
 def config(stage: int, offload: str, bucket: int) -> dict[str, Any]:
@@ -121,39 +134,48 @@ def predict(case: Case, accelerator: str = "cuda") -> tuple[int, Memory]:
     model, problems = read_model(given)
     if model is None:
         raise Failed(f"{case.name}: the plan refuses the model: {problems[0].message}")
-    memory = plan(case.config, model, Gpus(count=1), 1)
+    memory = plan(case.config, model, Gpus(count=min(case.ranks, 8)), case.ranks)
     counted = memory
     if accelerator != "cuda":
         counted = replace(memory, parts=tuple(part for part in memory.parts if part.name != CUBLAS))
     return counted.gpu - counted.of("gpu", "reserve"), memory
 
 
-def measure(case: Case, accelerator: str, limit: float, most: int = 0) -> dict[str, Any]:
-    """Train it in a process of its own; return what job/memory.py found. ``most``: bytes that torch may have."""
+def measure(case: Case, accelerator: str, limit: float, most: int = 0, expandable: bool = False) -> dict[str, Any]:
+    """Train it in a process of its own; return what job/memory.py found.
+
+    ``most``: bytes that torch may have. ``expandable``: with PyTorch's remedy for fragments, expandable segments.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.json"
-        fields = ("shape", "config", "sequence_length", "recompute")
+        fields = ("shape", "config", "sequence_length", "recompute", "ranks")
         given = {**{name: getattr(case, name) for name in fields}, "limit": most}
         path.write_text(json.dumps(given), encoding="utf-8")
-        return python("memory.py", [str(path)], limit, environment(accelerator))
+        more = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if expandable else {}
+        return python("memory.py", [str(path)], limit, {**environment(accelerator, case.ranks), **more})
 
 
-def environment(accelerator: str) -> dict[str, str]:
+def environment(accelerator: str, ranks: int = 1) -> dict[str, str]:
     """Return what a single rank needs that no launcher starts."""
-    rank = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_SIZE": "1"}
+    rank = {"RANK": "0", "WORLD_SIZE": str(ranks), "LOCAL_RANK": "0", "LOCAL_SIZE": "1"}
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
     return {**rank, **place, "DS_ACCELERATOR": accelerator, "TORCH_EXTENSIONS_DIR": str(EXTENSIONS)}
 
 
-def room(predicted: int) -> int:
-    """Return the bytes that torch would have on the smallest GPU for which the plan gives no warning."""
-    whole = (predicted + GPU_RESERVE) * MOST_FRAGMENTS // (MOST_FRAGMENTS - 1)
+def room(predicted: int, share: int = MOST_FRAGMENTS) -> int:
+    """Return the bytes that torch would have on the smallest GPU of which a share, such as a tenth, is for fragments.
+
+    With the default that is the smallest for which the plan gives no warning.
+    """
+    whole = (predicted + GPU_RESERVE) * share // (share - 1)
     return whole - GPU_RESERVE
 
 
 def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int, least: float = LEAST) -> dict[str, Any]:
     """Return what is kept of a case."""
     ratio = predicted / measured["requested"]
+    # with stand-ins for the other ranks losses mean nothing
+    losses = [round(measured["losses"][place], 3) for place in (0, -1)] if case.ranks == 1 else []
     return {
         "size": case.size,
         "way": case.way,
@@ -167,7 +189,7 @@ def row(case: Case, predicted: int, measured: dict[str, Any], reserve: int, leas
         "reserve": reserve,
         "reserved_by_torch": measured.get("reserved"),
         "outside_torch": measured.get("outside_torch"),
-        "losses": [round(loss, 3) for loss in (measured["losses"][0], measured["losses"][-1])],
+        "losses": losses,
     }
 
 

@@ -53,8 +53,11 @@ def _of(document: dict[str, Any]) -> Iterator[str]:
     rows = [part for part in document["parts"] if part["name"].startswith("memory ")]
     if rows:
         yield ""
-        yield "| memory plan, one rank | predicted without reserve | measured | ratio | | trained in predicted and |"
-        yield "|---|---|---|---|---|---|"
+        yield (
+            "| memory plan | predicted without reserve | measured | ratio | | trained with so much more memory "
+            "| and in expandable segments |"
+        )
+        yield "|---|---|---|---|---|---|---|"
         for part in rows:
             yield _memory_row(part)
 
@@ -80,6 +83,7 @@ _REPORTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "message": lambda found: str(found["message"]),
     "row": lambda found: f"{found['row']}; {found['nccl']}",
     "cause": lambda found: str(found["id"]),
+    "reached": lambda found: str(found["reached"]),
 }
 """What is reported of a part, by the first of these keys that it found."""
 
@@ -87,13 +91,15 @@ _REPORTED: dict[str, Callable[[dict[str, Any]], str]] = {
 def _memory_row(part: dict[str, Any]) -> str:
     name, found = part["name"].removeprefix("memory "), part["found"]
     if not found:
-        return f"| {name} | – | – | – | {part['state']}: {_cell(part['reason'])} | |"
+        return f"| {name} | – | – | – | {part['state']}: {_cell(part['reason'])} | | |"
     predicted, measured = (f"{found[key] / _GB:.2f} GB" for key in ("predicted", "measured"))
-    trained = ""
-    if found.get("room"):
-        more = 100 * (found["room"] / found["predicted"] - 1)
-        trained = f"{more:.1f} %: {'yes' if found['fits'] else 'no'}"
-    return f"| {name} | {predicted} | {measured} | {found['ratio']:.3f} | {found['verdict']} | {trained} |"
+    trained, remedied = (
+        f"{100 * (found[room] / found['predicted'] - 1):.1f} %: {'yes' if found[fits] else 'no'}"
+        if found.get(room)
+        else ""
+        for room, fits in (("room", "fits"), ("tight_room", "fits_with_expandable_segments"))
+    )
+    return f"| {name} | {predicted} | {measured} | {found['ratio']:.3f} | {found['verdict']} | {trained} | {remedied} |"
 
 
 def _cell(text: str) -> str:

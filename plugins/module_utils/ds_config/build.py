@@ -236,7 +236,7 @@ class _Build:
                 self.warnings.append(Problem("memory", text))
         if memory.tight:
             text = f"a GPU has {human(memory.gpu_available or 0)}, the plan needs {human(memory.gpu)}, and fragments"
-            text += " can take a tenth of what it has. If the job ends with 'CUDA out of memory', set"
+            text += " can take more than is left. If the job ends with 'CUDA out of memory', set"
             text += " PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True in deepspeed_launch_environment"
             self.warnings.append(Problem("memory", text))
         return memory

@@ -31,7 +31,7 @@ COMPONENTS = ("weights", "gradients", "optimizer_states", "activations", "buffer
 
 GPU_RESERVE = 1_536 * 1024**2
 """Bytes for what is not torch's. See ``_reserves``."""
-_GPU_RESERVE_SHARE = 25
+GPU_RESERVE_SHARE = 25
 """A 25th, 4 %, of the memory for what torch's allocator cannot use."""
 MOST_FRAGMENTS = 10
 """A tenth: a plan that leaves less than that for fragments is tight."""
@@ -92,7 +92,7 @@ class Memory:
         """Whether a GPU holds it only if fragments take less than they were seen to take."""
         if self.gpu_available is None or not self.fits_gpu:
             return False
-        more = self.gpu_available // MOST_FRAGMENTS - self.gpu_available // _GPU_RESERVE_SHARE
+        more = self.gpu_available // MOST_FRAGMENTS - self.gpu_available // GPU_RESERVE_SHARE
         return self.gpu + more > self.gpu_available
 
     @property
@@ -161,11 +161,11 @@ def _reserves(facts: Job, gpus: Gpus) -> Sequence[Part]:
     """What no formula counts.
 
     GPU: the CUDA context with its kernels and NCCL's buffers, 1.39 to 1.44 GB on an H100 with one rank, and what
-    torch's caching allocator cannot use: there more than 4 % of a plan in 17 of 25 cases, and 8 to 11 % or 8 to 16 % in
-    the two that were narrowed down (docs/gpu_hosts.md). 4 % is what jobs of the field get by with; ``tight`` tells of
-    the rest. Host: the system, and for each rank Python with torch and CUDA and its data loaders; a round figure.
+    torch's caching allocator cannot use. With expandable segments 4 % was enough for all 33 plans that were tried so;
+    without, it was not for 17 of 25, and a tenth was not for 7 of 33 (docs/gpu_hosts.md). ``tight`` tells of that.
+    Host: the system, and for each rank Python with torch and CUDA and its data loaders; a round figure.
     """
-    share = (gpus.memory or 0) // _GPU_RESERVE_SHARE
+    share = (gpus.memory or 0) // GPU_RESERVE_SHARE
     source = "CUDA context and NCCL as measured on an H100; fragments as in practice"
     in_host = _HOST_RESERVE + _HOST_RESERVE_RANK * facts.ranks_per_host
     return (

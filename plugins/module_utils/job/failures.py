@@ -405,7 +405,8 @@ FAILURES = (
             "CUBLAS_STATUS_ALLOC_FAILED",
         ),
         "A GPU's memory is full.",
-        "Lower train_micro_batch_size_per_gpu, or take more ZeRO or offload: deepspeed_launch_ds_config_preset.",
+        "Lower train_micro_batch_size_per_gpu, or take more ZeRO or offload: deepspeed_launch_ds_config_preset. "
+        "Where little is missing: PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True in deepspeed_launch_environment.",
         "deepspeed_launch_ds_config_preset",
         "recorded",
     ),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import Gpus
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import (
     GPU_RESERVE,
+    GPU_RESERVE_SHARE,
     plan,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
@@ -104,6 +106,15 @@ def test_cases_are_taken_and_the_plan_counts_their_parameters(case: memory.Case)
     assert predicted == planned.gpu - planned.of("gpu", "reserve") > 0
 
 
+def test_what_several_ranks_share_is_planned_for_each() -> None:
+    divided = [case for case in memory.cases() if case.ranks > 1]
+    assert {(case.size, case.ranks) for case in divided} == set(memory.DIVIDED)
+    assert all(case.config["zero_optimization"]["stage"] and case.name.endswith(" ranks") for case in divided)
+    # with offload a GPU has little of what is divided
+    for case in (case for case in divided if not case.way.endswith("offload")):
+        assert memory.predict(case)[0] < memory.predict(replace(case, ranks=1))[0]
+
+
 def test_sizes_are_named_after_their_parameters() -> None:
     for case in memory.cases():
         predicted = read_model({"model_type": "llama", **case.shape})[0]
@@ -134,6 +145,8 @@ def test_a_row_keeps_what_was_predicted_and_measured() -> None:
         "outside_torch": None,
         "losses": [2.0, 1.0],
     }
+    # with stand-ins for the others losses mean nothing
+    assert memory.row(replace(case, ranks=8), 110, measured, 7)["losses"] == []
 
 
 def test_the_room_is_that_of_the_smallest_gpu_without_a_warning() -> None:
@@ -144,6 +157,16 @@ def test_the_room_is_that_of_the_smallest_gpu_without_a_warning() -> None:
     whole = memory.room(predicted) + GPU_RESERVE
     tight = [plan(case.config, model, Gpus(count=1, memory=size), 1).tight for size in (whole - 10, whole + 10)]
     assert tight == [True, False]
+
+
+def test_the_tight_room_is_that_of_the_smallest_gpu_that_the_plan_fits() -> None:
+    case = next(memory.cases())
+    predicted, dummy = memory.predict(case)
+    model = read_model({"model_type": "llama", **case.shape, "sequence_length": case.sequence_length})[0]
+    assert model is not None
+    whole = memory.room(predicted, GPU_RESERVE_SHARE) + GPU_RESERVE
+    fits = [plan(case.config, model, Gpus(count=1, memory=size), 1).fits_gpu for size in (whole - 10, whole + 10)]
+    assert fits == [False, True]
 
 
 def stand_in(folder: Path, code: int) -> None:

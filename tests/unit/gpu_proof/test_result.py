@@ -22,6 +22,12 @@ def part(name: str, found: Any = None, state: str = "passed", reason: str = "") 
 
 
 MEMORY = {"predicted": 2_500_000_000, "measured": 2_400_000_000, "ratio": 1.042, "verdict": "right"}
+FRAGMENTS = {
+    "room": 2_762_500_000,
+    "fits": False,
+    "tight_room": 2_612_500_000,
+    "fits_with_expandable_segments": True,
+}
 DOCUMENT: dict[str, Any] = {
     "schema": 1,
     "date": "2026-11-23",
@@ -46,10 +52,11 @@ DOCUMENT: dict[str, Any] = {
         ),
         part("job digits", {"losses": [0.9, 0.1]}),
         part("job transformer zero3", {}, "failed", "a | b"),
+        part("nodes example digits", {"reached": "accuracy 0.98"}),
         part("refusal memory", {"message": "GPU 0 is in use"}),
         part("status", {"row": "gpu:0 computing 99 %", "nccl": "NCCL has connected 1 of 1 ranks"}),
         part("failure none", {"id": "gpu-none", "cause": "No GPU is visible.", "line": "No CUDA GPUs"}),
-        part("memory 0.1B zero0", {**MEMORY, "room": 2_612_500_000, "fits": True}),
+        part("memory 0.1B zero0", {**MEMORY, **FRAGMENTS}),
         part("memory 0.1B zero1", {**MEMORY, "ratio": 0.9, "verdict": "under"}, "failed", "the plan is under"),
         part("memory 0.1B zero2", {}, "skipped", "its optimizer was not compiled"),
     ],
@@ -59,7 +66,7 @@ DOCUMENT: dict[str, Any] = {
 def test_the_table() -> None:
     assert table.render([DOCUMENT]).splitlines() == [
         "**NVIDIA Example 80GB**, 2 of them, 2026-11-23, torch 2.11.0, CUDA 13.0: "
-        "9 passed, 2 failed, 1 skipped in 700 s.",
+        "10 passed, 2 failed, 1 skipped in 700 s.",
         "",
         "| part | outcome |",
         "|---|---|",
@@ -69,15 +76,17 @@ def test_the_table() -> None:
         "| job collective | passed: 2 ranks, nccl, libnccl.so.2, release 2.28.9 |",
         "| job digits | passed: loss 0.900 to 0.100 |",
         "| job transformer zero3 | failed: a \\| b |",
+        "| nodes example digits | passed: accuracy 0.98 |",
         "| refusal memory | passed: GPU 0 is in use |",
         "| status | passed: gpu:0 computing 99 %; NCCL has connected 1 of 1 ranks |",
         "| failure none | passed: gpu-none |",
         "",
-        "| memory plan, one rank | predicted without reserve | measured | ratio | | trained in predicted and |",
-        "|---|---|---|---|---|---|",
-        "| 0.1B zero0 | 2.50 GB | 2.40 GB | 1.042 | right | 4.5 %: yes |",
-        "| 0.1B zero1 | 2.50 GB | 2.40 GB | 0.900 | under |  |",
-        "| 0.1B zero2 | – | – | – | skipped: its optimizer was not compiled | |",
+        "| memory plan | predicted without reserve | measured | ratio | | trained with so much more memory "
+        "| and in expandable segments |",
+        "|---|---|---|---|---|---|---|",
+        "| 0.1B zero0 | 2.50 GB | 2.40 GB | 1.042 | right | 10.5 %: no | 4.5 %: yes |",
+        "| 0.1B zero1 | 2.50 GB | 2.40 GB | 0.900 | under |  |  |",
+        "| 0.1B zero2 | – | – | – | skipped: its optimizer was not compiled | | |",
     ]
 
 

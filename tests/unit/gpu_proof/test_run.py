@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.gpu_proof import faults, memory, run
-from tests.gpu_proof.parts import Proof, Skipped
+from tests.gpu_proof import faults, memory, nodes, run
+from tests.gpu_proof.parts import Failed, Proof, Skipped
 from tests.gpu_proof.paths import ProofError
 
 PART = {
@@ -40,9 +40,17 @@ def test_the_parts_in_order() -> None:
         "job digits",
     ]
     assert names[6:11] == [*(f"job transformer zero{stage}" for stage in range(4)), "job transformer zero2 offload"]
-    assert names[11:14] == ["refusal slots", "refusal memory", "status"]
+    over = [name for name in names if name.startswith("nodes ")]
+    assert over == [
+        "nodes collective",
+        *(f"nodes transformer zero{stage}" for stage in (1, 2, 3)),
+        *(f"nodes example {name}" for name in nodes.EXAMPLES),
+    ]
+    after = 11 + len(over)
+    assert names[11:after] == over
+    assert names[after : after + 3] == ["refusal slots", "refusal memory", "status"]
     first = names.index(next(name for name in names if name.startswith("memory ")))
-    assert names[14:first] == [f"failure {how}" for how in faults.EXPECTED]
+    assert names[after + 3 : first] == [f"failure {how}" for how in faults.EXPECTED]
     assert names[first:] == [f"memory {case.name}" for case in memory.cases()]
     assert len(set(names)) == len(names)
 
@@ -101,7 +109,7 @@ def test_some_parts_alone_take_the_operators_along() -> None:
         "compile FusedAdamBuilder",
         "compile CPUAdamBuilder",
         "job transformer zero3",
-        "memory 0.13B zero3",
+        "nodes transformer zero3",
     ]
 
 
@@ -118,8 +126,60 @@ def test_what_some_parts_find_takes_its_place_in_the_result(tmp_path: Path, monk
     found = run.merged(again, "status")
     assert [(part["name"], part["state"]) for part in found["parts"]] == [
         ("machine", "passed"),
-        ("status", "passed"),
         ("job digits", "passed"),
+        ("status", "passed"),
         ("compile X", "passed"),
     ]
     assert found["seconds"] == 4.0
+
+
+FULL = {"out_of_memory": "CUDA out of memory"}
+
+
+def measured(**given: Any) -> dict[str, Any]:
+    case = next(memory.cases())
+    requested = memory.predict(case)[0]
+    found = {"parameters": 5, "requested": requested, "phases": {}, "losses": [2.0, 1.0], "outside_torch": 10**9}
+    return {**found, **given}
+
+
+@pytest.mark.parametrize(
+    ("without", "with_segments", "fits", "reason"),
+    [
+        ([measured()], measured(), True, ""),
+        # fragments are recorded where expandable segments help
+        ([FULL, measured()], measured(), False, ""),
+        ([FULL, measured()], FULL, False, r"torch had \d+ bytes in expandable segments, and that was not enough"),
+        ([measured(requested=10**12)], measured(), True, "the plan is under: 0.00"),
+        ([measured(outside_torch=2 * 10**9)], measured(), True, "2000000000 bytes are not torch's"),
+    ],
+)
+def test_what_of_a_memory_plan_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+    without: list[dict[str, Any]],
+    with_segments: dict[str, Any],
+    fits: bool,
+    reason: str,
+) -> None:
+    left = list(without)
+
+    def measure(*dummy: Any, expandable: bool = False) -> dict[str, Any]:
+        return with_segments if expandable else left.pop(0)
+
+    monkeypatch.setattr(memory, "measure", measure)
+    (part,) = (p for p in run.parts("cuda", held("FusedAdamBuilder")) if p.name == "memory 0.13B zero0")
+    if reason:
+        with pytest.raises(Failed, match=reason) as failed:
+            part.run(1.0)
+        found = failed.value.found
+    else:
+        found = part.run(1.0)
+    assert not left and found["fits"] is fits
+    assert found["predicted"] < found["tight_room"] < found["room"]
+
+
+def test_a_gpu_that_is_too_small_for_a_case_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "measure", lambda *dummy, **given: FULL)
+    (part,) = (p for p in run.parts("cuda", held("FusedAdamBuilder")) if p.name == "memory 0.13B zero0")
+    with pytest.raises(Skipped, match="this GPU is too small for it: CUDA out of memory"):
+        part.run(1.0)
