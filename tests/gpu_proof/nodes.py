@@ -71,7 +71,7 @@ EXAMPLES = {
     ),
     "lightning_ddp": Example(
         ("lightning", "jsonargparse"),
-        r"lightning_ddp: (accuracy on held-out voices [\d.]+, target [\d.]+ reached)",
+        r"lightning_ddp: (accuracy on held-out \w+ [\d.]+, target [\d.]+ reached)",
         {"deepspeed_launch_args": ["fit", "-c", "fit.yaml", "--trainer.num_nodes=2"]},
         {"LOCAL_RANK": "0"},
         ("--trainer.accelerator=gpu", "--trainer.strategy.init_args.process_group_backend=nccl"),
@@ -103,7 +103,7 @@ def example(name: str, accelerator: str, limit: float, cluster: Cluster) -> dict
         raise Skipped(f"there is no {' and no '.join(missing)} beside torch on this machine")
     # in place of the example's own, which are for the lab's CPUs
     environment = {**of_ranks(), "HF_HUB_OFFLINE": "1", **chosen.environment}
-    # no image is built, so what is to be in it is not looked for
+    # no image is built, so its packages are not checked
     no_image = {"training_image_python_packages": [], "training_image_wheelhouse": ""}
     values = {
         "deepspeed_launch_rerun": True,

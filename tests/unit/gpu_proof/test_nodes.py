@@ -110,7 +110,7 @@ def test_an_example_whose_packages_are_missing_is_skipped(launched: dict[str, An
 
 @pytest.mark.parametrize(("accelerator", "more"), [("cpu", 0), ("cuda", 2)])
 def test_lightning_is_given_its_accelerator(launched: dict[str, Any], accelerator: str, more: int) -> None:
-    launched["printed"] = "lightning_ddp: accuracy on held-out voices 1.0, target 0.9 reached"
+    launched["printed"] = "lightning_ddp: accuracy on held-out sounds 1.0, target 0.9 reached"
     log = launched["log"].parents[2] / "lightning_ddp" / "node.log"
     log.parent.mkdir()
     log.write_text("backend nccl", encoding="utf-8")
@@ -127,10 +127,10 @@ def test_nodes_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_machine_without_virtual_interfaces_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[list[str]] = []
+    requested: list[list[str]] = []
 
     def refuse(command: list[str], **dummy: Any) -> subprocess.CompletedProcess[str]:
-        asked.append(command)
+        requested.append(command)
         unknown = "veth" in command
         return subprocess.CompletedProcess(
             command, int(unknown), "", "Error: Unknown device type.\n" if unknown else ""
@@ -141,4 +141,4 @@ def test_a_machine_without_virtual_interfaces_is_skipped(monkeypatch: pytest.Mon
     monkeypatch.setattr(subprocess, "run", refuse)
     with pytest.raises(Skipped, match=r"ip link add eth0 netns .* eth0 netns \S+: Error: Unknown device type\."):
         nodes.with_both(lambda dummy: {})
-    assert len(asked) == 3
+    assert len(requested) == 3

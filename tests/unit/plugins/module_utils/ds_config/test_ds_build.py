@@ -307,7 +307,7 @@ def test_a_plan_that_is_tight_is_a_warning_with_the_remedy() -> None:
     plan = build(Request(**{**given, "gpus": {**TEN_BILLION["gpus"], "memory": f"{size} MiB"}}))
     assert plan.memory is not None and plan.memory.tight
     assert [str(warning) for warning in plan.warnings] == [
-        "memory: a GPU has 12.0 GiB, the plan needs 12.0 GiB, and fragments can take a tenth of what it has. If the job"
+        "memory: a GPU has 12.0 GiB, the plan needs 12.0 GiB, and fragments can take more than is left. If the job"
         " ends with 'CUDA out of memory', set PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True in"
         " deepspeed_launch_environment"
     ]
