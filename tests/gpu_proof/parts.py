@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-LIMIT = 1200.0
+LIMIT = 2700.0
 """Seconds for the whole."""
 _LEAST = 10.0
 """Seconds below which no part is begun."""
