@@ -45,7 +45,7 @@ def proof(accelerator: str, named: str | None, only: str = "") -> int:
         )
     print(f"gpu-proof: torch {reported['torch']}; making the environment", flush=True)
     environment.make(interpreter, reported)
-    for folder in (jobs.CLUSTER, CACHE / "logs", *(() if only else (EXTENSIONS,))):
+    for folder in (jobs.CLUSTER, nodes.FOLDER, CACHE / "logs", *(() if only else (EXTENSIONS,))):
         shutil.rmtree(folder, ignore_errors=True)
     rehearsal = accelerator != "cuda"
     user = os.environ.get("USER", "")
@@ -230,8 +230,7 @@ def keep(document: dict[str, Any], rehearsal: bool) -> Path:
     if rehearsal:
         return first
     path = KEPT / file_name(document["gpu"])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    _replace(path, text)
     return path
 
 
@@ -239,9 +238,16 @@ def leave(document: dict[str, Any], rehearsal: bool) -> tuple[Path, str]:
     """Write it below the proof's folder, fit or not; return where, and its text."""
     text = json.dumps(document, indent=1) + "\n"
     path = CACHE / ("rehearsal.json" if rehearsal else "result.json")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    _replace(path, text)
     return path, text
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all: the machine may be taken away at any time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 def _version() -> str:
