@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from tests.whole_file import write_whole
+
 
 @dataclass(frozen=True)
 class Row:
@@ -98,7 +100,4 @@ def keep(path: Path, rounds: int, nodes: int, found: dict[str, list[Row]]) -> No
             "machine": machine(),
             "rows": [{**asdict(row), "median": row.median} for row in rows],
         }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, json.dumps(known, indent=2) + "\n")

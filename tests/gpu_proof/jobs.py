@@ -57,22 +57,21 @@ ALONE = Cluster((Node("gpu", "{{ ansible_playbook_python }}", CLUSTER),), "127.0
 
 def inventory(accelerator: str, cluster: Cluster = ALONE) -> dict[str, Any]:
     """Return the inventory of a cluster on this machine; its first node is the manager."""
-    manager, *workers = (
-        {
-            node.name: {
-                "ansible_connection": "local",
-                "ansible_become": False,
-                "ansible_python_interpreter": node.python,
-                "cluster_root": str(node.root),
-            }
+    hosts = {
+        node.name: {
+            "ansible_connection": "local",
+            "ansible_become": False,
+            "ansible_python_interpreter": node.python,
+            "cluster_root": str(node.root),
         }
         for node in cluster.nodes
-    )
+    }
+    manager = cluster.nodes[0].name
     return {
         "cluster": {
             "children": {
-                "managers": {"hosts": manager},
-                "workers": {"hosts": {name: values for worker in workers for name, values in worker.items()}},
+                "managers": {"hosts": {manager: hosts.pop(manager)}},
+                "workers": {"hosts": hosts},
             },
             "vars": {
                 "cluster_accelerator": accelerator,
@@ -148,14 +147,15 @@ def prepared(job: Job, accelerator: str, cluster: Cluster = ALONE) -> list[str]:
         for source in (*JOB.glob("*.py"), job.script):
             shutil.copy(source, workspace)
     given = {**job_variables(job.name, job.script.name, job.arguments, job.config), **job.variables}
-    return [*playbook("site.yml", accelerator, cluster), *extra_variables(given), "--tags", TAGS]
+    return site(given, accelerator, cluster)
 
 
-def extra_variables(values: Mapping[str, Any]) -> list[str]:
-    """Write a playbook's variables to a file; return its options."""
+def site(values: Mapping[str, Any], accelerator: str, cluster: Cluster, before: Sequence[Path] = ()) -> list[str]:
+    """Write the variables of a job; return the command that launches it. ``before``: files with what they override."""
     path = CACHE / "job.json"
     path.write_text(json.dumps(values), encoding="utf-8")
-    return ["-e", f"@{path}"]
+    options = [word for file in (*before, path) for word in ("-e", f"@{file}")]
+    return [*playbook("site.yml", accelerator, cluster), *options, "--tags", TAGS]
 
 
 def playbook(name: str, accelerator: str, cluster: Cluster = ALONE) -> list[str]:

@@ -25,7 +25,7 @@ from typing import Any
 
 from tests.gpu_proof.commands import run
 from tests.gpu_proof.environment import ENVIRONMENT
-from tests.gpu_proof.jobs import PLAYBOOK, TAGS, Cluster, Node, extra_variables, of_ranks, playbook
+from tests.gpu_proof.jobs import PLAYBOOK, Cluster, Node, of_ranks, site
 from tests.gpu_proof.parts import Failed, Skipped
 from tests.gpu_proof.paths import CACHE, ROOT
 
@@ -103,19 +103,18 @@ def example(name: str, accelerator: str, limit: float, cluster: Cluster) -> dict
         raise Skipped(f"there is no {' and no '.join(missing)} beside torch on this machine")
     # in place of the example's own, which are for the lab's CPUs
     environment = {**of_ranks(), "HF_HUB_OFFLINE": "1", **chosen.environment}
-    # no image is built, so its packages are not checked
-    no_image = {"training_image_python_packages": [], "training_image_wheelhouse": ""}
     values = {
         "deepspeed_launch_rerun": True,
-        **no_image,
+        # no image is built, so its packages are not checked
+        "training_image_python_packages": [],
+        "training_image_wheelhouse": "",
         **chosen.variables,
         "deepspeed_launch_environment": environment,
     }
     on_gpu = accelerator == "cuda"
     if on_gpu and chosen.on_gpu:
         values["deepspeed_launch_args"] = [*chosen.variables["deepspeed_launch_args"], *chosen.on_gpu]
-    command = [*playbook("site.yml", accelerator, cluster), "-e", f"@{ROOT / 'examples' / name / 'vars.yml'}"]
-    command += [*extra_variables(values), "--tags", TAGS]
+    command = site(values, accelerator, cluster, [ROOT / "examples" / name / "vars.yml"])
     found = {"reached": read_reached(run(command, limit, **PLAYBOOK), chosen.says)}
     if on_gpu and not used_nccl(cluster.nodes[0].root / "host_jobs" / name):
         raise Failed("the job's logs do not show that its ranks used NCCL", found)
@@ -149,7 +148,7 @@ def _made() -> Iterator[None]:
     _remove()
     try:
         for command in commands():
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+            done = _done(command)
             if done.returncode:
                 raise Skipped(f"{shlex.join(command)}: {(done.stderr.strip() or 'failed').splitlines()[-1]}")
         for name in NAMES:
@@ -186,15 +185,15 @@ def _remove() -> None:
     """End what is left in the namespaces and take them away, and their interfaces with them, if there are any."""
     for name in NAMES:
         if (PLACE / _netns(name)).exists():
-            pids = _ip("netns", "pids", _netns(name)).stdout.split()
+            pids = _done(["ip", "netns", "pids", _netns(name)]).stdout.split()
             for pid in map(int, pids):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            _ip("netns", "del", _netns(name))
+            _done(["ip", "netns", "del", _netns(name)])
 
 
-def _ip(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["ip", *words], capture_output=True, text=True, check=False, timeout=30)
+def _done(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
 
 
 def _netns(name: str) -> str:

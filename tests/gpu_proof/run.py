@@ -23,6 +23,7 @@ from tests.gpu_proof.commands import EXTENSIONS, python, run
 from tests.gpu_proof.parts import FAILED, PASSED, Failed, Part, Proof, Skipped
 from tests.gpu_proof.paths import CACHE, KEPT, ROOT, ProofError
 from tests.gpu_proof.result import SCHEMA, check, file_name
+from tests.whole_file import write_whole
 
 STAGES = (0, 1, 2, 3)
 _OPERATOR_LIMIT, _JOB_LIMIT, _CASE_LIMIT = 240.0, 150.0, 60.0
@@ -230,7 +231,7 @@ def keep(document: dict[str, Any], rehearsal: bool) -> Path:
     if rehearsal:
         return first
     path = KEPT / file_name(document["gpu"])
-    _replace(path, text)
+    write_whole(path, text)
     return path
 
 
@@ -238,16 +239,8 @@ def leave(document: dict[str, Any], rehearsal: bool) -> tuple[Path, str]:
     """Write it below the proof's folder, fit or not; return where, and its text."""
     text = json.dumps(document, indent=1) + "\n"
     path = CACHE / ("rehearsal.json" if rehearsal else "result.json")
-    _replace(path, text)
+    write_whole(path, text)
     return path, text
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all: the machine may be taken away at any time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 def _version() -> str:
