@@ -50,7 +50,7 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 CHECKS_OF_UNDOING = frozenset(
     {
-        *(set(INVENTORY_CHECKS) - {"files", "vscode", "ca_certificate", "image_settings", "bundle"}),
+        *(set(INVENTORY_CHECKS) - {"files", "vscode", "ca_certificate", "image_settings", "bundle", "overlaps"}),
         *("reachable", "systemd", "python"),
     }
 )

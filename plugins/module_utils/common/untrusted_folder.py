@@ -326,3 +326,18 @@ class UntrustedFolder:
             raise self._failed(name, error) from error
         finally:
             os.close(folder)
+
+    def remove_if_empty(self, name: str) -> bool:
+        """A folder, if nothing is in it; whether it was removed."""
+        parents, last = self._below(name)
+        try:
+            folder = self._open_folder(parents)
+        except FileNotFoundError:
+            return False
+        try:
+            os.rmdir(last, dir_fd=folder)
+        except OSError:
+            return False
+        finally:
+            os.close(folder)
+        return True
