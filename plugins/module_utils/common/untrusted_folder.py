@@ -266,6 +266,22 @@ class UntrustedFolder:
                 os.unlink(new, dir_fd=folder)
             os.close(folder)
 
+    def link(self, name: str, file: BinaryIO) -> None:
+        """Give an open file this name too, at once, whatever had it. It is on the same disk, and its folder exists."""
+        parents, last = self._below(name)
+        folder = self._parent(name, parents)
+        new = f".{secrets.token_hex(16)}.new"
+        try:
+            # By its handle, as another file may have its former name by now.
+            os.link(f"/proc/self/fd/{file.fileno()}", new, dst_dir_fd=folder, follow_symlinks=True)
+            os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            raise self._failed(name, error) from error
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(new, dir_fd=folder)  # two names of one file: rename() leaves both
+            os.close(folder)
+
     def make_folder(self, name: str, mode: int = 0o700, exact: bool = False) -> None:
         """A folder and those above it; with ``exact`` it gets this mode where it was there before, too."""
         try:
