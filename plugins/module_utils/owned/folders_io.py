@@ -39,7 +39,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record im
 PLACE = "/var/lib/swarmspeed"
 NAME = "owned.json"
 MOST_JOBS = 1000
-"""More are not looked at one by one."""
+"""With more, they are not read one by one."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CLUSTER = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -49,7 +49,7 @@ class OwnedError(Exception):
 
 
 class Folders(Protocol):
-    """What is asked of a host, and done there."""
+    """What is printed of a host, and done there."""
 
     def real(self, path: str) -> str: ...
 
@@ -202,8 +202,8 @@ class SystemFolders:
     def _identity(handle: int) -> Identity:
         status = os.fstat(handle)
         # Python has no statx().
-        asked = run_program(["stat", "--dereference", "--format=%.9W", f"/proc/{os.getpid()}/fd/{handle}"], 10)
-        born = asked.stdout.strip() if asked.rc == 0 else ""
+        printed = run_program(["stat", "--dereference", "--format=%.9W", f"/proc/{os.getpid()}/fd/{handle}"], 10)
+        born = printed.stdout.strip() if printed.rc == 0 else ""
         return Identity(status.st_dev, status.st_ino, born if re.fullmatch(r"[1-9][0-9]*\.[0-9]+", born) else "")
 
     # --- the record

@@ -29,7 +29,7 @@ OF_ETC = frozenset(
     }
 )
 _SIGNS = ("entrypoint.sh", "nccl.conf.host", "job_key", "ssh/ssh_host_ed25519_key")
-"""Files of names that nobody else gives."""
+"""Files of names that others do not give."""
 _LEFT = ".ansible_tmp*"
 """What a copy that was cut off leaves beside its file."""
 _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -52,7 +52,7 @@ def is_job(name: str, holds: Collection[str]) -> bool:
 
 
 def etc_is_ours(names: Collection[str]) -> bool:
-    """Whether ``etc`` holds files of this collection and nothing else: so nobody else has used it."""
+    """Whether ``etc`` holds files of this collection and nothing else."""
     return any(sign in names for sign in _SIGNS) and all(is_of_etc(name) for name in names)
 
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Folders of the operating system, in which no folder of ours is to be."""
+"""Folders of the operating system, in which this collection has no folder."""
 
 from __future__ import annotations
 

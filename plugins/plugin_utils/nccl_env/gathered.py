@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
 
 ROLE = "nccl_env"
 _VARIABLES = (
@@ -37,7 +37,7 @@ _OPTIONAL = (
 def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     root = str(wishes["cluster_root"])
     return {
-        "folders": asked(wishes, [root, *(f"{root}/{name}" for name in ("etc", "jobs", "host_jobs"))]),
+        "folders": requested_folders(wishes, [root, *(f"{root}/{name}" for name in ("etc", "jobs", "host_jobs"))]),
         "files": [
             {"path": root},
             {"path": f"{root}/etc"},

@@ -27,8 +27,8 @@ _WORDS = {
 }
 
 
-def asked(wishes: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
-    """Return what ``node_facts`` is asked about folders."""
+def requested_folders(wishes: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """Return what ``node_facts`` is requested about folders."""
     return {"cluster": str(wishes["cluster_name"]), "root": str(wishes["cluster_root"]), "paths": list(paths)}
 
 

@@ -25,7 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.system_fo
 ROOT, WORKSPACE, ASSETS = "cluster_root", "workspace_path", "assets_path"
 ENVIRONMENT, VOLUMES = "workspace_python_environment", "training_container_volumes"
 NAMED = (ROOT, WORKSPACE, ASSETS, ENVIRONMENT)
-"""Variables that each name a folder of ours."""
+"""Variables that each name a folder for this collection."""
 READ = (*NAMED, "assets_sources", VOLUMES, "deepspeed_launch_runtime")
 """All that decides where folders are."""
 _APART = "choose folders of which none lies in the other"
@@ -51,7 +51,7 @@ class Trouble:
 
 
 def named(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the folders of ours by variable. Without models and data sets, nothing is where they would be."""
+    """Return the folders by variable. Without models and data sets, nothing is where they would be."""
     found = {name: values.get(name) for name in NAMED}
     if not values.get("assets_sources"):
         found.pop(ASSETS)

@@ -19,7 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 
 
 def check_system_folders(inventory: Inventory) -> Iterator[Problem]:
-    """No folder of ours is the operating system's, which would be filled, given another mode, and emptied."""
+    """No folder is the operating system's, which would be filled, given another mode, and emptied."""
     yield from _of_hosts(inventory, wrong_places)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
 
 ROLE = "ssh_trust"
 HOME = "/root/.ssh"
@@ -49,7 +49,7 @@ def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     ssh = f"{root}/etc/ssh"
     public = ("id_ed25519.pub", "ssh_host_ed25519_key.pub", "authorized_keys", "known_hosts")
     return {
-        "folders": asked(wishes, [root, f"{root}/etc"]),
+        "folders": requested_folders(wishes, [root, f"{root}/etc"]),
         "files": [
             {"path": root},
             {"path": f"{root}/etc"},

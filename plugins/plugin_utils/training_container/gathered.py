@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import vscode_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.places import paths
 
 ROLE = "training_container"
@@ -97,7 +97,7 @@ def ours(wishes: Mapping[str, Any]) -> list[str]:
 
 def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     files = [{"path": path} for path in (*folders_of(wishes), *device_paths(wishes))]
-    return {"files": files, "folders": asked(wishes, dict.fromkeys([*ours(wishes), *paths(wishes)]))}
+    return {"files": files, "folders": requested_folders(wishes, dict.fromkeys([*ours(wishes), *paths(wishes)]))}
 
 
 # Containers, images and jobs are part of the facts anyway.

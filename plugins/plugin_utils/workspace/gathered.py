@@ -14,7 +14,7 @@ from ansible.module_utils.common.validation import check_type_list
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import asked
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
 
 ROLE = "workspace"
@@ -84,7 +84,7 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     source, environment = source_of(wishes)[0], str(wishes["workspace_python_environment"] or "")
     # Also without a source: containers can write there, and so no link below it is followed for any role's files.
     path = str(wishes["workspace_path"])
-    found: dict[str, Any] = {"trees": {path: {}}, "folders": asked(wishes, ours(wishes))}
+    found: dict[str, Any] = {"trees": {path: {}}, "folders": requested_folders(wishes, ours(wishes))}
     if source:
         if not Path(source).is_dir():
             raise WishError(f"workspace_source: {source} is not a directory on the controller")

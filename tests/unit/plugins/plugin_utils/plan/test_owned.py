@@ -52,7 +52,7 @@ def test_folders_that_others_make_are_recorded_where_they_are() -> None:
 def test_what_several_roles_ask_about_is_asked_once() -> None:
     wishes: Mapping[str, Any] = {"cluster_name": "lab", "cluster_root": ROOT, "workspace_path": "/code"}
     parts = [ssh_trust.GATHERED, nccl_env.GATHERED, training_container.GATHERED]
-    asked = requested({}, parts, wishes)["folders"]
-    assert (asked["cluster"], asked["root"]) == ("lab", ROOT)
-    assert len(asked["paths"]) == len(set(asked["paths"]))
-    assert {ROOT, f"{ROOT}/etc", f"{ROOT}/jobs", f"{ROOT}/host_jobs", "/code"} <= set(asked["paths"])
+    merged = requested({}, parts, wishes)["folders"]
+    assert (merged["cluster"], merged["root"]) == ("lab", ROOT)
+    assert len(merged["paths"]) == len(set(merged["paths"]))
+    assert {ROOT, f"{ROOT}/etc", f"{ROOT}/jobs", f"{ROOT}/host_jobs", "/code"} <= set(merged["paths"])
