@@ -66,15 +66,14 @@ def wrong_places(values: Mapping[str, Any], real: Mapping[str, str] | None = Non
             continue
         place = _real(path, real or {})
         system = system_folder(place)
-        if system:
-            leads = f" leads to {place}, which" if place != normal(path) else ""
-            kind = "is" if system == normal(place) else "is in"
-            of = (
-                "a folder of the operating system, or contains one"
-                if kind == "is"
-                else f"{system}, which is the operating system's"
-            )
-            yield Trouble(name, f"{path}{leads} {kind} {of}", f"name a folder of its own, such as {_better(place)}")
+        named_so = path if place == normal(path) else f"{path} leads to {place}, which"
+        if system == place:
+            text = f"{named_so} is a folder of the operating system, or contains one"
+        elif system:
+            text = f"{named_so} lies in {system}, which is the operating system's"
+        else:
+            continue
+        yield Trouble(name, text, f"name a folder of its own, such as {_better(place)}")
 
 
 def overlaps(values: Mapping[str, Any], real: Mapping[str, str] | None = None) -> Iterator[Trouble]:
@@ -145,10 +144,4 @@ def paths(values: Mapping[str, Any]) -> list[str]:
 
 
 def _better(path: str) -> str:
-    return (
-        "/srv/swarmspeed"
-        if path == "/"
-        else f"{path}/swarmspeed"
-        if path in ("/data", "/opt", "/srv")
-        else "/srv/swarmspeed/lab"
-    )
+    return f"{path}/swarmspeed" if path in ("/opt", "/srv") else "/srv/swarmspeed"
