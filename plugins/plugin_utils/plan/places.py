@@ -34,7 +34,7 @@ _PRIVATE = (ETC, *JOBS, "vscode", *sorted(PASSING))
 
 @dataclass(frozen=True)
 class Place:
-    """A folder: ``subject`` is the variable that it comes from, ``what`` how a message calls it."""
+    """A folder: ``subject`` is the variable that it comes from, ``what`` how a message begins to name it."""
 
     subject: str
     path: str
@@ -86,16 +86,16 @@ def overlaps(values: Mapping[str, Any], real: Mapping[str, str] | None = None) -
     private += [Place(name, places[name], name) for name in (ASSETS, ENVIRONMENT) if name in places]
     private.append(Place("", PLACE, "the record of which folders teardown may remove"))
     # A role that is applied alone does not know the variables of others, and so their defaults hold.
-    written = [Place(WORKSPACE, places.get(WORKSPACE) or f"{root}/workspace", WORKSPACE)]
-    written += [Place(VOLUMES, path, "a volume") for path in _writable(values.get(VOLUMES))]
-    written.append(Place(ROOT, f"{normal(root)}/jobs", f"{ROOT}/jobs"))
+    written = [Place(WORKSPACE, places.get(WORKSPACE) or f"{root}/workspace", "")]
+    written += [Place(VOLUMES, path, "the volume ") for path in _writable(values.get(VOLUMES))]
+    written.append(Place(ROOT, f"{normal(root)}/jobs", "the folder "))
     seen: set[tuple[str, str]] = set()
     for one in written:
         for other in private:
             if one.path == other.path and one.subject == other.subject:
                 continue  # the jobs themselves
             relation = _relation(one, other, real or {})
-            key = (one.what, other.subject or other.what)
+            key = (one.path, other.subject or other.what)
             if relation and key not in seen and one.path.startswith("/"):
                 seen.add(key)
                 yield Trouble(one.subject, relation, _APART)
@@ -110,7 +110,7 @@ def _relation(one: Place, other: Place, real: Mapping[str, str]) -> str:
         return ""
     how = "is" if mine == theirs else "contains" if is_below(theirs, mine) else "lies in"
     return (
-        f"{one.what} ({_shown(one.path, mine)}) {how} {other.what} ({_shown(other.path, theirs)}). "
+        f"{one.what}{_shown(one.path, mine, ',')} {how} {other.what} ({_shown(other.path, theirs)}). "
         "Containers can write the one, and root on the host works in the other"
     )
 
@@ -119,8 +119,8 @@ def _parent(path: str) -> str:
     return path.rpartition("/")[0] or "/"
 
 
-def _shown(path: str, real: str) -> str:
-    return path if normal(path) == real else f"{path}, which leads to {real}"
+def _shown(path: str, real: str, end: str = "") -> str:
+    return path if normal(path) == real else f"{path}, which leads to {real}{end}"
 
 
 def _real(path: str, real: Mapping[str, str]) -> str:

@@ -193,8 +193,7 @@ def _misplaced(host: str, wishes: Mapping[str, Any], facts: Mapping[str, Any]) -
     """What of the folders shows only on the host, where links lead elsewhere. The rest was refused before."""
     for judge in (wrong_places, overlaps):
         for trouble in judge(wishes, real_paths(facts)):
-            text = trouble.text if trouble.text.startswith(trouble.subject) else f"{trouble.subject}: {trouble.text}"
-            yield Refusal(ROLE, host, text, trouble.remedy)
+            yield Refusal(ROLE, host, f"{trouble.subject}: {trouble.text}", trouble.remedy)
 
 
 def _refusal(node: Node) -> Iterator[Refusal]:

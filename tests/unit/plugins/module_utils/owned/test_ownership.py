@@ -190,9 +190,10 @@ def test_a_file_where_a_folder_is_to_be_is_named(host: Host) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/etc", "/srv", "/usr/lib/x", "/var/lib/swarmspeed", "/proc/1"])
 def test_folders_of_the_system_are_neither_recorded_nor_removed(host: Host, path: str) -> None:
-    for act in (lambda: host.record(Path(path)), lambda: host.remove(Removal(path, whole=True, known=True))):
-        with pytest.raises(OwnedError, match="belongs to the operating system"):
-            act()
+    with pytest.raises(OwnedError, match="belongs to the operating system"):
+        host.record(Path(path))
+    with pytest.raises(OwnedError, match="belongs to the operating system"):
+        host.remove(Removal(path, whole=True, known=True))
 
 
 def test_a_link_to_a_folder_of_the_system_is_refused_too(host: Host) -> None:

@@ -98,7 +98,7 @@ def test_folders_that_links_on_the_host_lay_over_each_other_are_refused_before_a
     leads: dict[str, Any] = {f"{of.ROOT}/workspace": {"real": f"{of.ROOT}/etc", "state": "in_use"}}
     (refusal,) = of.plan(of.facts(folders=leads)).refusals
     assert refusal.text.startswith(
-        f"workspace_path ({of.ROOT}/workspace, which leads to {of.ROOT}/etc) is cluster_root/etc"
+        f"workspace_path: {of.ROOT}/workspace, which leads to {of.ROOT}/etc, is cluster_root/etc"
     )
     system = {of.ROOT: {"real": "/etc", "state": "in_use"}}
     assert "cluster_root: /srv/lab leads to /etc, which is a folder of the operating system" in "\n".join(

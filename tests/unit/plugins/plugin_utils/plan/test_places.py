@@ -36,11 +36,11 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def found(real: dict[str, str] | None = None, **values: Any) -> list[Trouble]:
+def found(real: dict[str, str] | None = None, /, **values: Any) -> list[Trouble]:
     return list(overlaps({**DEFAULTS, **values}, real))
 
 
-def text(real: dict[str, str] | None = None, **values: Any) -> str:
+def text(real: dict[str, str] | None = None, /, **values: Any) -> str:
     troubles = found(real, **values)
     assert {trouble.remedy for trouble in troubles} <= {"choose folders of which none lies in the other"}
     return "\n".join(f"{trouble.subject}: {trouble.text.partition('. ')[0]}" for trouble in troubles)
@@ -109,31 +109,31 @@ def test_the_default_folders_are_apart() -> None:
     [
         (
             {"workspace_path": "/data", "assets_path": "/data/models"},
-            "workspace_path: workspace_path (/data) contains assets_path (/data/models)",
+            "workspace_path: /data contains assets_path (/data/models)",
         ),
-        ({"workspace_path": "/srv/swarmspeed"}, f"workspace_path (/srv/swarmspeed) contains cluster_root ({ROOT})"),
-        ({"workspace_path": ROOT}, f"workspace_path ({ROOT}) is cluster_root ({ROOT})"),
-        ({"workspace_path": f"{ROOT}/etc"}, f"workspace_path ({ROOT}/etc) is cluster_root/etc ({ROOT}/etc)"),
+        ({"workspace_path": "/srv/swarmspeed"}, f"workspace_path: /srv/swarmspeed contains cluster_root ({ROOT})"),
+        ({"workspace_path": ROOT}, f"workspace_path: {ROOT} is cluster_root ({ROOT})"),
+        ({"workspace_path": f"{ROOT}/etc"}, f"workspace_path: {ROOT}/etc is cluster_root/etc ({ROOT}/etc)"),
         ({"workspace_path": f"{ROOT}/host_jobs/x"}, "lies in cluster_root/host_jobs"),
         ({"workspace_path": f"{ROOT}/jobs"}, "is cluster_root/jobs"),
-        ({"workspace_path": "/data", "assets_path": "/data"}, "workspace_path (/data) is assets_path (/data)"),
+        ({"workspace_path": "/data", "assets_path": "/data"}, "workspace_path: /data is assets_path (/data)"),
         ({"workspace_path": "/data/models/code", "assets_path": "/data/models"}, "lies in assets_path"),
         ({"workspace_path": "/data", "workspace_python_environment": "/data/venv"}, "workspace_python_environment"),
         (
             {"training_container_volumes": ["/srv:/srv"]},
-            f"training_container_volumes: a volume (/srv) contains cluster_root ({ROOT})",
+            f"training_container_volumes: the volume /srv contains cluster_root ({ROOT})",
         ),
         (
             {"training_container_volumes": [f"{ROOT}/etc/:/x:rw"]},
-            f"a volume ({ROOT}/etc/) is cluster_root/etc ({ROOT}/etc)",
+            f"the volume {ROOT}/etc/ is cluster_root/etc ({ROOT}/etc)",
         ),
         (
             {"training_container_volumes": ["/data:/d"], "assets_path": "/data/models"},
-            "a volume (/data) contains assets",
+            "the volume /data contains assets",
         ),
         ({"training_container_volumes": ["/var:/var:z"]}, "the record of which folders teardown may remove"),
         ({"training_container_volumes": [f"{ROOT}/jobs:/x"]}, "is cluster_root/jobs"),
-        ({"assets_path": f"{ROOT}/jobs/models"}, "cluster_root: cluster_root/jobs"),
+        ({"assets_path": f"{ROOT}/jobs/models"}, f"cluster_root: the folder {ROOT}/jobs contains assets_path"),
     ],
 )
 def test_what_containers_write_is_apart_from_what_root_works_in(values: dict[str, Any], expected: str) -> None:
@@ -160,14 +160,18 @@ def test_values_of_other_types_are_left_to_the_check_that_names_them(value: Any)
 @pytest.mark.parametrize(
     ("real", "expected"),
     [
-        ({"/code": f"{ROOT}/etc"}, f"workspace_path (/code, which leads to {ROOT}/etc) is cluster_root/etc"),
-        ({f"{ROOT}/etc": "/code/etc"}, f"workspace_path (/code) contains cluster_root/etc ({ROOT}/etc, which leads to"),
-        ({"/models": "/code/m"}, "workspace_path (/code) contains assets_path (/models, which leads to /code/m)"),
-        ({"/data": "/models"}, "a volume (/data, which leads to /models) is assets_path (/models)"),
+        ({"/code": f"{ROOT}/etc"}, f"workspace_path: /code, which leads to {ROOT}/etc, is cluster_root/etc"),
+        ({f"{ROOT}/etc": "/code/etc"}, f"workspace_path: /code contains cluster_root/etc ({ROOT}/etc, which leads to"),
+        ({"/models": "/code/m"}, "workspace_path: /code contains assets_path (/models, which leads to /code/m)"),
+        ({"/data": "/models"}, "the volume /data, which leads to /models, is assets_path (/models)"),
     ],
 )
 def test_links_are_resolved_first(real: dict[str, str], expected: str) -> None:
-    apart = {"workspace_path": "/code", "assets_path": "/models", "training_container_volumes": ["/data:/data"]}
+    apart: dict[str, Any] = {
+        "workspace_path": "/code",
+        "assets_path": "/models",
+        "training_container_volumes": ["/data:/data"],
+    }
     assert found(**apart) == []
     assert expected in text(real, **apart)
     assert set(real) <= set(paths({**DEFAULTS, **apart}))
@@ -207,4 +211,4 @@ def test_the_checks_name_the_hosts_concerned() -> None:
         "Remedy: name a folder of its own, such as /srv/swarmspeed."
     )
     problems = {problem.subject: problem.text for problem in check_overlaps(inventory)}
-    assert "a volume (/srv) contains" in problems["training_container_volumes"]
+    assert "the volume /srv contains" in problems["training_container_volumes"]
