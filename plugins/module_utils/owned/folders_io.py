@@ -12,7 +12,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -63,6 +63,8 @@ class Folders(Protocol):
 
     def create(self, path: str) -> Found: ...
 
+    def missing(self, reals: Iterable[str]) -> list[str]: ...
+
     def contents(self, real: str) -> UntrustedFolder: ...
 
     def empty(self, found: Found) -> None: ...
@@ -108,6 +110,10 @@ class SystemFolders:
         if found is None:
             raise OwnedError(f"{path} is gone again. Remedy: find out who removes it, and run again.")
         return found
+
+    def missing(self, reals: Iterable[str]) -> list[str]:
+        """Return which of these are not there any more."""
+        return [real for real in reals if not os.path.lexists(real)]
 
     def contents(self, real: str) -> UntrustedFolder:
         return UntrustedFolder(real, OwnedError)

@@ -113,6 +113,8 @@ def remove_folders(folders: Folders, root: str, removals: Sequence[Removal], *, 
             removing.forget(folders.real(removal.path))
         else:
             removing.of(removal, found, state_of(found, record, found.real in made))
+    for real in folders.missing(record):
+        removing.forget(real)
     if done.removed:
         removed = "".join(f"{path}\n" for path in done.removed)
         done.diff.append({"before": removed, "after": "", "before_header": root, "after_header": root})

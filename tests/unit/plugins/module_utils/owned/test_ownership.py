@@ -304,6 +304,13 @@ def test_of_a_folder_of_jobs_that_is_not_ours_only_the_jobs_go(host: Host) -> No
     assert "(now: photos, plan.txt)" in done.kept[0]
 
 
+def test_what_somebody_else_removed_is_forgotten(host: Host, tmp_path: Path) -> None:
+    host.record(host.root, host.etc, tmp_path / "code")
+    (tmp_path / "code").rmdir()
+    host.teardown()
+    assert not host.place.exists()
+
+
 # Adoption of what was deployed before there was a record
 
 
