@@ -12,7 +12,9 @@ from collections.abc import Collection
 ETC = "etc"
 JOBS = ("jobs", "host_jobs")
 WORKSPACE = "workspace"
-PASSING = frozenset({"transfer", "assets_transfer", "bench", "workspace.tar.gz"})
+PASSING = frozenset(
+    {*("image", "image.build", "image.archive", "transfer"), *("assets_transfer", "bench", "workspace.tar.gz")}
+)
 """What lies in the node state directory while a playbook runs."""
 OF_ROOT = frozenset({ETC, *JOBS, WORKSPACE, "assets", "vscode", *PASSING})
 OF_SSH = frozenset(

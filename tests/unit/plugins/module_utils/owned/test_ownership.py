@@ -378,7 +378,7 @@ def test_a_link_is_not_adopted(host: Host, tmp_path: Path, name: str) -> None:
 
 
 def test_a_node_state_directory_through_which_an_image_was_sent_first_is_ours(host: Host) -> None:
-    (host.root / "transfer").mkdir(parents=True)
+    (host.root / "image.build").mkdir(parents=True)
     assert host.state(host.root) == "made"
     (host.root / "jobs").mkdir()
     assert host.state(host.root) == "in_use"
