@@ -34,7 +34,8 @@ MOST_ENTRIES = 100_000
 REMEDY = "Remedy: remove it on this node, and run again."
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""``O_NONBLOCK``: who holds a lease on a file (fcntl(2)) would keep us waiting for 45 seconds."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SPARSE_FROM, _SPARSE_SHARE = 1 << 30, 64
 """A file larger than the first that has less than this share of its size on the disk is not read: 8 EiB cost nothing
@@ -175,22 +176,24 @@ class UntrustedFolder:
             folder = self._open_folder(parents)
         except FileNotFoundError:
             return None
-        try:
-            # Before it is opened, as opening a device may have an effect; and again by its handle.
-            found = os.stat(last, dir_fd=folder, follow_symlinks=False)
-            handle = os.open(last, _FILE, dir_fd=folder) if stat.S_ISREG(found.st_mode) else None
+        try:  # a handle of whatever lies there: with O_PATH no driver of a device is called, and no pipe waits
+            found = os.open(last, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._failed(name, error) from error
         finally:
             os.close(folder)
-        if handle is not None:
-            found = os.fstat(handle)
-            if stat.S_ISREG(found.st_mode):
-                return os.fdopen(handle, "rb")
-            os.close(handle)
-        raise self._refused(name, f"is {kind_of(found.st_mode)}, not a plain file")
+        try:
+            mode = os.fstat(found).st_mode
+            if not stat.S_ISREG(mode):
+                raise self._refused(name, f"is {kind_of(mode)}, not a plain file")
+            # What the handle is of, whatever has the name by now: opening a device alone may have an effect.
+            return os.fdopen(os.open(f"/proc/self/fd/{found}", _FILE), "rb")
+        except OSError as error:
+            raise self._failed(name, error) from error
+        finally:
+            os.close(found)
 
     def read(self, name: str, limit: int = TEXT_BYTES) -> bytes | None:
         """All of a file that has ``limit`` bytes at most; ``None`` where there is none."""
