@@ -9,10 +9,10 @@ container printed, by node) and, where it was not measured at all, ``error``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.collectives import factor
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.rank import MARK
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench.plan import KINDS, checked
@@ -54,7 +54,7 @@ def spoken(text: str) -> dict[str, Any] | None:
     for line in reversed(text.splitlines()):
         if line.startswith(MARK):
             try:
-                found = json.loads(line[len(MARK) :])
+                found = parse_json(line[len(MARK) :].encode())
             except ValueError:
                 return None
             return found if isinstance(found, dict) else None
