@@ -122,7 +122,7 @@ def device(path: Path) -> None:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was opened, other than plain files and folders, and other than to be looked at."""
+    """What was opened, other than plain files and folders, and other than by O_PATH."""
     original, found = os.open, []
 
     def noted(*args: Any, **given: Any) -> int:
