@@ -68,8 +68,15 @@ def _is_name(part: str) -> bool:
 class UntrustedFolder:
     """``root``, and what lies below it by relative path. Each call opens what it needs and closes it again."""
 
-    def __init__(self, root: str | Path, error: type[Exception] = FolderError, remedy: str = REMEDY) -> None:
-        self.root, self._error, self._remedy = Path(root), error, remedy
+    def __init__(
+        self,
+        root: str | Path,
+        error: type[Exception] = FolderError,
+        remedy: str = REMEDY,
+        writers: str = "containers",
+    ) -> None:
+        """``writers`` says in an error who else can write here."""
+        self.root, self._error, self._remedy, self._writers = Path(root), error, remedy, writers
 
     # --- errors and paths
 
@@ -85,7 +92,7 @@ class UntrustedFolder:
         found = self.kind(name)
         if found in (None, "a plain file", "a folder"):
             return self._refused(name, f"cannot be used: {error.strerror}")
-        return self._refused(name, f"is {found}, and containers can write here: it is not followed")
+        return self._refused(name, f"is {found}, and {self._writers} can write here: it is not followed")
 
     def _split(self, name: str) -> list[str]:
         parts = name.split("/") if name else []
@@ -246,8 +253,20 @@ class UntrustedFolder:
 
     # --- writing
 
-    def write(self, name: str, content: bytes | IO[bytes], mode: int = 0o600, mtime: float | None = None) -> None:
-        """Put a file there, at once; whatever had the name, a link too, is replaced. Its folder must exist."""
+    def write(
+        self,
+        name: str,
+        content: bytes | IO[bytes],
+        mode: int = 0o600,
+        mtime: float | None = None,
+        *,
+        owner: tuple[int, int] | None = None,
+        durable: bool = False,
+    ) -> None:
+        """Put a file there, at once; whatever had the name, a link too, is replaced. Its folder must exist.
+
+        ``durable``: also after a loss of power it is the one before, or this one.
+        """
         parents, last = self._below(name)
         folder = self._parent(name, parents)
         new = f".{secrets.token_hex(16)}.new"
@@ -259,9 +278,15 @@ class UntrustedFolder:
                     shutil.copyfileobj(content, file, 1 << 20)
                 file.flush()
                 os.fchmod(file.fileno(), mode)
+                if owner is not None:
+                    os.fchown(file.fileno(), *owner)
                 if mtime is not None:
                     os.utime(file.fileno(), (mtime, mtime))
+                if durable:
+                    os.fsync(file.fileno())
             os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
+            if durable:
+                os.fsync(folder)
         except OSError as error:
             raise self._failed(name, error) from error
         finally:
@@ -285,8 +310,13 @@ class UntrustedFolder:
                 os.unlink(new, dir_fd=folder)  # two names of one file: rename() leaves both
             os.close(folder)
 
-    def make_folder(self, name: str, mode: int = 0o700, exact: bool = False) -> None:
-        """A folder and those above it; with ``exact`` it gets this mode where it was there before, too."""
+    def make_folder(
+        self, name: str, mode: int = 0o700, exact: bool = False, *, owner: tuple[int, int] | None = None
+    ) -> None:
+        """A folder and those above it; with ``exact`` it gets this mode where it was there before, too.
+
+        ``owner`` gets it where it is ours and empty, as one that was made just now is: no other is given away.
+        """
         try:
             handle = self._open_folder(self._split(name), make=mode)
         except FileNotFoundError as error:
@@ -294,6 +324,11 @@ class UntrustedFolder:
         try:
             if exact:
                 os.fchmod(handle, mode)
+            if owner is not None and os.fstat(handle).st_uid == os.geteuid():
+                with os.scandir(handle) as found:
+                    empty = next(found, None) is None
+                if empty:
+                    os.fchown(handle, *owner)
         finally:
             os.close(handle)
 

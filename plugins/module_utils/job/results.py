@@ -76,7 +76,7 @@ def pack(folder: UntrustedFolder, files: list[str], archive: Path, most: int) ->
     """Write the files into an archive; return size and SHA-256 of each. Raises ``ResultsError``."""
     packed: dict[str, dict[str, Any]] = {}
     total = 0
-    with tarfile.open(archive, "w") as tar:
+    with tarfile.open(archive, "x") as tar:
         for path in files:
             try:
                 file = folder.open(path)
