@@ -105,7 +105,7 @@ class AssetTransfer(SpoolTransfer):
         self._say("receiving")
         names = {file[2]: f"{name}/{file[0]}" for name, asset in wanted.items() for file in asset["missing"]}
         if part["sources"]:
-            self._take(part, names)
+            self._take(part, names, needed)
         else:
             for sha256, size in needed.items():
                 self._await(sha256, size, names[sha256])
@@ -122,7 +122,7 @@ class AssetTransfer(SpoolTransfer):
             self.system.alive()
         self._say("done")
 
-    def _take(self, part: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    def _take(self, part: Mapping[str, Any], names: Mapping[str, str], sizes: Mapping[str, int]) -> None:
         sources = {source["name"]: source for source in part["sources"]}
         receiver = Receiver(
             self.system.folder,
@@ -133,7 +133,7 @@ class AssetTransfer(SpoolTransfer):
         )
         try:
             for sha256 in names:
-                receiver.fetch(sha256)
+                receiver.fetch(sha256, most=sizes[sha256])
                 self._received, self._notes = receiver.received, receiver.notes
                 self._say("receiving")
         finally:
