@@ -34,6 +34,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import prob
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe_io import SystemProbeIO
 from ansible_collections.swarmspeed.cluster.plugins.modules import job_precheck, network_mesh_test
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection import following
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import run_inside
 
 MARKS = (peer.MARK, reach.MARK, probe.MARK)
 FLOODS = {
@@ -134,6 +135,40 @@ def test_what_a_program_of_the_host_leaves_running_in_good_order_stays() -> None
     done = run_program(["sh", "-c", "sleep 30 >/dev/null 2>&1 & echo $!"], 10)
     assert done.rc == 0
     os.kill(int(done.stdout), 9)
+
+
+# --- what a task reads, through Ansible's own module
+
+
+def task(*, limit: str = "240") -> subprocess.Popen[bytes]:
+    """As a role runs it; only that it may take less long."""
+    words = [word.replace("timeout -k 5 240 ", f"timeout -k 1 {limit} ") for word in run_inside("c", "cat", "/x")]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("program", FLOODS)
+def test_a_task_reads_no_more_than_it_may(container: Callable[[str], Path], program: str) -> None:
+    pid = container(FLOODS[program])
+    process = task()
+    found = process.communicate(timeout=20)
+    assert process.returncode != 124 and max(len(output) for output in found) <= 65536
+    assert ended(pid)
+
+
+@pytest.mark.parametrize("program", ["is silent", "trickles", "ignores to be ended"])
+def test_a_task_waits_no_longer_than_it_may(container: Callable[[str], Path], program: str) -> None:
+    pid = container(HANGS[program])
+    process = task(limit="1")
+    process.communicate(timeout=20)
+    assert process.returncode in (124, 137)
+    assert ended(pid)
+
+
+def test_a_task_reads_both_outputs_and_how_it_ended(container: Callable[[str], Path]) -> None:
+    container("print(sys.argv[1:]); sys.stderr.write('No such container'); sys.exit(7)")
+    process = task()
+    assert process.communicate(timeout=20) == (b"['exec', 'c', 'cat', '/x']\n", b"No such container")
+    assert process.returncode == 7
 
 
 # --- what outlives a module

@@ -35,6 +35,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
     container_of,
     entry_point,
+    run_inside,
     runs_as_ours,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
@@ -229,7 +230,7 @@ def inside(requested: Request, container: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "container": requested.container,
         "state": str(container.get("state") or "absent"),
-        "argv": ["docker", "exec", requested.container, "sh", "-c", script],
+        "argv": run_inside(requested.container, "sh", "-c", script),
         "lines": [f"GLOO_SOCKET_IFNAME={gloo}", *([f"NCCL_SOCKET_IFNAME={nccl}"] if nccl else [])],
     }
 

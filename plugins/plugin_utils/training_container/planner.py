@@ -23,7 +23,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Refusal,
     RolePlan,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name, container_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
+    container_name,
+    container_of,
+    run_inside,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
     add_file,
     differs,
@@ -265,7 +269,7 @@ def _as_found(node: Node) -> dict[str, Any]:
         "name": node.name,
         "ours": node.ours,
         "settings": node.settings,
-        "inside": ["docker", "exec", node.name, "sh", "-c", SHARED_MEMORY],
+        "inside": run_inside(node.name, "sh", "-c", SHARED_MEMORY),
     }
 
 
@@ -294,7 +298,7 @@ def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any
         if node.address
         else [],
         "start": ["docker", "start", node.name] if node.address else [],
-        "ready": ["docker", "exec", node.name, "ssh", "-o", "ConnectTimeout=5", node.host, "true"],
+        "ready": run_inside(node.name, "ssh", "-o", "ConnectTimeout=5", node.host, "true"),
         "log": ["docker", "logs", "--tail", "5", node.name],
     }
 
