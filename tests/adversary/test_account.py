@@ -42,7 +42,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def add(home: Path) -> None:
-    rewrite(home / ".ssh" / "authorized_keys", lambda text: with_keys(text, ["a key of ours"]), ACCOUNT)
+    rewrite(home / ".ssh" / "authorized_keys", lambda text: with_keys(text, ["an added key"]), ACCOUNT)
 
 
 def stays(victim: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_is_honest_works(home: Path) -> None:
     add(home)
     status = (home / ".ssh" / "authorized_keys").stat()
     assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (*ACCOUNT, 0o640)
-    assert (home / ".ssh" / "authorized_keys").read_text() == f"{LINE}\na key of ours\n"
+    assert (home / ".ssh" / "authorized_keys").read_text() == f"{LINE}\nan added key\n"
     assert [path.name for path in (home / ".ssh").iterdir()] == ["authorized_keys"]
 
 
@@ -82,7 +82,7 @@ def test_a_name_that_is_known_is_not_used(home: Path, victim: Path, plant: str) 
     PLANTED[plant](home / ".ssh" / f"authorized_keys.{MARK}", victim)
     add(home)
     stays(victim)
-    assert "a key of ours" in (home / ".ssh" / "authorized_keys").read_text()
+    assert "an added key" in (home / ".ssh" / "authorized_keys").read_text()
 
 
 @pytest.mark.parametrize("plant", PLANTED)
@@ -160,11 +160,13 @@ def test_what_is_fetched_is_written_through_no_link(tmp_path: Path, victim: Path
     work.mkdir()
     (tmp_path / "debs").mkdir()
     PLANTED[plant](work / ARCHIVE, victim)
-    with pytest.raises(FileExistsError):
-        pack(UntrustedFolder(tmp_path / "debs"), [], work / ARCHIVE, 1 << 30)
-    with pytest.raises(FileExistsError):
-        bundle_io.pack([], tmp_path / "debs", work / ARCHIVE)
+    pack(UntrustedFolder(tmp_path / "debs"), [], work / ARCHIVE, 1 << 30)
     stays(victim)
+    (work / ARCHIVE).unlink()
+    PLANTED[plant](work / ARCHIVE, victim)
+    bundle_io.pack([], tmp_path / "debs", work / ARCHIVE)
+    stays(victim)
+    assert tarfile.is_tarfile(work / ARCHIVE) and not (work / ARCHIVE).is_symlink()
 
 
 @pytest.mark.parametrize("module", [job_results, bundle_collect, bundle_image])

@@ -197,7 +197,7 @@ def test_no_file_of_the_host_grows_and_no_process_stays(
     monkeypatch.setattr(probe_io, "SLACK", 1.0)
     pid = container({**FLOODS, **HANGS}[program])
     largest = 0
-    end_of(tmp_path, 1.0)  # and the module ends: nobody reads
+    end_of(tmp_path, 1.0)  # and the module ends: no one reads
     until = time.monotonic() + 15
     while (tmp_path / "run").exists() and time.monotonic() < until:
         largest = max(largest, size(tmp_path / "run"))

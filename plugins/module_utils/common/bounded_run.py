@@ -3,7 +3,7 @@
 
 """Reads what a program prints that may be anybody's, as in a container: so many bytes, for so long, and then it ends.
 
-Imports nothing of ours: what outlives a module is started with this file as its program.
+Imports no other file: what outlives a module is started with this file as its program.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class CommandResult:
         return "\n".join(part for part in (self.stdout.strip(), self.stderr.strip()) if part)
 
     @property
-    def last_words(self) -> str:
+    def final_line(self) -> str:
         """The last line that it printed, as a part of a sentence; anything may have printed it."""
         return on_one_line(self.text.rpartition("\n")[2][-1000:]) or f"exit status {self.rc}"
 

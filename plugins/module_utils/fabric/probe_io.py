@@ -4,8 +4,8 @@
 """Starts the ends of all pairs on a host, one in its container and one on the host itself, and talks to them.
 
 They outlive the module, so that no number of Ansible's forks decides how many nodes try one another at a time. Each has
-a folder in /run for as long as it runs, of root only: a pipe for commands, files for answers. A process of ours on the
-host lies between, and ends it when its time is over or it prints too much, whatever runs in the container by then.
+a folder in /run for as long as it runs, of root only: a pipe for commands, files for answers. A second process
+on the host is between, and ends it when its time is over or it prints too much, whatever runs in the container by then.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def reached(
     found = read_answer(done.stdout)
     if done.rc or found is None:
         raise ReachError(
-            f"the container {container} cannot try its network: {done.last_words}. Remedy: "
+            f"the container {container} cannot try its network: {done.final_line}. Remedy: "
             f"docker logs {container}; then ansible-playbook site.yml --tags training_container."
         )
     return {name: answer_about(found.get(name)) for name in names}
