@@ -114,7 +114,8 @@ def test_it_becomes_a_link_meanwhile(
 ) -> None:
     if what == "no folder":
         (home / ".ssh").rename(home / "aside")
-    original, done = getattr(os, name), []
+    original = getattr(os, name)
+    done: list[Path] = []
 
     def act() -> None:
         for path in [home / ".ssh" / "authorized_keys"] if what == "file" else [home / ".ssh"]:
@@ -142,11 +143,18 @@ def test_it_becomes_a_link_meanwhile(
 
 def test_it_is_on_the_disk_before_it_has_the_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    for name in ("fsync", "rename"):
+
+    def noted(name: str) -> None:
         original = getattr(os, name)
-        monkeypatch.setattr(
-            os, name, lambda *args, _name=name, _call=original, **given: (calls.append(_name), _call(*args, **given))[1]
-        )
+
+        def call(*args: Any, **given: Any) -> Any:
+            calls.append(name)
+            return original(*args, **given)
+
+        monkeypatch.setattr(os, name, call)
+
+    noted("fsync")
+    noted("rename")
     add(home)
     assert calls == ["fsync", "rename", "fsync"]
 
@@ -180,7 +188,7 @@ def test_what_is_fetched_is_given_away_through_no_link(tmp_path: Path, victim: P
     class Done(Exception):
         pass
 
-    class Action(module.ActionModule):  # type: ignore[misc,name-defined]  # given as a parameter
+    class Action(module.ActionModule):  # type: ignore[misc]  # given as a parameter
         def __init__(self) -> None:
             shell = SimpleNamespace(tmpdir=str(work), join_path=os.path.join)
             self._connection = SimpleNamespace(_shell=shell, fetch_file=self._stop)

@@ -99,7 +99,7 @@ def ended(pid: Path) -> bool:
 def test_a_module_reads_no_more_and_waits_no_longer_than_it_may(container: Callable[[str], Path], program: str) -> None:
     pid = container({**FLOODS, **HANGS}[program])
     begun = time.monotonic()
-    done = SystemProbeIO(SimpleNamespace(), timeout=2.0).run(["docker", "exec", "-i", "c", "python3"], "x" * (4 << 20))  # type: ignore[arg-type]  # asked nothing
+    done = SystemProbeIO(SimpleNamespace(), timeout=2.0).run(["docker", "exec", "-i", "c", "python3"], "x" * (4 << 20))
     assert done.rc == (FLOODED if program in FLOODS else TIMED_OUT)
     assert len(done.text) < 300 and time.monotonic() - begun < 5
     assert ended(pid), "it outlives the module"
@@ -260,7 +260,7 @@ def test_a_precheck_whose_answer_is_not_of_its_form(number: int, field: str) -> 
         def run(self, _command: Any, _data: str) -> CommandResult:
             return CommandResult(0, printed(probe.MARK, answer))
 
-    params = {"container": "c", "wrapper": [], "python": "python3", "node": "gpu1", "slots": [0]}
+    params: dict[str, Any] = {"container": "c", "wrapper": [], "python": "python3", "node": "gpu1", "slots": [0]}
     params.update(
         dict.fromkeys(("subnet", "ssh_config", "chdir", "script", "checkpoints", "ds_config", "hostfile"), "")
     )
@@ -289,7 +289,7 @@ def test_an_end_whose_answer_is_not_of_its_form(
 ) -> None:
     odd = [*ODD, *TEXTS][number]
     fields = {"ready": "error", "pairs": "results", "ended": "seen", "collective": "log"}
-    honest = {
+    honest: dict[str, dict[str, Any]] = {
         "ready": {"address": "10.0.0.1", "port": 1, "store_port": 2},
         "pairs": {"results": [{"to": "gpu2", "check": "tcp", "ok": True, "value": 1, "said": ""}]},
         "ended": {"seen": {}},
@@ -306,7 +306,13 @@ def test_an_end_whose_answer_is_not_of_its_form(
     reader = os.open(folder / "in", os.O_RDWR)
     try:
         system = SystemPeerIO("run", str(tmp_path / "run"))
-        params = {"node": "gpu1", "hosts": ["gpu1", "gpu2"], "container": "c", "python": "python3", "outer": None}
+        params: dict[str, Any] = {
+            "node": "gpu1",
+            "hosts": ["gpu1", "gpu2"],
+            "container": "c",
+            "python": "python3",
+            "outer": None,
+        }
         params.update(backend="gloo", peers={"gpu1": {"inner": honest["ready"]}})
         for step in ("paired", "end"):
             plain(network_mesh_test.step({**params, "step": step}, system, sys.executable))

@@ -8,6 +8,7 @@ Against the stand-in for a hub, whose replies are changed on the way.
 
 from __future__ import annotations
 
+import http.client
 import os
 import subprocess
 import sys
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets import http_io
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.cache_io import Cache, path_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.http_io import Http, HttpLostError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.hub import HubFile, Revision, parse_info
@@ -70,7 +70,8 @@ def replies() -> Iterator[Any]:
         yield reply(rfilename=value if not isinstance(value, str) else f"../{value}")
         yield reply(lfs=1 if isinstance(value, dict) else value or 1)
         yield reply(lfs={"sha256": value or 1, "size": 3})
-    for size in (-1, 1 << 51, 10**400, 1.0, True, None, "3", [], float("nan"), float("inf")):
+    sizes: list[Any] = [-1, 1 << 51, 10**400, 1.0, True, None, "3", [], float("nan"), float("inf")]
+    for size in sizes:
         yield reply(size=size, lfs=None)
         yield reply(lfs={"sha256": SHA256, "size": size})
 
@@ -248,10 +249,10 @@ def test_a_length_that_is_no_number_is_none(monkeypatch: pytest.MonkeyPatch, len
 
 def test_what_a_server_sent_reaches_the_console_without_control_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_args: object, **_given: object) -> None:
-        raise http_io.http.client.BadStatusLine("\x1b]0;OWNED\x07\x1b[2J")
+        raise http.client.BadStatusLine("\x1b]0;OWNED\x07\x1b[2J")
 
-    http = Http(sleep=lambda seconds: None)
-    monkeypatch.setattr(http._opener, "open", fails)
+    asks = Http(sleep=lambda seconds: None)
+    monkeypatch.setattr(asks._opener, "open", fails)
     with pytest.raises(HttpLostError) as caught:
-        http.json("http://hub.example")
+        asks.json("http://hub.example")
     assert str(caught.value).isprintable()
