@@ -193,14 +193,15 @@ class UntrustedFolder:
             os.close(folder)
         try:
             mode = os.fstat(found).st_mode
-            if not stat.S_ISREG(mode):
-                raise self._refused(name, f"is {kind_of(mode)}, not a plain file")
             # What the handle is of, whatever has the name by now: opening a device alone may have an effect.
-            return os.fdopen(os.open(f"/proc/self/fd/{found}", _FILE), "rb")
+            handle = os.open(f"/proc/self/fd/{found}", _FILE) if stat.S_ISREG(mode) else None
         except OSError as error:
             raise self._failed(name, error) from error
         finally:
             os.close(found)
+        if handle is None:
+            raise self._refused(name, f"is {kind_of(mode)}, not a plain file")
+        return os.fdopen(handle, "rb")
 
     def read(self, name: str, limit: int = TEXT_BYTES) -> bytes | None:
         """All of a file that has ``limit`` bytes at most; ``None`` where there is none."""
