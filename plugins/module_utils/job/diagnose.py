@@ -32,7 +32,7 @@ MOST_FINDINGS = 64
 """Findings that are returned at most."""
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_RANK = re.compile(r"\[rank(\d+)\]: ?")
+_RANK = re.compile(r"\[rank(\d{1,9})\]: ?")
 _DEFAULT = re.compile(r"\[default(\d+)\]: ?")
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')

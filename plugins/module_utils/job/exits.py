@@ -13,12 +13,13 @@ import re
 import signal
 from typing import NamedTuple
 
-_LAUNCH = re.compile(r"exits with return code = (-?\d+)")
+# Numbers have at most nine digits, as in launcher_log.py.
+_LAUNCH = re.compile(r"exits with return code = (-?\d{1,9})(?!\d)")
 _FROM_LAUNCH = ("deepspeed", "pdsh", "ssh")
-_PDSH = re.compile(r"pdsh@\S+: (\S+): ssh exited with exit code (\d+)")
-_TORCHRUN = re.compile(r"failed \(exitcode: (-?\d+)\) local_rank: ")
-_TORCHRUN_RANK = re.compile(r"\s*rank\s+: (\d+) \(local_rank: \d+\)")
-_TORCHRUN_CODE = re.compile(r"\s*exitcode\s+: (-?\d+)\s+\(pid: ")
+_PDSH = re.compile(r"pdsh@\S{1,255}: (\S{1,255}): ssh exited with exit code (\d{1,9})(?!\d)")
+_TORCHRUN = re.compile(r"failed \(exitcode: (-?\d{1,9})\) local_rank: ")
+_TORCHRUN_RANK = re.compile(r"\s*rank\s+: (\d{1,9}) \(local_rank: \d+\)")
+_TORCHRUN_CODE = re.compile(r"\s*exitcode\s+: (-?\d{1,9})\s+\(pid: ")
 _SIGNALS = {"SIGKILL": "exit-sigkill", "SIGBUS": "exit-sigbus", "SIGILL": "exit-sigill", "SIGSEGV": "exit-sigsegv"}
 _SIGNALS.update({"SIGABRT": "exit-sigabrt", "SIGTERM": "ended-from-outside", "SIGINT": "ended-from-outside"})
 _SIGNAL_WORDS = {

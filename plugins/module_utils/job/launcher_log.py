@@ -20,8 +20,9 @@ _LAUNCH = r"\[launch\.py:\d+:\w+\] "
 _WORLD = re.compile(_LAUNCH + r"dist_world_size=(\d{1,9})(?!\d)")
 _NODE = re.compile(_LAUNCH + r"nnodes=(\d{1,9}), num_local_procs=\d+, node_rank=(\d{1,9})(?!\d)")
 _SUCCESS = re.compile(_LAUNCH + r"Process \d+ exits successfully")
-_FAILURE = re.compile(_LAUNCH + r".* exits with return code = (-?\d{1,9})(?!\d)")
-_SSH = re.compile(r"pdsh@\S+: (\S+): ssh exited with exit code (\d{1,9})(?!\d)")
+_FROM_LAUNCH = re.compile(_LAUNCH)
+_FAILURE = re.compile(r" exits with return code = (-?\d{1,9})(?!\d)")
+_SSH = re.compile(r"pdsh@\S{1,255}: (\S{1,255}): ssh exited with exit code (\d{1,9})(?!\d)")
 _WORKERS = re.compile(r"Running on the following workers: (\S+)")
 _PREFIX = re.compile(r"^([\w.-]+): \[\d{4}-[^]]*\] \[\w+\] \[launch\.py:")
 _RANK = re.compile(r"\[rank(\d{1,9})\]")
@@ -86,7 +87,10 @@ class LogWatch:
         if successes:
             self.successes_of[self.host_of(raw)] = self.successes_of.get(self.host_of(raw), 0) + successes
         self.no_hostfile = self.no_hostfile or _NO_HOSTFILE in raw
-        self.exits += [(self.host_of(raw), int(code), False) for code in _FAILURE.findall(raw)]
+        # In two steps: between the two stands a command of any length, and a pattern would look for it from each.
+        launch = _FROM_LAUNCH.search(raw)
+        codes = _FAILURE.findall(raw, launch.end()) if launch else []
+        self.exits += [(self.host_of(raw), int(code), False) for code in codes[-1:]]
         self.exits += [(host, int(code), True) for host, code in _SSH.findall(raw)]
         host = self.host_of(raw)
         line = plain(raw[len(host) + 2 :] if host else raw)[:2000]

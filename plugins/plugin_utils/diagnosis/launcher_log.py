@@ -11,10 +11,11 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import Finding, first_cause
 
-_OUR_LINE = re.compile(r"([A-Za-z0-9][\w.-]*): rank (\d+): ?(.*)", re.DOTALL)
+# Numbers have at most nine digits, as in module_utils/job/launcher_log.py.
+_OUR_LINE = re.compile(r"([A-Za-z0-9][\w.-]*): rank (\d{1,9}): ?(.*)", re.DOTALL)
 _NODE_LINE = re.compile(r"([A-Za-z0-9][\w.-]*): (.*)", re.DOTALL)
 _NODE_SIGNS = (
-    re.compile(r"^([A-Za-z0-9][\w.-]*): rank \d+: ", re.MULTILINE),
+    re.compile(r"^([A-Za-z0-9][\w.-]*): rank \d{1,9}: ", re.MULTILINE),
     re.compile(
         r"^([A-Za-z0-9][\w.-]*): (?:\[\d{4}-[^]\n]*\] \[\w+\] \[|\[rank\d+\]: |\[default\d+\]:|Traceback \(most)",
         re.MULTILINE,

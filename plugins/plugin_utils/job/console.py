@@ -27,9 +27,10 @@ LONGEST = 2000
 LONGEST_REST = 65536
 """Characters of a line without an end that are waited for."""
 
-_RANK = re.compile(r"rank (\d+): ?")
+# Numbers have at most nine digits, as in launcher_log.
+_RANK = re.compile(r"rank (\d{1,9}): ?")
 _NODE = re.compile(r"([A-Za-z0-9._-]+): ")
-_LEARN = re.compile(r"([A-Za-z0-9._-]+): (?:rank \d+: |\[\d{4}-\d\d-\d\d )")
+_LEARN = re.compile(r"([A-Za-z0-9._-]+): (?:rank \d{1,9}: |\[\d{4}-\d\d-\d\d )")
 _WORKERS = re.compile(r"Running on the following workers: (\S+)")
 _ROUTINE = re.compile(
     r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:|\bcmd = |WORLD INFO DICT"
