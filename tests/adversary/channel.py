@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import Hub
@@ -100,7 +100,7 @@ class Proxy:
 class Job:
     """A leader with two followers, lab2 behind a proxy and lab3 beside it, polled in turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, addresses: Iterable[str] = ()) -> None:
         self.clock = Clock()
         self.noted: list[tuple[str, str]] = []
         self.hub = Hub(
@@ -109,6 +109,7 @@ class Job:
             ["lab2", "lab3"],
             address="127.0.0.1",
             clock=self.clock,
+            addresses=addresses,
             log=lambda subject, text: self.noted.append((subject, text)),
         )
         self.proxy = Proxy(self.hub.port)

@@ -16,7 +16,12 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import frames
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import HANDSHAKE, PENDING, Hub
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.channel import (
+    HANDSHAKE,
+    PENDING,
+    RESERVED,
+    Hub,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.link import Link
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.wire import ChannelLog
 
@@ -138,6 +143,50 @@ def test_who_floods_pushes_out_its_own_connections(job: Job) -> None:
         job.stranger()
         job.turn()
     assert not closed(early)
+
+
+@pytest.mark.parametrize("sources", [2, 50, PENDING, 5000])
+def test_a_flood_from_many_addresses_keeps_no_follower_out(sources: int) -> None:
+    """Between two looks at the port nearly as many connections as may wait there, each time."""
+    job = Job(addresses=["127.0.0.1"])
+    number = 0
+
+    def flooded() -> None:
+        nonlocal number
+        for _number in range(PENDING - 8):
+            number += 1
+            job.stranger(f"127.1.{number % sources // 250}.{number % sources % 250 + 1}")
+        job._handle()
+        for stranger in job.sockets[: -2 * PENDING]:
+            stranger.close()
+        del job.sockets[: -2 * PENDING]
+
+    try:
+        job.handle = flooded
+        for _turn in range(20):
+            job.turn()
+            if job.link.welcome and job.beside.welcome:
+                break
+        assert job.link.welcome and job.beside.welcome
+        job.handle = job._handle
+        job.goes_on()
+    finally:
+        job.close()
+
+
+def test_a_nodes_own_address_has_places_of_its_own_and_no_more() -> None:
+    """A process on a node fills no memory either, and keeps out that node alone."""
+    job = Job(addresses=["127.0.0.2", "127.0.0.3"])
+    try:
+        early = job.stranger("127.0.0.3")
+        for _number in range(RESERVED + 50):
+            job.stranger("127.0.0.2")
+            job.turn()
+        assert sum(not closed(sock) for sock in job.sockets) <= RESERVED + 1
+        assert not closed(early)
+        job.goes_on()
+    finally:
+        job.close()
 
 
 def test_a_proof_is_good_for_one_connection(job: Job) -> None:

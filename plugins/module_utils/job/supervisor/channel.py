@@ -37,6 +37,9 @@ HANDSHAKE = 5.0
 """Seconds in which a new connection must have proved itself."""
 PENDING = 256
 """Connections that have not proved themselves yet; beyond that the address that holds most of them loses its oldest."""
+RESERVED = 8
+"""Such connections from the address of each node of the job, beside the others: who floods the port from many
+addresses does not push these out."""
 ACCEPTED = 256
 """New connections that are taken in one poll."""
 SHARE = 4 << 20
@@ -60,6 +63,7 @@ class _Pending(NamedTuple):
 class Hub:
     """The leader's end. ``nodes`` are the followers that belong to the job; others are turned away.
 
+    ``addresses`` are theirs: connections from there have places of their own until they have proved themselves.
     ``attempt`` is the attempt of the job to which connections are bound that are made from now on. ``log`` gets a
     subject and a sentence for each connection that was closed here.
     """
@@ -74,10 +78,12 @@ class Hub:
         port: int = 0,
         clock: Callable[[], float] = time.monotonic,
         attempt: int = 1,
+        addresses: Iterable[str] = (),
         log: Callable[[str, str], None] = no_log,
     ) -> None:
         self._secret, self._run, self._clock, self.attempt, self._log = secret, run, clock, attempt, log
         self.nodes = list(nodes)
+        self._addresses = frozenset(addresses)
         self._names = {frames.digest(node): node for node in nodes}
         self._wires: dict[str, Wire] = {}
         self._pending: list[_Pending] = []
@@ -129,16 +135,21 @@ class Hub:
                 sock, address = self._server.accept()
             except OSError:
                 return
-            if len(self._pending) >= PENDING:
-                self._make_room()
+            self._make_room(str(address[0]))
             item = _Pending(Wire(sock, now), os.urandom(frames.NONCE), self.attempt, str(address[0]))
             self._pending.append(item)
             item.wire.write(frames.pack_challenge(item.nonce, item.attempt))
 
-    def _make_room(self) -> None:
-        """Whoever floods the port pushes out its own connections first."""
-        busiest = Counter(item.address for item in self._pending).most_common(1)[0][0]
-        oldest = next(item for item in self._pending if item.address == busiest)
+    def _make_room(self, address: str) -> None:
+        """Whoever floods the port pushes out its own connections first, and none from the address of a node."""
+        if address in self._addresses:
+            rivals, most = [item for item in self._pending if item.address == address], RESERVED
+        else:
+            rivals, most = [item for item in self._pending if item.address not in self._addresses], PENDING
+        if len(rivals) < most:
+            return
+        busiest = Counter(item.address for item in rivals).most_common(1)[0][0]
+        oldest = next(item for item in rivals if item.address == busiest)
         self._pending.remove(oldest)
         self._turn_away(oldest, "too many connections at once")
 

@@ -104,6 +104,7 @@ class Leader(Nodes):
             address=address,
             port=port or free_port(address, CHANNEL),
             attempt=int(self.state["attempt"]),
+            addresses=[str(member["address"]) for member in place.members[1:]],
             log=self.channel_closed,
         )
         self.state["channel_port"] = self.hub.port
