@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document
     summary,
     versions_of,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.open_to_anyone import open_to_anyone
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
@@ -74,7 +75,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             collective, more, noted = judge_collective(answers, expected, given["backend"])
             problems = [sentence(text) for text in verdict.problems + more]
             notes = [sentence(text) for text in verdict.notes + noted]
-        notes += open_overlay(nodes, hostvars, given["wanted"])
+        notes += open_to_anyone(hostvars, wanted_of(nodes, given["wanted"]))
         requested = requested_roles(
             variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
         )
@@ -123,24 +124,6 @@ def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Wanted:
         rendezvous=str(given.get("rendezvous", "29500-29599")),
         ssh_port=int(given.get("ssh_port", 2222)),
     )
-
-
-def open_overlay(nodes: list[str], hostvars: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """A note where anyone who can reach a node can inject packets into the overlay: VXLAN has no authentication."""
-    wanted = wanted_of(nodes, given)
-    if not wanted.data_port or wanted.encrypted:
-        return []
-    facts = {name: mapping(mapping(hostvars.get(name)).get("ansible_facts")).get("swarmspeed") for name in nodes}
-    found = {name: mapping(mapping(known).get("firewall")) for name, known in facts.items()}
-    bare = [name for name, firewall in found.items() if firewall and not firewall.get("active")]
-    if not bare:
-        return []
-    return [
-        f"{', '.join(bare)}: no firewall is in use, and the overlay is not encrypted, so anyone who can send UDP "
-        f"{wanted.data_port} to {'it' if len(bare) == 1 else 'them'} can inject packets into the overlay. Remedy: let "
-        "only the nodes send to that port, by a firewall on them or in the network, or set "
-        "overlay_network_encrypted: true"
-    ]
 
 
 def failed_before(nodes: list[str], hostvars: Mapping[str, Any]) -> dict[str, str]:

@@ -339,6 +339,7 @@ ansible_facts:
           description:
             - Which firewall blocks packets (C(active)), which of its rules let the cluster's in (C(ufw), C(iptables),
               C(nftables)), and the C(ephemeral_ports).
+            - The ports that anyone may reach (C(open)), by family and protocol, as ranges.
           type: dict
           returned: always
         docker:

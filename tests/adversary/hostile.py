@@ -190,6 +190,7 @@ def facts(number: int = 1) -> dict[str, Any]:
             "iptables": None,
             "nftables": [],
             "ephemeral_ports": [32768, 60999],
+            "open": {"ipv4": {"tcp": [[22, 22]], "udp": []}, "ipv6": {"tcp": [], "udp": []}},
         },
         "docker": {
             "installed": True,

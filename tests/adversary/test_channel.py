@@ -147,7 +147,7 @@ def test_who_floods_pushes_out_its_own_connections(job: Job) -> None:
 
 @pytest.mark.parametrize("sources", [2, 50, PENDING, 5000])
 def test_a_flood_from_many_addresses_keeps_no_follower_out(sources: int) -> None:
-    """Between two looks at the port nearly as many connections as may wait there, each time."""
+    """Between two polls of the port nearly as many connections as may wait there, each time."""
     job = Job(addresses=["127.0.0.1"])
     number = 0
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.swarmspeed.cluster.plugins.action import network_test_result
 from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
 
 from tests import training_nodes
@@ -102,27 +101,6 @@ def test_a_process_of_a_container_gains_privileges_by_a_set_user_id_program() ->
 
 def test_what_the_user_says_of_it_is_not_said_twice() -> None:
     assert security(training_container_security_opts=["no-new-privileges:true"])[0] == ["no-new-privileges:true"]
-
-
-@pytest.mark.parametrize(
-    ("firewalls", "encrypted", "port", "named"),
-    [
-        ({"gpu1": [], "gpu2": []}, False, 4789, "gpu1, gpu2"),
-        ({"gpu1": ["ufw"], "gpu2": []}, False, 4789, "gpu2"),
-        ({"gpu1": ["ufw"], "gpu2": ["nftables"]}, False, 4789, ""),
-        ({"gpu1": [], "gpu2": []}, True, 4789, ""),
-        ({"gpu1": [], "gpu2": []}, False, None, ""),
-    ],
-)
-def test_an_open_overlay_goes_unreported(
-    firewalls: dict[str, list[str]], encrypted: bool, port: int | None, named: str
-) -> None:
-    hostvars = {
-        name: {"ansible_facts": {"swarmspeed": {"firewall": {"active": active}}}} for name, active in firewalls.items()
-    }
-    notes = network_test_result.open_overlay(list(firewalls), hostvars, {"data_port": port, "encrypted": encrypted})
-    assert [note.partition(":")[0] for note in notes] == ([named] if named else [])
-    assert all("UDP 4789" in note and "overlay_network_encrypted: true" in note for note in notes)
 
 
 @pytest.mark.parametrize("kind", [kind for kind, value in HOSTILE.items() if isinstance(value, (str, type(None)))])

@@ -4,7 +4,8 @@
 """Which firewall of a host keeps packets out, and what of it already lets the cluster's packets in.
 
 Only a firewall that is in use counts: ufw and firewalld where they are switched on, else the rules of iptables and
-nftables where these drop or reject anything that comes in. Docker's own chains are none of this.
+nftables where these drop or reject anything that comes in. Docker's own chains are none of this. Which ports anyone
+may reach is another question: most rules that refuse something refuse little.
 Formats: iptables(8) ``-S``, libnftables-json(5), and the tuples that ufw keeps in its user.rules.
 """
 
@@ -17,8 +18,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_iptables import iptables_open
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_nftables import nftables_open
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_ports import ranges
 
 UFW, FIREWALLD, IPTABLES, NFTABLES = "ufw", "firewalld", "iptables", "nftables"
+IP6TABLES = "ip6tables"
+IF_INET6 = "/proc/net/if_inet6"
+"""The host's addresses of IPv6, with the interface last."""
 
 IPTABLES_CHAIN = "SWARMSPEED-"
 NFTABLES_CHAIN = "swarmspeed_"
@@ -39,12 +46,28 @@ class FirewallIO(Protocol):
     def run(self, *command: str) -> CommandResult | None:
         """Run a reading command, or return None where it is not installed."""
 
-    def iptables(self) -> bool:
-        """Return whether iptables can be queried without loading a module into the kernel."""
+    def iptables(self, program: str = "iptables") -> bool:
+        """Return whether iptables or ip6tables can be queried without loading a module into the kernel."""
 
 
 def gather_firewall(io: FirewallIO) -> dict[str, Any]:
     """Return what ``node_facts`` keeps as ``firewall``."""
+    rules = {name: _printed(io.run(name, "-S")) if io.iptables(name) else "" for name in (IPTABLES, IP6TABLES)}
+    rules["nft"] = _printed(io.run("nft", "-j", "list", "ruleset"))
+    return {**_in_use(io, rules), "open": _open(io, rules)}
+
+
+def _open(io: FirewallIO, rules: Mapping[str, str]) -> dict[str, Any]:
+    """Return the ports that anyone may reach, by family; none of IPv6 where the host has no address of it."""
+    found = {}
+    for family, program in (("ipv4", IPTABLES), ("ipv6", IP6TABLES)):
+        packets = iptables_open(rules[program]) & nftables_open(rules["nft"], family, bool(rules[program]))
+        addressed = family == "ipv4" or any(line.split()[-1:] != ["lo"] for line in io.read(IF_INET6).splitlines())
+        found[family] = ranges(packets if addressed else 0)
+    return found
+
+
+def _in_use(io: FirewallIO, rules: Mapping[str, str]) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "active": [],
         "ufw": [],
@@ -57,14 +80,10 @@ def gather_firewall(io: FirewallIO) -> dict[str, Any]:
     running = io.run("firewall-cmd", "--state")
     if running is not None and running.rc == 0:
         return {**facts, "active": [FIREWALLD]}
-    chains = parse_iptables(_printed(io.run("iptables", "-S"))) if io.iptables() else None
+    chains = parse_iptables(rules[IPTABLES])
     if chains is not None and (chains["refuses"] or chains["jump"]):
         facts["iptables"] = chains
-    facts["nftables"] = [
-        chain
-        for chain in parse_nftables(_printed(io.run("nft", "-j", "list", "ruleset")))
-        if chain["refuses"] or chain["jump"]
-    ]
+    facts["nftables"] = [chain for chain in parse_nftables(rules["nft"]) if chain["refuses"] or chain["jump"]]
     facts["active"] = [
         name
         for name, refuses in (

@@ -30,9 +30,9 @@ class SystemFirewallIO:
         program = find_program(command[0])
         return run_program([program, *command[1:]], TIMEOUT) if program else None
 
-    def iptables(self) -> bool:
-        program = find_program("iptables")
-        if program is None:
+    def iptables(self, program: str = "iptables") -> bool:
+        found = find_program(program)
+        if found is None:
             return False
-        legacy = "legacy" in Path(program).resolve().name
-        return not legacy or "filter" in self.read("/proc/net/ip_tables_names").split()
+        legacy = "legacy" in Path(found).resolve().name
+        return not legacy or "filter" in self.read(f"/proc/net/{program.replace('tables', '_tables')}_names").split()

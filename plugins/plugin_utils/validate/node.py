@@ -52,6 +52,10 @@ _PATH = text(4096)
 """A path that the node was asked about: resolved by the one who asked, never opened here."""
 
 
+_RANGES = listing(listing(whole(0, 65535), 2), 64)
+_OPEN = mapping({"tcp": _RANGES, "udp": _RANGES})
+
+
 def _jobs(value: Any) -> Any:
     """State by job. Folders of other names are no jobs: whoever is root in a container can make one."""
     found = by_name(lines(4096), sentence)(value)
@@ -159,6 +163,7 @@ FACTS = mapping(
                 "iptables": optional(mapping({})),
                 "nftables": listing(mapping({})),
                 "ephemeral_ports": optional(listing(whole(0, 65535), 2)),
+                "open": mapping({"ipv4": _OPEN, "ipv6": _OPEN}),
             },
         ),
         "driver": optional(mapping({})),

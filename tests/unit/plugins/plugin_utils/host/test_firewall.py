@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_iptables import iptables_open
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_nftables import nftables_open
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_ports import ALL
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import (
     gather_firewall,
     parse_iptables,
@@ -165,6 +168,8 @@ def test_no_output_is_an_exception(text: str, value: Any) -> None:
     parse_iptables(text)
     parse_nftables(text)
     parse_nftables(json.dumps({"nftables": [value]}))
+    for printed in (text, json.dumps({"nftables": [value]})):
+        assert 0 <= iptables_open(printed) & nftables_open(printed, "ipv4", False) <= ALL
 
 
 def test_the_rules_of_ufw_that_carry_a_comment() -> None:
@@ -188,8 +193,8 @@ class FakeIO:
         self.requested.append(command[0])
         return self.commands.get(command[0].replace("-", "_"))
 
-    def iptables(self) -> bool:
-        return "iptables" in self.commands
+    def iptables(self, program: str = "iptables") -> bool:
+        return program in self.commands
 
 
 ENABLED = {"/etc/ufw/ufw.conf": "# x\nENABLED=yes\nLOGLEVEL=low\n", "/etc/ufw/user.rules": UFW}
@@ -199,7 +204,7 @@ def test_only_a_firewall_in_use_counts() -> None:
     assert gather_firewall(FakeIO())["active"] == []
     assert gather_firewall(FakeIO(iptables=CommandResult(0, OPEN)))["active"] == []
     ufw = FakeIO(ENABLED, iptables=CommandResult(0, CLOSED))
-    assert gather_firewall(ufw)["active"] == ["ufw"] and ufw.requested == []
+    assert gather_firewall(ufw)["active"] == ["ufw"] and "firewall-cmd" not in ufw.requested
     switched_off = {"/etc/ufw/ufw.conf": "ENABLED=no\n"}
     both = FakeIO(switched_off, iptables=CommandResult(0, CLOSED), nft=CommandResult(0, nft(DROPPING)))
     assert gather_firewall(both)["active"] == ["iptables", "nftables"]
@@ -371,4 +376,4 @@ def test_the_script_opens_and_closes_for_real(tmp_path: Path) -> None:
 
 
 def test_this_machine_can_be_asked() -> None:
-    assert set(gather_firewall(SystemFirewallIO())) == set(facts())
+    assert set(gather_firewall(SystemFirewallIO())) == {*facts(), "open"}
