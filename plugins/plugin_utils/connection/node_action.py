@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import signal
 from collections.abc import Iterator
 from types import FrameType
@@ -14,7 +15,11 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as NormalAction
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import visible
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import TRACEBACK, explained
+
+_SHOWN = ("msg", "reason", "module_stdout", "module_stderr", "exception", "warnings", "deprecations")
+"""What of a reply is shown to people, whichever module it is of."""
 
 
 class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -40,7 +45,21 @@ class NodeAction(ActionBase):  # type: ignore[misc]  # ansible-core has no types
                 reply.pop("exception", None)
                 if TRACEBACK in str(reply.get("module_stderr", "")):  # of Ansible's own loader
                     reply["module_stderr"] = ""
-        return reply
+        return {**reply, **{name: _visible(reply[name]) for name in _SHOWN if name in reply}}
+
+
+def _visible(value: Any) -> Any:
+    """Texts with control characters spelt out: ansible-core writes them to the terminal as they are."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_visible(part) for part in value)
+    if isinstance(value, dict):
+        return {name: _visible(part) for name, part in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):  # the exception that ansible-core makes of msg
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
+        return dataclasses.replace(value, **{name: _visible(part) for name, part in fields.items()})
+    return value
 
 
 class PlainNodeAction(NodeAction, NormalAction):  # type: ignore[misc]  # ansible-core has no types
