@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import time
 import zlib
 from collections import defaultdict
 from pathlib import Path
@@ -116,14 +115,6 @@ def test_a_rank_prints_its_whole_environment(reader: Any, line: str, tmp_path: P
     assert SECRET not in reader(cluster(tmp_path, line.format(name="OPENAI_APIKEY", value=SECRET)))
 
 
-@pytest.mark.parametrize("value", ['two"words\\and-more', "ключ-пароль", "line-one\nline-two"])
-def test_a_secret_as_json_writes_it(value: str, tmp_path: Path) -> None:
-    jobs = cluster(tmp_path, repr({"a": value}), own={"DB_PASSWORD": value}, traceback=[value], reason=value)
-    for reader in READERS:
-        found = reader(jobs)
-        assert json.dumps(value)[1:-1] not in found and not any(part in found for part in value.split("\n"))
-
-
 def test_what_is_gathered_stays_json_around_a_mask(tmp_path: Path) -> None:
     jobs = cluster(tmp_path, reason=f'export HF_TOKEN="{SECRET}"; python', traceback=[f"HF_TOKEN={SECRET}"])
     found = json.loads(gathered(jobs).strip())
@@ -146,15 +137,6 @@ def test_the_summary_that_the_supervisor_writes(tmp_path: Path) -> None:
     place = job_base.NodeContext(tmp_path)
     failed = {"state": "failed", "first_failure": {"message": f"401 for {SECRET}"}}
     assert SECRET not in json.dumps(job_summary.summary(place.spec, failed, environment=place.given()))
-
-
-def test_a_container_cannot_stall_who_masks_its_log(tmp_path: Path) -> None:
-    """Text on which a pattern without bounds would go back and forth for hours."""
-    parts = ("://a:", "a=", "'a': ", "A_A: ", "hf_", "sk-", '="', "a.a.", "://")
-    jobs = cluster(tmp_path, *(part * (100_000 // len(part)) for part in parts))
-    began = time.process_time()
-    gathered(jobs)
-    assert time.process_time() - began < 10
 
 
 def test_a_mask_does_not_make_a_log_too_long_to_be_taken(tmp_path: Path) -> None:

@@ -9,14 +9,23 @@ later. Every repetition in a pattern is bounded, as a text may come from a conta
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable
 
+from .secret_spellings import (
+    MOST_CHARACTERS,
+    TooManySecretsError,
+    hidden,
+    search_for,
+)
+
 Hide = Callable[[str], str]
 
 MASK = "********"
+NOT_SHOWN = "(not shown: the job's environment has more secrets than can be searched for)"
+MOST_VARIABLES = 4096
+"""Variables of an environment that are read."""
 SHORTEST = 6
 """Characters of a value from which it is masked wherever it stands: a shorter one would take ordinary words with it."""
 
@@ -109,10 +118,8 @@ def mask_urls(text: str) -> str:
     return _URL.sub(MASK, text) if "://" in text else text
 
 
-def mask_text(text: str, known: Iterable[str] = ()) -> str:
-    """A text without the known secrets, and without what looks like one: by its address, its name or its shape."""
-    for secret in sorted(known, key=len, reverse=True):
-        text = text.replace(secret, MASK)
+def mask_text(text: str) -> str:
+    """A text without what looks like a secret: by its address, its name or its shape."""
     text = _SHAPES.sub(MASK, mask_urls(text))
     text = _ASSIGNED.sub(lambda found: _masked(found, 1, 2), text) if "=" in text else text
     if ":" in text or "," in text:
@@ -145,8 +152,10 @@ def mask_arguments(words: Iterable[Any]) -> list[str]:
 
 
 def secret_values(environment: Mapping[str, Any]) -> set[str]:
-    """What must not be shown of an environment: values in every form in which they are printed."""
+    """What must not be shown of an environment. Raises ``TooManySecretsError``."""
     found: set[str] = set()
+    if len(environment) > MOST_VARIABLES or sum(len(str(value)) for value in environment.values()) > MOST_CHARACTERS:
+        raise TooManySecretsError
     for name, value in environment.items():
         text = str(value)
         if is_secret_name(name):
@@ -154,11 +163,19 @@ def secret_values(environment: Mapping[str, Any]) -> set[str]:
             found |= {text, *text.splitlines()}
         for one in _URL.findall(text):
             found |= {one, one.partition(":")[2]}
-    forms = {form for one in found for form in (one, json.dumps(one)[1:-1], json.dumps(one, ensure_ascii=False)[1:-1])}
-    return {one for one in forms if len(one) >= SHORTEST}
+    return {one for one in found if one}
 
 
 def hider(environment: Mapping[str, Any]) -> Hide:
-    """A function that hides the secrets of an environment in a text, as launchers print their exports."""
-    known = secret_values(environment)
-    return lambda text: mask_text(text, known)
+    """A function that hides the secrets of an environment in a text, in every form in which programs print them.
+
+    Where there are more than can be searched for, as whoever is root in a container may name any, it shows no text.
+    """
+    try:
+        known = search_for(secret_values(environment), SHORTEST)
+    except TooManySecretsError:
+        return lambda text: NOT_SHOWN if text else text
+    if known is None:
+        return mask_text
+    search = known
+    return lambda text: mask_text(hidden(text, search, MASK))

@@ -14,7 +14,7 @@ import base64
 import re
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import RUNS
 
@@ -22,6 +22,9 @@ WANTED = re.compile(r"launcher\.log|node\.log|summary\.json|state\.json|supervis
 """What leaves a node. Never spec.json: it holds the values of the job's environment."""
 REPLY_BYTES = 16 << 20
 """Bytes of files after which a reply ends, so that neither end holds more than this and one file."""
+
+LONGEST_VALUE = 16384
+"""Bytes of the longest value that a mask takes as one (secret_names)."""
 
 IDENTITY = ("run", "run_id", "started_at")
 """What in state.json distinguishes one run from another."""
@@ -73,11 +76,21 @@ def unpack(sent: dict[str, Any], limit: int) -> Piece:
     return Piece(path, mtime, data, bool(sent.get("shortened")))
 
 
-def shorten(node: str, file: str, size: int, tail: bytes) -> bytes:
-    """A note, and the end of a long file from the first whole line in ``tail`` on."""
-    start = tail.find(b"\n") + 1
-    kept = tail[start:] if start < len(tail) else tail
-    note = f"(The first {size - len(kept)} of {size} bytes are left out here. The whole file: {node}:{file})\n"
+def line_begin(tail: bytes) -> int:
+    """Where, in the end of a file, the first whole line begins; 0 where none does."""
+    ends = [end for end in (tail.find(mark, 0, len(tail) - 1) for mark in (b"\n", b"\r")) if end >= 0]
+    return min(ends) + 1 if ends else 0
+
+
+def shorten(node: str, file: str, size: int, tail: bytes, hide: Callable[[bytes], bytes] = lambda data: data) -> bytes:
+    """A note, and the end of a long file from the first whole line in ``tail`` on.
+
+    Secrets are hidden first: of one that ``tail`` begins in the middle of, the rest stands before that line.
+    """
+    hidden = hide(tail)
+    begin = line_begin(hidden) or min(len(hidden), LONGEST_VALUE)
+    kept, left_out = hidden[begin:], size - len(tail) + begin
+    note = f"(The first {left_out} of {size} bytes are left out here. The whole file: {node}:{file})\n"
     return note.encode() + kept
 
 

@@ -85,10 +85,12 @@ class NodeFolder:
         with opened:
             about = os.fstat(opened.fileno())
             if about.st_size <= self._limit:
-                return Piece(name, about.st_mtime_ns, opened.read(about.st_size))
+                return Piece(name, about.st_mtime_ns, masked(name, opened.read(about.st_size), self._hide))
             opened.seek(about.st_size - self._limit)
             tail = opened.read(self._limit)
-        return Piece(name, about.st_mtime_ns, shorten(self._node, str(self.path / name), about.st_size, tail), True)
+        where = str(self.path / name)
+        kept = shorten(self._node, where, about.st_size, tail, lambda data: masked(name, data, self._hide))
+        return Piece(name, about.st_mtime_ns, kept, True)
 
     def pieces(self, have: dict[str, list[int]], skip: set[str]) -> Iterator[Piece | str]:
         """Each file of which the controller does not have just this, or a text where one cannot be read."""
@@ -100,7 +102,7 @@ class NodeFolder:
                     yield str(error)
                     continue
                 # A mask may be longer than what it hides, and the controller takes no more than the limit.
-                piece = replace(piece, data=masked(name, piece.data, self._hide)[-self._limit - NOTE_BYTES :])
+                piece = replace(piece, data=piece.data[-self._limit - NOTE_BYTES :])
                 if piece.mark != have.get(name):
                     yield piece
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import line_begin
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import (
     host_jobs_dir,
 )
@@ -128,7 +129,10 @@ class Store:
         self._folder.write(f"{self.name}/{name}", text.encode())
 
     def read_log(self, offset: int, limit: int, ended: bool) -> tuple[bytes, int, int]:
-        """Bytes from ``offset`` (negative: from the end) to a line end, the offset after them, and the log's size."""
+        """Bytes from ``offset`` to a line end, the offset after them, and the log's size.
+
+        A negative ``offset`` counts from the end, and what is returned then begins with a whole line.
+        """
         log = self._folder.open(f"{self.name}/launcher.log")
         if log is None:
             return b"", 0, 0
@@ -138,7 +142,7 @@ class Store:
             log.seek(start)
             data = log.read(limit)
         if offset < 0 < start:  # begin with a whole line
-            skipped = data.find(b"\n") + 1
+            skipped = line_begin(data) or len(data)  # what is cut in two could be a secret
             start, data = start + skipped, data[skipped:]
         data = whole_lines(data, ended, limit)
         return data, start + len(data), size

@@ -153,4 +153,5 @@ def summary(
 
 
 def _by_number(rank: str) -> tuple[int, str]:
-    return (int(rank) if str(rank).isdigit() else -1, str(rank))
+    text = str(rank)
+    return (int(text) if text.isdecimal() and len(text) < 10 else -1, text)

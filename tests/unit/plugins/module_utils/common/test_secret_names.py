@@ -145,9 +145,10 @@ def test_what_is_hidden_of_an_environment() -> None:
         "P_KEY": "l1-abc\nl2-abc",
     }
     assert secret_values(given_) == {
-        *('say "yes"', 'say \\"yes\\"', "u:longer", "longer"),
-        *("l1-abc", "l2-abc", "l1-abc\nl2-abc", "l1-abc\\nl2-abc"),
+        *('say "yes"', "12345", "u:longer", "longer"),
+        *("l1-abc", "l2-abc", "l1-abc\nl2-abc"),
     }
+    assert hider(given_)("12345 and longer, l1-abc\\nl2-abc") == f"12345 and {MASK}, {MASK}"  # the first is too short
     assert secret_variables(given_) == ["A_KEY", "DB_URL", "P_KEY", "SHORT_PAT"]
     assert not is_secret("E_TOKEN", "") and not is_secret("N", 7)
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import log_files_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import (
+    LONGEST_VALUE,
     WANTED,
     LogsError,
     Piece,
@@ -126,15 +127,16 @@ def test_of_a_long_file_the_end_is_sent_once(job: Path, tmp_path: Path) -> None:
     assert copied(job, copy, limit=MIB) == ["launcher.log"]
 
 
-def test_shortening_keeps_whole_lines_or_at_least_the_end() -> None:
+def test_shortening_keeps_whole_lines_or_what_is_beyond_the_longest_secret() -> None:
     draw = random.Random(7)
     for dummy in range(examples(300)):
         data = bytes(draw.choice(b"ab\n") for dummy_byte in range(draw.randrange(1, 60)))
         size = len(data) + draw.randrange(100)
         note, rest = shorten("n", "f", size, data).split(b"\n", 1)
-        assert data.endswith(rest) and rest
+        assert data.endswith(rest) and bool(rest) is (b"\n" in data[:-1])
         assert note == b"(The first %d of %d bytes are left out here. The whole file: n:f)" % (size - len(rest), size)
-        assert rest == data or data[-len(rest) - 1 : -len(rest)] == b"\n"
+        assert not rest or data[-len(rest) - 1 : -len(rest)] == b"\n"
+    assert shorten("n", "f", 50_000, b"a" * 40_000).endswith(b"\n" + b"a" * (40_000 - LONGEST_VALUE))
 
 
 def test_a_reply_ends_after_some_bytes_and_goes_on(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
