@@ -59,6 +59,11 @@ options:
       - As containers can write below them and below O(jobs), no link is followed there, not even to one of O(files).
     type: dict
     default: {}
+  tree_sizes:
+    description: The sizes of files of O(trees), likewise. A file of another size differs, and is not read.
+    type: dict
+    default: {}
+    version_added: 0.1.0
   disks:
     description: Paths at which free space is wanted. A path that does not exist yet counts as its nearest existing
       parent.
@@ -258,7 +263,8 @@ ansible_facts:
           type: dict
           returned: always
         jobs:
-          description: The last written state of each job below the directory requested.
+          description: The last written state of each job below the directory requested. Where not all can be listed,
+            C(more-than-can-be-listed) with the state C(unknown) stands for the others, and counts as one that runs.
           type: dict
           returned: always
         jobs_succeeded:
@@ -455,6 +461,7 @@ def main() -> None:
             },
             "digest_key": {"type": "str", "no_log": True},
             "trees": {"type": "dict", "default": {}},
+            "tree_sizes": {"type": "dict", "default": {}},
             "disks": {"type": "list", "elements": "path", "default": []},
             "groups": {"type": "list", "elements": "str", "default": []},
             "sysctls": {"type": "list", "elements": "str", "default": []},
@@ -510,7 +517,10 @@ def main() -> None:
         docker = docker_facts(SocketEngine(requested["docker_socket"]), requested["repositories"])
         reach = Beside(requested["reach"], docker)
         services = SystemServicesIO()
-        trees = {root: tree_digests(root, list(wanted)) for root, wanted in requested["trees"].items()}
+        trees = {
+            root: tree_digests(root, list(wanted), requested["tree_sizes"].get(root) or {})
+            for root, wanted in requested["trees"].items()
+        }
         facts = {
             "system": {**system, "esp": gather_esp(services, system["kernel"])},
             "disk": disk_facts(requested["disks"]),

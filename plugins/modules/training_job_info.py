@@ -184,6 +184,10 @@ jobs:
           description: Each restart with C(attempt), C(reason), C(at) and C(resumed_from).
           type: list
           elements: dict
+whole:
+  description: Whether these are all jobs of the host. Only a thousand are reported, those that were written last.
+  returned: success
+  type: bool
 gpus:
   description:
     - The host's GPUs, as nvidia-smi reports them. Empty without O(gpus), where no job runs, and where nvidia-smi does
@@ -246,10 +250,10 @@ def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime], smi: Smi) ->
     if not 0 <= tail <= 1000:
         raise JobError(f"tail: {tail} is not within 0 and 1000 lines.")
     reader = JobsReader(params["jobs_dir"], runtimes)
-    jobs = [reader.gather(name, tail) for name in reader.names() if wanted in (None, name)]
+    jobs = [reader.gather(name, tail) for name in (reader.names() if wanted is None else reader.named(wanted))]
     busy = params["gpus"] and any(job["state"] in ACTIVE for job in jobs)
     gpus = gather_activity(smi) if busy else []
-    return {"changed": False, "jobs": jobs, "gpus": gpus, "engine_error": reader.engine_error}
+    return {"changed": False, "jobs": jobs, "gpus": gpus, "engine_error": reader.engine_error, "whole": reader.whole}
 
 
 def main() -> None:

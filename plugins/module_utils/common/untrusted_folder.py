@@ -20,7 +20,7 @@ import secrets
 import shutil
 import stat
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.empty_folder import empty_folder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json, printable
@@ -31,13 +31,15 @@ TEXT_BYTES = 16 << 20
 """Most bytes of any other file that is read whole."""
 MOST_ENTRIES = 100_000
 """Most names in a folder that is listed."""
+MOST_READ = 1_000_000
+"""Most names that are read to find folders among them."""
 REMEDY = "Remedy: remove it on this node, and run again."
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 """``O_NONBLOCK``: who holds a lease on a file (fcntl(2)) would keep us waiting for 45 seconds."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_SPARSE_FROM, _SPARSE_SHARE = 1 << 30, 64
+_SPARSE_FROM, _SPARSE_SHARE = 16 << 20, 64
 """A file larger than the first that has less than this share of its size on the disk is not read: 8 EiB cost nothing
 to plant and years to read. What a file system compresses that much is rare, and is sent again."""
 
@@ -174,6 +176,25 @@ class UntrustedFolder:
         finally:
             os.close(handle)
 
+    def folders(self, most: int, fits: Callable[[str], Any]) -> tuple[list[str], bool]:
+        """Names of folders in it that ``fits`` takes, in order, and whether these are all: ``most`` at most, and of any
+        number of names only so many are read. None where there is no such folder."""
+        try:
+            handle = self._open_folder([])
+        except FileNotFoundError:
+            return [], True
+        names: list[str] = []
+        try:
+            with os.scandir(handle) as found:
+                for number, entry in enumerate(found):
+                    if number >= MOST_READ or len(names) > most:
+                        return sorted(names[:most]), False
+                    if entry.is_dir(follow_symlinks=False) and fits(entry.name):
+                        names.append(entry.name)
+            return sorted(names[:most]), len(names) <= most
+        finally:
+            os.close(handle)
+
     # --- reading
 
     def open(self, name: str) -> BinaryIO | None:
@@ -234,14 +255,21 @@ class UntrustedFolder:
             raise self._refused(name, "does not hold a mapping")
         return found
 
-    def digest(self, name: str) -> str | None:
-        """SHA-256 of a file in hexadecimal; ``None`` where there is none, or one that is little but holes."""
+    def digest(self, name: str, size: int | None = None) -> str | None:
+        """SHA-256 of a file in hexadecimal; empty where it has not this ``size``, as then it is not worth reading.
+
+        ``None`` where there is none, or one that is little but holes, or that has a second name: we write none such.
+        """
         file = self.open(name)
         if file is None:
             return None
         with file:
             status = os.fstat(file.fileno())
-            if status.st_size > _SPARSE_FROM and status.st_blocks * 512 < status.st_size // _SPARSE_SHARE:
+            if size is not None and status.st_size != size:
+                return ""
+            if status.st_nlink > 1 or (
+                status.st_size > _SPARSE_FROM and status.st_blocks * 512 < status.st_size // _SPARSE_SHARE
+            ):
                 return None
             found, left = hashlib.sha256(), status.st_size
             while left > 0:  # no further than it was when it was opened: it may grow as fast as it is read

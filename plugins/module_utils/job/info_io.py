@@ -22,6 +22,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record impo
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
 
+MOST_FOLDERS = 100_000
+MOST_JOBS = 1000
+"""Jobs of a node that are reported."""
+AHEAD = 60.0
+"""Seconds by which a state may have been written later than now."""
 LONGEST_TAIL = 1 << 20
 """Most bytes at the end of a log that are read for its last lines."""
 
@@ -33,18 +38,30 @@ class JobsReader:
         self._folder, self._runtimes, self._clock = Path(jobs_dir), runtimes, clock
         self.engine_error: str | None = None
         """What the engine said, where it was asked and did not answer."""
+        self.whole = True
+        """Whether names() listed all."""
 
     def names(self) -> list[str]:
-        """Folders that hold a job, in order: what is no name of a job was not made by training_job."""
-        found: set[str] = set()
+        """Folders that hold a job, in order: what is no name of a job was not made by training_job.
+
+        Whoever is root in a container can make any number; beyond ``MOST_JOBS`` these are not ``whole``.
+        """
+        found: dict[str, float] = {}
         for folder in (self._folder, host_jobs_dir(str(self._folder))):
             jobs = UntrustedFolder(folder, resource.JobError)
-            found |= {
-                name
-                for name, kind in jobs.entries().items()
-                if kind == "a folder" and JOB_NAME.fullmatch(name) and jobs.kind(f"{name}/state.json")
-            }
-        return sorted(found)
+            names, whole = jobs.folders(MOST_FOLDERS, JOB_NAME.fullmatch)
+            self.whole = self.whole and whole
+            for name in names:
+                status = jobs.status(f"{name}/state.json")
+                if status is not None:
+                    found[name] = status.st_mtime if status.st_mtime <= self._clock() + AHEAD else 0.0
+        self.whole = self.whole and len(found) <= MOST_JOBS
+        # Those whose supervisor has written last: of a job that runs it writes every few seconds.
+        return sorted(sorted(found, key=lambda name: -found[name])[:MOST_JOBS])
+
+    def named(self, name: str) -> list[str]:
+        """The one job of this name, where there is one, however many others there are."""
+        return [name] if Store.of(str(self._folder), name).recorded() else []
 
     def gather(self, name: str, tail: int) -> dict[str, Any]:
         """What is known of one job on this host, without secrets."""

@@ -14,7 +14,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -166,15 +166,15 @@ def file_digest(path: str | Path) -> str:
     return digest.hexdigest()
 
 
-def tree_digests(root: str, relative_paths: list[str]) -> dict[str, str | None]:
+def tree_digests(root: str, relative_paths: list[str], sizes: Mapping[str, int] | None = None) -> dict[str, str | None]:
     """Return the SHA-256 of each of these files below root, None where it is missing or no plain file.
 
-    A container can write there: no link is followed, and nothing is waited for.
+    A container can write there: no link is followed, nothing is waited for, and what has another size is not read.
     """
     folder, digests = UntrustedFolder(root), {}
     for relative in relative_paths:
         try:
-            digests[relative] = folder.digest(relative)
+            digests[relative] = folder.digest(relative, (sizes or {}).get(relative))
         except (OSError, FolderError):
             digests[relative] = None
     return digests
@@ -250,9 +250,15 @@ def sysctl_facts(names: list[str]) -> dict[str, str | None]:
     return found
 
 
+MOST_JOBS = 10_000
+"""Jobs of a folder whose state is read."""
+UNLISTED = "more-than-can-be-listed"
+
+
 def job_facts(folder: str | None, key: str) -> dict[str, dict[str, Any]]:
     """Return the last written state of each job below a folder, by name; also of those that run on the host itself.
 
+    Where not all can be listed, one of the name ``UNLISTED`` stands for the others: what is unknown may run.
     Of jobs that succeeded also when, and an HMAC by ``key`` of what they were, in which secrets may be.
     """
     states: dict[str, str] = {}
@@ -260,9 +266,11 @@ def job_facts(folder: str | None, key: str) -> dict[str, dict[str, Any]]:
     for place in (folder, host_jobs_dir(folder)) if folder else ():  # the host's word goes before a container's
         jobs = UntrustedFolder(place, NodeError)
         try:
-            names = [name for name, kind in jobs.entries().items() if kind == "a folder" and JOB_NAME.fullmatch(name)]
+            names, whole = jobs.folders(MOST_JOBS, JOB_NAME.fullmatch)
         except NodeError:
-            continue
+            names, whole = [], False
+        if not whole:
+            states[UNLISTED] = "unknown"
         for name in names:
             try:
                 found = jobs.read_json(f"{name}/state.json")

@@ -61,10 +61,15 @@ def _why(result: dict[str, Any]) -> str:
 
 
 def silent(results: Results) -> list[str]:
-    """One line for each node that did not answer."""
+    """One line for each node that did not answer, or not for all of its jobs."""
     lines = []
     for node, result in results.items():
         if "jobs" in result:
+            if result.get("whole") is False:
+                lines.append(
+                    f"{node}: more folders lie among its jobs than are read, so it may have others than are reported. "
+                    "Name the job, or remove on that node what is no job's"
+                )
             continue
         why = _why(result)
         if result.get("unreachable"):

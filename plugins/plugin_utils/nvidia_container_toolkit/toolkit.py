@@ -56,7 +56,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 
 REPOSITORY = "repository"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-_ACTIVE = ("starting", "running")
+_ACTIVE = ("starting", "running", "unknown")
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ class Node:
     def active_jobs(self) -> list[str]:
         """Return the training jobs that run by their last written state."""
         jobs = _mapping(self.facts.get("jobs"))
-        return sorted(name for name, state in jobs.items() if state in ("starting", "running"))
+        return sorted(name for name, state in jobs.items() if state in ("starting", "running", "unknown"))
 
 
 def exclusion(held: list[str]) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-ACTIVE = ("starting", "running")
+ACTIVE = ("starting", "running", "unknown")
 
 
 def cut_pairs(reached: Mapping[str, Mapping[str, Mapping[str, str]]]) -> dict[tuple[str, str], str]:

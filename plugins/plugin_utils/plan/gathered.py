@@ -43,8 +43,9 @@ def requested(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: 
         if entries:
             merged[name] = entries
     for by_wishes in more:
-        if by_wishes.get("trees"):
-            merged["trees"] = {**(merged.get("trees") or {}), **by_wishes["trees"]}
+        for name in ("trees", "tree_sizes"):
+            if by_wishes.get(name):
+                merged[name] = {**(merged.get(name) or {}), **by_wishes[name]}
         if by_wishes.get("folders"):
             former = merged.get("folders") or {"paths": []}
             paths = dict.fromkeys([*former["paths"], *by_wishes["folders"]["paths"]])

@@ -91,7 +91,9 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
         exclude = wishes["workspace_exclude"]
         with contextlib.suppress(TypeError):
             exclude = [str(name) for name in check_type_list(exclude)]
-        found["trees"] = {path: tree_manifest(source, exclude)}
+        manifest = tree_manifest(source, exclude)
+        found["trees"] = {path: manifest}
+        found["tree_sizes"] = {path: {name: Path(source, name).stat().st_size for name in manifest}}
     if environment:
         found["files"] = [{"path": environment}, {"path": record_path(environment), "content": True}]
         found["jobs"] = f"{wishes['cluster_root']}/jobs"
