@@ -15,6 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import PART, unpack, whole, write_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError, system_name
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.fetched import archive_bytes, fetch_at_most
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.bundle import reported
 
@@ -79,7 +80,8 @@ class ActionModule(NodeAction):
         remote = self._connection._shell.join_path(arguments["folder"], "packages.tar")
         self._readable(remote, variables)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=PART) as archive:
-            self._connection.fetch_file(remote, archive.name)
+            most = archive_bytes(expected[name][0] for name in arguments["lacking"])
+            fetch_at_most(self._connection, remote, archive.name, most)
             missing = unpack(Path(archive.name), folder, {name: expected[name] for name in arguments["lacking"]})
         if missing:
             raise BundleError(f"{', '.join(missing[:4])} did not arrive")

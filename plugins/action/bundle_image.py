@@ -21,6 +21,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files im
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.fetched import fetch_at_most, what_fits
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 
 FOLDER = "image"
@@ -68,7 +69,7 @@ class ActionModule(NodeAction):
         reported = self._command(["sha256sum", "--", remote], variables).partition(" ")[0]
         own_folder(path.parent.parent, FOLDER)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PART) as file:
-            self._connection.fetch_file(remote, file.name)
+            fetch_at_most(self._connection, remote, file.name, what_fits(path.parent))
             size, found = digest(Path(file.name))
             if found != reported:
                 raise BundleError("the image did not arrive as it was sent")

@@ -13,6 +13,7 @@ from ansible.errors import AnsibleError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.results import ARCHIVE, ResultsError, check_paths
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.fetched import archive_bytes, fetch_at_most
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.results import reply, same, take
 
@@ -67,5 +68,6 @@ class ActionModule(NodeAction):
         words = ["chown", "--no-dereference", "--reference", work, "--", remote]
         self._execute_module(module_name="ansible.legacy.command", module_args={"argv": words}, task_vars=variables)
         with tempfile.NamedTemporaryFile(dir=place.parent, prefix="results.", suffix=".part") as archive:
-            self._connection.fetch_file(remote, archive.name)
+            most = archive_bytes(int(one["size"]) for one in packed.values())
+            fetch_at_most(self._connection, remote, archive.name, most)
             return take(node, Path(archive.name), packed, place)

@@ -12,7 +12,9 @@ import pytest
 from ansible.parsing.dataloader import DataLoader
 
 ROOT = Path(__file__).parents[3]
-FILES = sorted([*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/tasks/*.yml"), ROOT / "playbooks/report.yml"])
+FILES = sorted(
+    [*ROOT.glob("roles/*/tasks/**/*.yml"), *ROOT.glob("roles/*/handlers/*.yml"), *ROOT.glob("playbooks/**/*.yml")]
+)
 LIMITS = {
     # By what they wait for: the engine, systemd, dpkg's lock and downloads, a file system.
     "ansible.builtin.apt": (1800, 7200),
@@ -39,6 +41,29 @@ LIMITS = {
     "swarmspeed.cluster.training_job": (120, 1200),
     "swarmspeed.cluster.training_job_info": (60, 600),
 }
+ANY = (30, 86400)
+"""Seconds for what is not in the table."""
+NONE = {
+    "ansible.builtin": (
+        # Nothing runs on a node.
+        *("assert", "debug", "fail", "meta", "set_fact", "group_by", "import_playbook"),
+        *("import_role", "import_tasks", "include_role", "include_tasks"),
+        # They have limits of their own, which end the wait.
+        *("reboot", "uri", "wait_for", "wait_for_connection"),
+        # One file of the system's, or of ours on the controller.
+        *("blockinfile", "copy", "fetch", "file", "find", "slurp", "stat", "tempfile", "template", "lineinfile"),
+    ),
+    "community.crypto": ("openssh_keypair",),
+    "swarmspeed.cluster": (
+        # On the controller.
+        *("asset_sources", "cluster_facts", "cluster_report", "network_test_result", "plan", "preflight", "ssh_close"),
+        "workspace_fetch",
+        # Files of the system's, as copy.
+        "managed_files",
+    ),
+}
+"""Actions that need no limit of the task. What is neither here nor in FOLLOWED needs one, also a new module."""
+KEYWORDS = ("ansible.builtin.", "community.", "swarmspeed.cluster.")
 FOLLOWED = ("swarmspeed.cluster.image_build", "swarmspeed.cluster.image_transfer", "swarmspeed.cluster.job_logs")
 """They last as long as they last, with a limit for each look (following) or for the whole (patience)."""
 
@@ -57,15 +82,15 @@ def tasks(entries: list[dict[str, Any]], inherited: int | None = None) -> list[t
 def check(path: Path) -> list[str]:
     wrong = []
     for task, limit in tasks(DataLoader().load_from_file(str(path)) or []):
-        action = next((name for name in LIMITS if name in task), "")
+        action = next((name for name in task if name.startswith(KEYWORDS)), "")
+        space, dummy, short = action.rpartition(".")
+        if not action or short in NONE.get(space, ()) or action in FOLLOWED:
+            continue
         if action == "swarmspeed.cluster.training_job" and (task[action] or {}).get("follow") is True:
             continue
-        if action and not (isinstance(limit, int) and LIMITS[action][0] <= limit <= LIMITS[action][1]):
+        low, high = LIMITS.get(action, ANY)
+        if not (isinstance(limit, int) and low <= limit <= high):
             wrong.append(f"{task.get('name')}: {action} has timeout {limit}")
-        command = task.get("ansible.builtin.command")
-        words = str(command.get("argv", "") if isinstance(command, dict) else command or "")
-        if words.startswith(("['docker'", "docker ")) and not limit:
-            wrong.append(f"{task.get('name')}: a command of docker without a timeout")
     return wrong
 
 
@@ -81,7 +106,28 @@ def test_what_is_followed_has_no_limit_of_the_task_that_would_end_it() -> None:
                 assert limit is None, (path, task["name"])
 
 
-def test_a_task_without_a_limit_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("action", "limit"),
+    [
+        ("ansible.builtin.systemd_service", None),
+        ("ansible.builtin.command", None),
+        ("ansible.builtin.shell", None),
+        ("swarmspeed.cluster.a_new_module", None),
+        ("community.docker.a_new_module", None),
+        ("swarmspeed.cluster.a_new_module", 5),
+        ("swarmspeed.cluster.node_facts", 86400),
+    ],
+)
+def test_a_task_without_a_limit_is_found(action: str, limit: int | None, tmp_path: Path) -> None:
     path = tmp_path / "main.yml"
-    path.write_text("- name: Start\n  ansible.builtin.systemd_service: {name: docker}\n")
-    assert check(path) == ["Start: ansible.builtin.systemd_service has timeout None"]
+    words = f"  timeout: {limit}\n" if limit else ""
+    path.write_text(f"- name: Start\n  {action}: {{name: docker}}\n{words}")
+    assert check(path) == [f"Start: {action} has timeout {limit}"]
+
+
+def test_what_needs_no_limit_is_used() -> None:
+    used = {
+        name for path in FILES for task, dummy in tasks(DataLoader().load_from_file(str(path)) or []) for name in task
+    }
+    ours = {f"swarmspeed.cluster.{name}" for name in NONE["swarmspeed.cluster"]}
+    assert ours <= used and set(FOLLOWED) <= used
