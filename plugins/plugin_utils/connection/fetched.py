@@ -50,8 +50,8 @@ def fetch_at_most(connection: Any, remote: str, local: str, most: int) -> None:
         if Path(local).stat().st_size < limit:
             raise
         raise TooLargeError(
-            f"the node sent more than the {most} bytes that {remote} can have, and nothing of it was kept. Remedy: run it "
-            "again; if that happens once more, find out what sends on that node."
+            f"the node sent more than the {most} bytes that {remote} can have, and nothing of it was kept. Remedy: run "
+            "it again; if that happens once more, find out what sends on that node."
         ) from error
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
