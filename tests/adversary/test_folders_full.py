@@ -123,10 +123,10 @@ def test_a_running_job_is_seen_and_forbids_what_it_forbids(
     facts = node_facts("gpu1", {**hostile.facts(), "jobs": found})
     assert occupied({"gpu1": facts}, {})["gpu1"]
     params = {"jobs_dir": str(jobs), "tail": 0, "gpus": False}
-    reported = training_job_info.gather({**params, "name": None}, {"container": Engine()}, None)  # type: ignore[arg-type,dict-item]
+    reported = training_job_info.gather({**params, "name": None}, {"container": Engine()}, None)  # type: ignore[arg-type]
     assert "real" in [one["name"] for one in reported["jobs"]] and len(reported["jobs"]) <= 100
     assert reported["whole"] is (fill in (empty_names, links))
-    (named,) = training_job_info.gather({**params, "name": "real"}, {"container": Engine()}, None)["jobs"]  # type: ignore[arg-type,dict-item]
+    (named,) = training_job_info.gather({**params, "name": "real"}, {"container": Engine()}, None)["jobs"]  # type: ignore[arg-type]
     assert named["name"] == "real"
 
 

@@ -253,7 +253,7 @@ def test_a_host_without_ipv6_is_not_open_by_it(monkeypatch: pytest.MonkeyPatch) 
 def test_nothing_known_is_open() -> None:
     assert noted({"active": ["ufw"]}) and noted({"active": ["ufw"], "open": {"ipv4": {}}})
     assert noted({"active": ["ufw"], "open": {"ipv4": {"udp": [[1]]}}})
-    hostvars = {"gpu1": {"ansible_facts": {"swarmspeed": {}}}}
+    hostvars: dict[str, Any] = {"gpu1": {"ansible_facts": {"swarmspeed": {}}}}
     assert open_to_anyone(hostvars, Wanted(hosts=("gpu1",))) == []  # not gathered
 
 

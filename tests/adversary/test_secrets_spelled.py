@@ -82,8 +82,8 @@ SPELLED: dict[str, Callable[[str], str]] = {
 }
 
 
-def told(value: str) -> set[str]:
-    """What of a secret would tell of it: its words, also as they are spelled."""
+def remains(value: str) -> set[str]:
+    """What of a secret would show it: its words, also as they are spelled."""
     words = re.findall(r"[^\W_]{4,}", value)
     return {form for word in words for form in (word, ascii(word)[1:-1], repr(word.encode())[2:-1], quote(word))}
 
@@ -92,7 +92,7 @@ def told(value: str) -> set[str]:
 @pytest.mark.parametrize("spelling", SPELLED.values(), ids=SPELLED)
 def test_a_secret_as_a_program_spells_it(spelling: Callable[[str], str], value: str) -> None:
     shown = hider({"DB_PASSWORD": value})(spelling(value))
-    assert "********" in shown and not [word for word in told(value) if word in shown], shown
+    assert "********" in shown and not [word for word in remains(value) if word in shown], shown
 
 
 @pytest.mark.parametrize("value", ['two"words\\and-more', "ключ-пароль", "it's line-one\nline-two"])
@@ -101,8 +101,8 @@ def test_every_reader_hides_every_spelling(reader: Callable[[Path], str], value:
     printed = [one for spelling in SPELLED.values() for one in spelling(value).split("\n")]
     jobs = cluster(tmp_path, *printed, own={"DB_PASSWORD": value}, traceback=[value], reason=f"git said {value!r}")
     found = reader(jobs)
-    for told in ("words", "and-more", "пароль", "041f", "line-one", "line-two", "%D0"):
-        assert told not in found
+    for part in ("words", "and-more", "пароль", "041f", "line-one", "line-two", "%D0"):
+        assert part not in found
 
 
 def test_a_long_secret_is_hidden_whole_and_in_its_lines(tmp_path: Path) -> None:

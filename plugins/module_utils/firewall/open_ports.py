@@ -126,7 +126,7 @@ def inside(interface: str) -> bool:
 
 
 def everybody(text: str) -> bool:
-    """Whether a network is so wide that it keeps nobody out."""
+    """Whether a network is so wide that it keeps no one out."""
     try:
         return ipaddress.ip_network(text, strict=False).prefixlen <= WIDE
     except ValueError:

@@ -50,7 +50,7 @@ NONE = {
         *("import_role", "import_tasks", "include_role", "include_tasks"),
         # They have limits of their own, which end the wait.
         *("reboot", "uri", "wait_for", "wait_for_connection"),
-        # One file of the system's, or of ours on the controller.
+        # One file of the system, or one on the controller.
         *("blockinfile", "copy", "fetch", "file", "find", "slurp", "stat", "tempfile", "template", "lineinfile"),
     ),
     "community.crypto": ("openssh_keypair",),
