@@ -41,7 +41,7 @@ GATHERS = [
 
 def found(number: int, files: dict[str, Any] | None = None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    entries = requested({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    entries = requested({}, [GATHERED], {"cluster_name": "swarmspeed", "cluster_root": ROOT})["files"]
     facts["files"] = {**{entry["path"]: dict(ABSENT) for entry in entries}, **(files or {})}
     facts["docker"]["images"] = {IMAGE: ID}
     facts["docker"]["containers"] = {}

@@ -36,7 +36,7 @@ REPLIES = {"slurp": {"content": base64.b64encode(SECRET.encode()).decode(), "enc
 
 def without(number: int) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    entries = requested({}, [GATHERED], {"cluster_root": ROOT})["files"]
+    entries = requested({}, [GATHERED], {"cluster_name": "swarmspeed", "cluster_root": ROOT})["files"]
     facts["files"] = {entry["path"]: dict(ABSENT) for entry in entries}
     container = {**facts["docker"]["containers"]["lab-gpu1"], "state": "running"}
     container["labels"] = {"swarmspeed.cluster": "swarmspeed", "swarmspeed.spec": "0123"}
