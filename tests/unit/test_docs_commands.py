@@ -32,6 +32,7 @@ COMMANDS = {
     f"ansible-playbook launch.yml -i {MINE}": "scenario site: ansible-playbook launch.yml --extra-vars …",
     f"ansible-playbook verify.yml -i {MINE}": "scenario site",
     f"ansible-playbook teardown.yml -i {MINE}": "scenario site",
+    "pip install distlib": "no test",
     "ansible-galaxy collection build": "scenario site",
     "ansible-galaxy collection install --offline swarmspeed-cluster-0.1.0.tar.gz": "scenario site",
     f"ansible-playbook swarmspeed.cluster.site -i {MINE}": "scenario site",

@@ -1,0 +1,133 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The tarball holds what git tracks for users, and nothing of what lies about in a checkout that is worked with."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OF_THE_CHECKOUT = (
+    ".ansible-lint",
+    ".ci",
+    ".config",
+    ".github",
+    ".gitignore",
+    ".yamllint",
+    "collections",
+    "galaxy.yml",
+    "inventories/lab",
+    "molecule",
+    "tests",
+)
+"""What is tracked and only a checkout needs."""
+LITTER = (
+    ".vault_pass",
+    ".vault_pass.txt",
+    "vault_password",
+    "prod.vault_pass",
+    ".env",
+    ".env.yml",
+    "prod.env",
+    "id_ed25519",
+    "id_rsa.pub",
+    "server.pem",
+    "tls.key",
+    "vault.yml",
+    "my-vault.yaml",
+    "plan.json",
+    ".netrc",
+)
+"""Names of what is nobody else's business; a copy of each lies in every folder."""
+UNUSUAL = ("no extension", "Schlüssel", "notes.txt~", "dump.sql", "core.1234", "-rf", "a\nb.yml.bak")
+OWN = (
+    "inventories/mine/hosts.yml",
+    "inventories/mine/group_vars/cluster.yml",
+    "inventories/mine/group_vars/all/vault.yml",
+    "inventories/mine/group_vars/all/main.yml",
+    "inventories/example/group_vars/all/main.yml",
+    "inventories/example/host_vars/gpu1.yml",
+    "inventories/other.ini",
+    "examples/mine/train.py",
+    "examples/digits/vars.mine.yml",
+    "playbooks/mine.yml",
+    "mine.yml",
+    "host_vars/gpu1.yml",
+    "group_vars/all.yml",
+    "roles/mine/vars/main.yml",
+    "roles/docker/vars/secrets.yml",
+    "jobs/digits/launcher.log",
+    "reports/cluster.html",
+    "docs/notes.txt",
+    "backup/inventories/mine/hosts.yml",
+)
+"""What somebody who works in a checkout makes there."""
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(
+        ["git", "-c", "safe.directory=*", *words], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def tracked() -> list[str]:
+    return [name for name in git(ROOT, "ls-files", "-z").split("\0") if name and (ROOT / name).exists()]
+
+
+def below(name: str, folders: Sequence[str]) -> bool:
+    return any(name == folder or name.startswith(f"{folder}/") for folder in folders)
+
+
+@pytest.fixture(scope="module")
+def littered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the tracked files in which secrets lie in every folder."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for name in tracked():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
+    folders = {copy, *((copy / name).parent for name in tracked() if not name.startswith("tests/"))}
+    for folder in sorted(folders):
+        for name in (*LITTER, *UNUSUAL):
+            (folder / name).write_text("of nobody's business\n", encoding="utf-8")
+        (folder / ".ssh").mkdir()
+        (folder / ".ssh" / "main.yml").write_text("of nobody's business\n", encoding="utf-8")
+        (folder / "link.yml").symlink_to(".env")
+    for name in OWN:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_text("of nobody's business\n", encoding="utf-8")
+    return copy
+
+
+def test_the_tarball_holds_the_tracked_files_for_users_and_no_other(littered: Path, tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "ansible-galaxy"), "collection", "build", "--output-path"]
+    built = subprocess.run(
+        [*command, str(tmp_path), str(littered)], cwd=tmp_path, check=False, capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        held = {member.name for member in archive.getmembers() if not member.isdir()}
+    expected = {name for name in tracked() if not below(name, OF_THE_CHECKOUT)}
+    assert sorted(held - expected - {"MANIFEST.json", "FILES.json"}) == []
+    assert sorted(expected - held) == [] and len(expected) > 900
+
+
+def test_git_takes_nothing_of_them_either(littered: Path) -> None:
+    git(littered, "init", "--quiet")
+    offered = git(littered, "ls-files", "-z", "--others", "--exclude-standard").split("\0")
+    secrets = {name for name in offered if name.rpartition("/")[2] in LITTER}
+    assert sorted(secrets) == []
+    inventories = [name for name in offered if name.startswith("inventories/")]
+    assert [name for name in inventories if not below(name, ("inventories/example", "inventories/lab"))] == []
+
+
+def test_git_ignores_no_tracked_file() -> None:
+    assert git(ROOT, "ls-files", "--cached", "--ignored", "--exclude-standard") == ""
