@@ -46,7 +46,7 @@ LITTER = (
     "plan.json",
     ".netrc",
 )
-"""Names of what is nobody else's business; a copy of each lies in every folder."""
+"""Names of what is to stay at home; a copy of each lies in every folder."""
 UNUSUAL = ("no extension", "Schlüssel", "notes.txt~", "dump.sql", "core.1234", "-rf", "a\nb.yml.bak")
 OWN = (
     "inventories/mine/hosts.yml",
@@ -96,13 +96,13 @@ def littered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folders = {copy, *((copy / name).parent for name in tracked() if not name.startswith("tests/"))}
     for folder in sorted(folders):
         for name in (*LITTER, *UNUSUAL):
-            (folder / name).write_text("of nobody's business\n", encoding="utf-8")
+            (folder / name).write_text("a secret\n", encoding="utf-8")
         (folder / ".ssh").mkdir()
-        (folder / ".ssh" / "main.yml").write_text("of nobody's business\n", encoding="utf-8")
+        (folder / ".ssh" / "main.yml").write_text("a secret\n", encoding="utf-8")
         (folder / "link.yml").symlink_to(".env")
     for name in OWN:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_text("of nobody's business\n", encoding="utf-8")
+        (copy / name).write_text("a secret\n", encoding="utf-8")
     return copy
 
 

@@ -29,6 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan as Launched
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import on_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.settled import BY_ENVIRONMENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import Launch, command
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.vscode import vscode_launch
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
@@ -54,7 +55,8 @@ class Wanted:
 
 def configured(wishes: Mapping[str, Any]) -> bool:
     """Whether the script gets ds_config.json: who does not use DeepSpeed need not give it a batch size."""
-    return bool(wishes["deepspeed_launch_script"] and wishes["deepspeed_launch_config_argument"])
+    given = wishes["deepspeed_launch_config_argument"] or wishes.get(BY_ENVIRONMENT)
+    return bool(wishes["deepspeed_launch_script"] and given)
 
 
 def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:

@@ -16,6 +16,7 @@ _VARIABLES = tuple(
     f"{ROLE}_{name}"
     for name in (
         "script",
+        "integration",
         "config_argument",
         "launcher",
         "runtime",
@@ -41,6 +42,10 @@ _OPTIONAL = (
     "cluster_root",
     "cluster_network_mode",
     "workspace_path",
+    # Where the script is on the controller.
+    "workspace_source",
+    "workspace_source_ref",
+    "swarmspeed_source",
     "workspace_python_deepspeed_version",
     "training_image_source",
     "training_image_dockerfile",

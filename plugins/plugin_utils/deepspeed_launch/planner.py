@@ -36,7 +36,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
     on_hosts,
     workspace_of,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.settled import (
+    integration,
+    read_by_plan,
+    settled,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import LaunchError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import ARGUMENT_VARIABLE as ARGUMENT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import Integration, conflict
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Changes,
@@ -62,6 +69,10 @@ NOTHING: dict[str, Any] = {
     "slots": {},
     "writes": [],
     "request": {},
+    "configured": False,
+    "config_argument": "",
+    "by_environment": False,
+    "integration": "",
     "ds_config": {},
     "launch_json": "",
     "share_key": False,
@@ -70,10 +81,12 @@ NOTHING: dict[str, Any] = {
 """What the role's tasks read of a host of which nothing is known.
 
 ``writes`` names those of hostfile and ds_config.json that differ. ``request`` is what the module ``ds_config`` is asked
-for, empty where the job gets no configuration; preflight checks the same. ``ds_config`` is the configuration as it
-would be, its secrets masked. ``launch_json`` is the text of VS Code's file where it is to be written, ``extensions``
-what the module ``vscode_extensions`` is given where those differ.
+for, empty where the job gets no configuration; preflight checks the same. ``configured``: the script gets
+ds_config.json, by ``config_argument`` or, with ``by_environment``, in the environment; ``integration`` says so.
+``ds_config`` is the configuration as it would be, its secrets masked. ``launch_json`` is the text of VS Code's file
+where it is to be written, ``extensions`` what the module ``vscode_extensions`` is given where those differ.
 """
+_ONE_CONFIGURATION = "write it into deepspeed_launch_ds_config instead, or set deepspeed_launch_integration: none"
 _GPUS = "the slots and GPUs that the hosts have"
 
 
@@ -108,7 +121,7 @@ class DeepspeedLaunchPlanner:
 
     def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        return extensions.manifests(wishes)
+        return [*extensions.manifests(wishes), *read_by_plan(wishes)]
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
@@ -117,10 +130,12 @@ class DeepspeedLaunchPlanner:
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
             slots = inputs.cluster.get("slots")
-            acts[host] = {**NOTHING, "etc": f"{wishes[host]['cluster_root']}/etc", "slots": slots or {}}
+            decided = integration(wishes[host], inputs.files)
+            wished = settled(wishes[host], decided)
+            acts[host] = {**NOTHING, "etc": f"{wished['cluster_root']}/etc", "slots": slots or {}}
             if not slots:  # what concerns all hosts is not known; preflight says why
                 continue
-            wished = wishes[host]
+            acts[host] = {**acts[host], **_passed(wished, decided)}
             if configured(wished):
                 acts[host] = {**acts[host], "request": request(wished, inputs.cluster)}
             try:
@@ -158,9 +173,24 @@ class DeepspeedLaunchPlanner:
         return RolePlan(changes, refusals, (), acts, after)
 
 
+def _passed(wishes: Mapping[str, Any], decided: Integration) -> dict[str, Any]:
+    """Return what the role's tasks read of how the script gets its configuration."""
+    return {
+        "configured": configured(wishes),
+        "config_argument": decided.argument,
+        "by_environment": decided.environment,
+        "integration": decided.sentence if wishes["deepspeed_launch_script"] else "",
+    }
+
+
 def _refused(node: Node, inputs: Inputs) -> Refusal | None:
     """Return why nothing is written on a host: what is there is somebody else's, or cannot be had."""
     wishes = node.wishes
+    both = conflict(
+        wishes[ARGUMENT], configured(wishes), [str(word) for word in wishes.get("deepspeed_launch_args") or []]
+    )
+    if both:
+        return Refusal(ROLE, node.host, both, _ONE_CONFIGURATION)
     try:
         for dummy in _wanted(node):
             pass

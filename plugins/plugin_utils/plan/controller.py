@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import file_sha256, tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.script_files import script_files
 
 NAMES = "names:"
 """Begins the name of a folder: the names of its files, hidden ones left out, one a line."""
@@ -20,6 +21,8 @@ DIGEST = "digest:"
 """Begins the name of a file of which the SHA-256 is read."""
 REAL = "real:"
 """Begins a path that is to be read itself: absolute, and without links."""
+SCRIPT = "script:"
+"""Begins the folder of a source and, after ``::``, a Python script in it: its text and that of its modules, as JSON."""
 TREE = "tree:"
 """Begins the name of a folder: SHA-256 by relative path of all files below it but git's own, as JSON."""
 
@@ -56,5 +59,6 @@ _READERS: dict[str, Callable[[Path], str]] = {
     TEXT: lambda path: path.read_bytes().decode("utf-8"),
     REAL: lambda path: str(path.resolve(strict=True)),
     DIGEST: file_sha256,
+    SCRIPT: lambda path: script_files(str(path)),
     TREE: _tree,
 }

@@ -76,6 +76,10 @@ def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
     if requested.get("resume") != "auto":
         text = "is true, and a job is only started again with deepspeed_launch_resume: auto"
         yield Problem(name, text, f"set deepspeed_launch_resume: auto, or {name}: false")
+    if requested.get("by_environment") is True:
+        text = "is true, and a script of Accelerate finds the cluster's ds_config.json, not the one for fewer nodes"
+        remedy = f"name the script's argument for it in deepspeed_launch_config_argument, or set {name}: false"
+        yield Problem(name, text, remedy)
     request = mapping(launch.get("ds_config"))
     given = {key: request[key] for key in _REQUEST if key in request}
     try:

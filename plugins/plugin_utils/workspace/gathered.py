@@ -67,7 +67,7 @@ def apt_packages(python: str, further: list[str]) -> list[str]:
 
 def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
     """Return the folder of the source on the controller, and what messages call it."""
-    own = str(wishes["workspace_source"] or "")
+    own = str(wishes.get("workspace_source") or "")
     fetched = wishes.get("swarmspeed_source")
     if not isinstance(fetched, Mapping):
         return str(here(own)) if own else "", own

@@ -15,6 +15,8 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Plan, Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import render
 
+from tests.example_integration import decided
+
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 SYSTEMS = ROOT / "tests/unit/plugins/module_utils/fixtures/systems"
@@ -36,7 +38,7 @@ def load(path: Path) -> dict[str, Any]:
     return found
 
 
-def plan(variables: dict[str, Any], ranks: int) -> Plan:
+def plan(folder: Path, variables: dict[str, Any], ranks: int) -> Plan:
     """What the role asks the module ds_config for."""
     own = {key[len("deepspeed_launch_ds_config_") :]: value for key, value in variables.items() if "_ds_config_" in key}
     return build(
@@ -44,7 +46,7 @@ def plan(variables: dict[str, Any], ranks: int) -> Plan:
             preset=own.get("preset", "zero2") or None,
             config=variables.get("deepspeed_launch_ds_config", {}),
             precision=own.get("precision", "auto"),
-            integration=own.get("integration", "deepspeed"),
+            integration=decided(folder, variables).keys,
             script_keys=own.get("script_keys", []),
             deepspeed_version=variables.get("training_image_deepspeed_version", "0.19.8"),
             world_size=ranks,
@@ -88,12 +90,12 @@ def test_a_folder_is_a_job(name: str, file: str) -> None:
 def test_arguments_are_those_of_the_script(name: str, file: str) -> None:
     variables = load(EXAMPLES / name / file)
     if (name, file) in THEIR_OWN_SCRIPT:
-        assert variables["deepspeed_launch_config_argument"] == THEIR_OWN_SCRIPT[name, file]
+        assert decided(EXAMPLES / name, variables).argument == THEIR_OWN_SCRIPT[name, file]
         return
     known, given = flags(EXAMPLES / name / variables["deepspeed_launch_script"]), variables["deepspeed_launch_args"]
     assert [word for word in given if not isinstance(word, str)] == [], "arguments are text"
     assert [word for word in given if word.startswith("--") and word not in known] == []
-    assert variables.get("deepspeed_launch_config_argument", "--deepspeed_config") in known
+    assert decided(EXAMPLES / name, variables).argument in known
     # DeepSpeed's launcher gives it to every rank.
     assert "--local_rank" in known
     named = [word for word in given if (EXAMPLES / name / word).suffix in (".yaml", ".yml", ".py")]
@@ -106,13 +108,15 @@ def test_the_configuration_is_valid(name: str, file: str, ranks: int) -> None:
     variables = load(EXAMPLES / name / file)
     if "train_batch_size" in variables["deepspeed_launch_ds_config"] and ranks == 3:
         pytest.skip("a fixed batch size for servers with a power of two of GPUs")
-    found = plan(variables, ranks)
+    found = plan(EXAMPLES / name, variables, ranks)
     assert [str(problem) for problem in found.errors] == []
 
 
 @pytest.mark.parametrize(("name", "write_up"), [("llama_factory_sft", "s1"), ("cifar10", "s2")])
 def test_real_values_are_those_of_the_write_up(name: str, write_up: str) -> None:
-    found = plan(load(EXAMPLES / name / "vars.real.yml"), ranks=2 if name == "llama_factory_sft" else 1)
+    found = plan(
+        EXAMPLES / name, load(EXAMPLES / name / "vars.real.yml"), ranks=2 if name == "llama_factory_sft" else 1
+    )
     written = json.loads((WRITE_UPS / f"{write_up}.json").read_text(encoding="utf-8"))
     written["zero_optimization"].pop("cpu_offload", None)
     assert found.errors == []
@@ -120,7 +124,7 @@ def test_real_values_are_those_of_the_write_up(name: str, write_up: str) -> None
 
 
 def test_real_values_of_gdgpt() -> None:
-    found = plan(load(EXAMPLES / "gdgpt_pipeline/vars.real.yml"), 8)
+    found = plan(EXAMPLES / "gdgpt_pipeline", load(EXAMPLES / "gdgpt_pipeline/vars.real.yml"), 8)
     config, written = dict(found.config), json.loads((SYSTEMS / "s1b.json").read_text(encoding="utf-8"))
     # Where the weights lie in the container.
     config["model_path"] = written["model_path"]
@@ -132,7 +136,7 @@ def test_real_values_of_gdgpt() -> None:
 
 def test_real_values_of_deepspeed_chat() -> None:
     """Every value of DeepSpeed-Chat's own configuration, with LoRA's optimizer in the file instead of in the script."""
-    found = plan(load(EXAMPLES / "deepspeed_chat_sft/vars.real.yml"), 16).config
+    found = plan(EXAMPLES / "deepspeed_chat_sft", load(EXAMPLES / "deepspeed_chat_sft/vars.real.yml"), 16).config
     written = json.loads((SYSTEMS / "s4.json").read_text(encoding="utf-8"))
     for key in (
         "bf16",
@@ -147,7 +151,7 @@ def test_real_values_of_deepspeed_chat() -> None:
 
 
 def test_the_lab_trains_a_pipeline_without_zero_above_1() -> None:
-    config = plan(load(EXAMPLES / "gdgpt_pipeline/vars.yml"), 3).config
+    config = plan(EXAMPLES / "gdgpt_pipeline", load(EXAMPLES / "gdgpt_pipeline/vars.yml"), 3).config
     assert config["zero_optimization"]["stage"] <= 1
     assert config["model_topo"]["process_topology"]["dims"].count(-1) == 1
     # the job's keys that DeepSpeed does not know are all read by the script

@@ -16,6 +16,8 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 
+from tests.example_integration import decided
+
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ("cifar10", "torchrun_single", "lightning_ddp")
 FILES = ("vars.yml", "vars.real.yml")
@@ -119,7 +121,7 @@ def test_the_launcher_is_the_one_the_script_is_written_for(example: str, file: s
     found = variables(example, file)
     assert found["deepspeed_launch_launcher"] == REQUESTED_BY_LAUNCHER[example]
     reads_configuration = "--deepspeed_config" in options(example)
-    assert reads_configuration == (found.get("deepspeed_launch_config_argument", "--deepspeed_config") != "")
+    assert reads_configuration == decided(ROOT / "examples" / example, found).configured
 
 
 @every_example

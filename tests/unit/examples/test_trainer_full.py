@@ -13,6 +13,8 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 
+from tests.example_integration import decided
+
 ROOT = Path(__file__).parents[3]
 PLACE = ROOT / "examples/trainer_full"
 FILES = ("vars.yml", "vars.convert.yml", "vars.predict.yml", "vars.real.yml")
@@ -67,7 +69,7 @@ def test_the_configuration_is_valid(file: str, ranks: int) -> None:
         Request(
             preset=variables["deepspeed_launch_ds_config_preset"],
             config=variables["deepspeed_launch_ds_config"],
-            integration=variables["deepspeed_launch_ds_config_integration"],
+            integration=decided(PLACE, variables).keys,
             world_size=ranks,
         )
     )
@@ -84,7 +86,7 @@ def test_each_job_reads_what_the_one_before_has_written() -> None:
     assert load("vars.predict.yml")["deepspeed_launch_results"] == [predict["final"]]
     # As the write-up has it: torchrun, a batch size of its own, and no DeepSpeed.
     assert load("vars.predict.yml")["deepspeed_launch_launcher"] == "torchrun"
-    assert load("vars.predict.yml")["deepspeed_launch_config_argument"] == ""
+    assert load("vars.predict.yml")["deepspeed_launch_integration"] == "none"
     assert predict["per_device_eval_batch_size"] == "1"
     names = [load(file)["deepspeed_launch_name"] for file in FILES[:3]]
     assert names == ["trainer_full", "trainer_full_convert", "trainer_full_predict"]

@@ -546,3 +546,36 @@ def test_nodes_can_be_given() -> None:
 def test_prefixes_of_torchrun_name_the_rank(prefix: str, rank: int | None) -> None:
     found = first(split_log("\n".join(prefix + text for text in (*TRACE, "MemoryError"))))
     assert (found.id, found.rank, found.line) == ("host-memory", rank, "MemoryError")
+
+
+CONFIG = "'--deepspeed_config', '/etc/swarmspeed/ds_config.json'"
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    # What these print of an argument that they do not know, as tried with the releases that failures.py names.
+    [
+        (
+            f"ValueError: Some specified arguments are not used by the HfArgumentParser: ['--local_rank=0', {CONFIG}]",
+            "huggingface",
+        ),
+        ("train.py: error: unrecognized arguments: --deepspeed_config /etc/swarmspeed/ds_config.json", "none"),
+        ("train.py: error: unrecognized arguments: --local_rank=0 --deepspeed /srv/x/etc/ds_config.json", "none"),
+        ("train.py: error: unrecognized arguments: /etc/swarmspeed/ds_config.json", "deepspeed"),
+        ("train.py: error: unrecognized arguments: --deepspeed_config", "none"),  # hydra
+        (
+            "error: unrecognized arguments: --deepspeed_config /etc/swarmspeed/ds_config.json",
+            "lightning",
+        ),
+        ("│ Unrecognized options: --deepspeed_config, /etc/swarmspeed/ds_config.json │", "none"),
+        ("Error: No such option '--deepspeed_config'.", "none"),
+        ("Error: no such option: --deepspeed_config", "none"),
+        ("│ No such option: --deepspeed_config        │", "none"),
+        ("ERROR: Could not consume arg: --deepspeed_config", "none"),
+        ("FATAL Flags parsing error: Unknown command line flag 'deepspeed_config'", "none"),
+    ],
+)
+def test_who_does_not_know_our_argument_is_answered_with_the_variable(line: str, value: str) -> None:
+    found = first([("lab1", 0, line)])
+    assert found.setting == "deepspeed_launch_integration" and value in found.remedy
+    assert "deepspeed_launch_integration" in found.remedy

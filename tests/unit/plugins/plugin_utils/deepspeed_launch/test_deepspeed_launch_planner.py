@@ -31,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
     DeepspeedLaunchPlanner,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed, Unknown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import read, split_kind
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
@@ -432,3 +433,85 @@ def test_memlock_is_a_number(changed: dict[str, Any], expected: int | None) -> N
     found = act(plan(**{**JOB, **changed}))["request"]["memlock"]
     assert found == expected and isinstance(found, (int, type(None)))
     assert not [error for error in build(Request(memlock=found)).errors if error.path == "memlock"]
+
+
+# How the script gets ds_config.json
+
+
+def of_source(folder: Path, text: str, **wished: Any) -> Plan:
+    """The plan for a script that is read on the controller, as the action reads what the planner names."""
+    (folder / "train.py").write_text(text, encoding="utf-8")
+    wishes = {**WISHES, **JOB, "workspace_source": str(folder), **wished}
+    planner = DeepspeedLaunchPlanner()
+    files = {name: read(*split_kind(name)) for name in planner.files(wishes)}
+    facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
+    return fold([planner], facts, dict.fromkeys(HOSTS, wishes), Inputs(CLUSTER, files, "key"))
+
+
+TRAINER = "from transformers import Trainer\n"
+
+
+def test_a_trainer_needs_no_variable(tmp_path: Path) -> None:
+    wished: dict[str, Any] = {"deepspeed_launch_ds_config": {"train_micro_batch_size_per_gpu": "auto"}}
+    made = of_source(tmp_path, TRAINER, **wished)
+    assert act(made)["config_argument"] == "--deepspeed" and act(made)["request"]["integration"] == "huggingface"
+    assert act(made)["integration"] == (
+        "Integration: huggingface, because train.py line 1 imports transformers.Trainer. The script gets "
+        "ds_config.json by --deepspeed."
+    )
+    assert act(made)["ds_config"]["train_micro_batch_size_per_gpu"] == "auto"
+    assert DS_CONFIG in {what for dummy, what in shown(made)} and made.refusals == ()
+
+
+def test_accelerate_is_given_the_file_in_the_environment(tmp_path: Path) -> None:
+    made = act(of_source(tmp_path, "from accelerate import Accelerator\n"))
+    assert (made["config_argument"], made["by_environment"], made["configured"]) == ("", True, True)
+    assert made["request"]["integration"] == "accelerate"
+
+
+def test_without_deepspeed_there_is_no_file(tmp_path: Path) -> None:
+    made = of_source(tmp_path, "import torch\n")
+    assert act(made)["request"] == {} and act(made)["configured"] is False
+    assert [what for dummy, what in shown(made)] == [HOSTFILE]
+
+
+@pytest.mark.parametrize(
+    ("wished", "words"),
+    [
+        ({"workspace_source": ""}, "the script is not on the controller"),
+        ({"deepspeed_launch_script": "-m pkg.train"}, "a module, which the controller does not have"),
+        ({"deepspeed_launch_script": "llamafactory-cli"}, "a command, which the controller does not have"),
+        (
+            {"workspace_source": "https://x.test/a.git", "workspace_source_ref": "v1"},
+            "the repository is not fetched yet",
+        ),
+        ({"deepspeed_launch_script": "other.py"}, "other.py: it is not in workspace_source"),
+    ],
+)
+def test_what_cannot_be_read_is_as_it_was(wished: dict[str, Any], words: str, tmp_path: Path) -> None:
+    made = act(of_source(tmp_path, TRAINER, **wished))
+    assert (made["config_argument"], made["request"]["integration"]) == ("--deepspeed_config", "deepspeed")
+    assert "not determined" in made["integration"] and words in made["integration"]
+
+
+def test_a_fetched_repository_is_read(tmp_path: Path) -> None:
+    source = {"workspace_source": "https://x.test/a.git", "workspace_source_ref": "v1"}
+    made = of_source(tmp_path, TRAINER, **source, swarmspeed_source={"folder": str(tmp_path), "name": "a"})
+    assert act(made)["config_argument"] == "--deepspeed"
+
+
+def test_a_script_by_its_path_in_the_container_is_read(tmp_path: Path) -> None:
+    made = of_source(tmp_path, TRAINER, deepspeed_launch_script="/workspace/train.py")
+    assert act(made)["config_argument"] == "--deepspeed"
+
+
+def test_two_configurations_are_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    made = of_source(tmp_path, TRAINER, deepspeed_launch_args=["--deepspeed", "my.json"])
+    assert made.changes == () and {refusal.host for refusal in made.refusals} == set(HOSTS)
+    assert made.refusals[0].sentence == (
+        "deepspeed_launch_args has --deepspeed, and the script gets the cluster's ds_config.json as well. Remedy: "
+        "write it into deepspeed_launch_ds_config instead, or set deepspeed_launch_integration: none"
+    )
+    own: dict[str, Any] = {"deepspeed_launch_args": ["--deepspeed", "my.json"], "deepspeed_launch_integration": "none"}
+    none = of_source(tmp_path, TRAINER, **own)
+    assert none.refusals == () and act(none)["request"] == {}

@@ -92,6 +92,12 @@ def test_hosts_and_filters() -> None:
 SHRINK = {"wanted": True, "resume": "auto"}
 
 
+def test_a_configuration_in_the_environment_cannot_follow_fewer_nodes() -> None:
+    zero0 = {"preset": None, "config": {**CONFIG, "zero_optimization": {"stage": 0}}}
+    (line,) = lines(hosts=HOSTS, shrink={**SHRINK, "by_environment": True}, ds_config=zero0)
+    assert line.startswith("deepspeed_launch_shrink: is true, and a script of Accelerate finds the cluster's")
+
+
 def test_a_job_that_may_shrink() -> None:
     zero0 = {"preset": "zero0", "config": CONFIG}
     assert lines(hosts=HOSTS, shrink=SHRINK, ds_config=zero0) == []

@@ -1,0 +1,89 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The variables of a job with ``deepspeed_launch_integration`` decided from the script on the controller. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import (
+    ARGUMENT_VARIABLE,
+    AUTO,
+    KEYS_VARIABLE,
+    Integration,
+    Requested,
+    determined,
+    integration_of,
+    undetermined,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.program import FILE, ProgramError, program
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.script_files import BETWEEN
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import SCRIPT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import source_of
+
+BY_ENVIRONMENT = "_by_environment"
+"""Stands among the variables where the script finds ds_config.json in the environment."""
+_IN_CONTAINERS = "/workspace/"
+
+
+def read_by_plan(wishes: Mapping[str, Any]) -> list[str]:
+    """Return under which name the plan reads the script on the controller; empty where it reads none."""
+    name = _name(wishes)[0]
+    return [name] if name else []
+
+
+def integration(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Integration:
+    """Return how the script of a host gets ds_config.json."""
+    requested = Requested(
+        str(wishes.get("deepspeed_launch_integration") or AUTO),
+        str(wishes["deepspeed_launch_config_argument"]),
+        str(wishes["deepspeed_launch_ds_config_integration"]),
+    )
+    name, why = _name(wishes)
+    read = files.get(name) if name else None
+    return integration_of(
+        requested, undetermined(why or "it was not read") if read is None else determined(read, _script(wishes))
+    )
+
+
+def settled(wishes: Mapping[str, Any], found: Integration) -> dict[str, Any]:
+    """Return the variables with what was decided in them."""
+    return {
+        **wishes,
+        ARGUMENT_VARIABLE: found.argument,
+        KEYS_VARIABLE: found.keys,
+        BY_ENVIRONMENT: found.environment,
+    }
+
+
+def _script(wishes: Mapping[str, Any]) -> str:
+    script = str(wishes["deepspeed_launch_script"]).strip()
+    return script.removeprefix(_IN_CONTAINERS).removeprefix("./")
+
+
+def _name(wishes: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the name under which the script is read, or an empty one and why it is not."""
+    script = _script(wishes)
+    if not script or wishes.get("deepspeed_launch_integration", AUTO) != AUTO:
+        return "", ""
+    why = _no_file(script, wishes)
+    fetched = isinstance(wishes.get("swarmspeed_source"), Mapping)
+    if not why and wishes.get("workspace_source_ref") and not fetched:
+        why = "the repository is not fetched yet"
+    folder = source_of(wishes)[0] if not why and (fetched or wishes.get("workspace_source")) else ""
+    return (f"{SCRIPT}{folder}{BETWEEN}{script}", "") if folder else ("", why or "the script is not on the controller")
+
+
+def _no_file(script: str, wishes: Mapping[str, Any]) -> str:
+    """Return why a script is no file that can be read; empty where it is one."""
+    try:
+        kind = program(script, [str(word) for word in wishes.get("deepspeed_launch_launcher_args") or []]).kind
+    except ProgramError:
+        return "it names no script"
+    if kind != FILE:
+        return f"deepspeed_launch_script is a {kind}, which the controller does not have"
+    if script.startswith("/") or BETWEEN in script or not script.endswith(".py"):
+        return f"{script} is no Python file of workspace_source"
+    return ""

@@ -1,0 +1,31 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""How the script of an example gets ds_config.json, decided as the plan decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.settled import (
+    integration,
+    read_by_plan,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import Integration
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import read, split_kind
+
+
+def decided(folder: Path, variables: Mapping[str, Any]) -> Integration:
+    """Return the decision for a job whose source is this folder of ours, or the one that its variables name."""
+    own = str(variables.get("workspace_source", "")).startswith(("https://", "http://"))
+    source = {} if own else {"swarmspeed_source": {"folder": str(folder)}}
+    wishes = {
+        "deepspeed_launch_config_argument": "auto",
+        "deepspeed_launch_ds_config_integration": "auto",
+        "deepspeed_launch_integration": "auto",
+        **variables,
+        **source,
+    }
+    return integration(wishes, {name: read(*split_kind(name)) for name in read_by_plan(wishes)})
