@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller
 
 
 def decided(folder: Path, variables: Mapping[str, Any]) -> Integration:
-    """Return the decision for a job whose source is this folder of ours, or the one that its variables name."""
+    """Return the decision for a job whose source is this folder, or the one that its variables name."""
     own = str(variables.get("workspace_source", "")).startswith(("https://", "http://"))
     source = {} if own else {"swarmspeed_source": {"folder": str(folder)}}
     wishes = {

@@ -220,8 +220,10 @@ def _unclear(scripts: Mapping[str, Script]) -> str:
             return f"{path} may take ds_config.json in a way of its own"
         packages = {module.partition(".")[0] for module in one.modules}
         other = sorted(packages - sys.stdlib_module_names - _WITHOUT_DEEPSPEED - local)
+        if "deepspeed" in other:
+            return f"{path} imports deepspeed, and nothing shows how it is given its configuration"
         if other:
-            return f"whether {', '.join(other[:3])} use DeepSpeed is not known"
+            return f"whether {' or '.join(other[:3])} uses DeepSpeed is not known"
     return ""
 
 

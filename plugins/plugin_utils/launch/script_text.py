@@ -79,7 +79,7 @@ def read(text: str) -> Script:
     prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     for node in nodes:
         if id(node) not in prose or not isinstance(node, ast.Constant):  # docstrings say nothing of what is done
-            _look(node, found, aliases)
+            _note(node, found, aliases)
     found.uses.sort(key=lambda use: use.line)
     return found
 
@@ -106,7 +106,7 @@ def _import(node: ast.Import | ast.ImportFrom, found: Script, aliases: dict[str,
             found.own_ways = True  # from a folder above the script's
 
 
-def _look(node: ast.AST, found: Script, aliases: dict[str, str]) -> None:
+def _note(node: ast.AST, found: Script, aliases: dict[str, str]) -> None:
     if isinstance(node, ast.Attribute):
         name = _dotted(node, aliases)
         if name:

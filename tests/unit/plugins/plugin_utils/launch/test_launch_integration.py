@@ -158,7 +158,9 @@ def test_modules_beside_the_script_are_read_too(text: str, files: dict[str, str]
         ("import sys\nprint(sys.argv)\n", {}, "in a way of its own"),
         (f"{ARGPARSE}parser.parse_known_args()\n", {}, "in a way of its own"),
         ("path = 'ds_config.json'\n", {}, "in a way of its own"),
-        ("import megatron\n", {}, "whether megatron use DeepSpeed is not known"),
+        ("import megatron\n", {}, "whether megatron uses DeepSpeed is not known"),
+        ("import b, a\n", {}, "whether a or b uses DeepSpeed is not known"),
+        ("import deepspeed\n", {}, "train.py imports deepspeed, and nothing shows how it is given its configuration"),
         ("import a\n", {"a": "import b\n", "b": "import deepspeed\n"}, "not all of what it imports was read"),
         (
             "import deepspeed\nfrom transformers import Trainer\ndeepspeed.initialize()\n",
