@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import NOTHING
 
 from tests.role_values import value, variables
 
@@ -38,3 +39,14 @@ def test_a_time_out_of_the_users_stays() -> None:
 def test_without_docker_the_environments_programs_come_first() -> None:
     found = environment(deepspeed_launch_runtime="host", workspace_python_environment="/opt/train")
     assert found == {"DEEPSPEED_TIMEOUT": "29", "PATH": FRONT}
+
+
+@pytest.mark.parametrize("by_environment", [True, False])
+def test_a_script_of_accelerate_finds_its_configuration_in_the_environment(by_environment: bool) -> None:
+    act = {**NOTHING, "by_environment": by_environment}
+    found = environment(swarmspeed_etc="/etc/swarmspeed", _deepspeed_launch_act=act)
+    passed = {
+        "ACCELERATE_USE_DEEPSPEED": "true",
+        "ACCELERATE_DEEPSPEED_CONFIG_FILE": "/etc/swarmspeed/ds_config.json",
+    }
+    assert found == {"DEEPSPEED_TIMEOUT": "29", **(passed if by_environment else {})}
