@@ -22,6 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import play_hosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
@@ -30,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
     INVENTORY_CHECKS,
     OWN_CHECK,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import roles_by_themselves
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     PreflightError,
     Problem,
@@ -104,7 +106,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         try:
             if arguments["stage"] == "inventory":
                 checks = _made(INVENTORY_CHECKS, arguments["undo"])
-                report = collect(checks, self._inventory(arguments, variables), arguments["skip"])
+                inventory = self._inventory(arguments, variables)
+                report = collect(checks, inventory, arguments["skip"])
+                result["by_themselves"] = roles_by_themselves(inventory)
             else:
                 facts = Facts(
                     hosts=arguments["hosts_facts"],
@@ -150,6 +154,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
             image=image_problems,
             controller=CONTROLLER,
+            play=play_hosts(variables, self._task),
         )
 
     @staticmethod
@@ -255,6 +260,10 @@ def check_skips(skip: Iterable[str]) -> None:
     """Refuse names that no check has, in either stage: a misspelt one would skip nothing, silently."""
     known = [*INVENTORY_CHECKS, *FACT_CHECKS]
     for name in skip:
+        if name == "play_hosts":
+            raise AnsibleActionFail(
+                "skip: play_hosts cannot be left out, as the plan would lack hosts. Remedy: run without --limit."
+            )
         if name not in known:
             nearest = difflib.get_close_matches(name, known, n=1)
             meant = f"did you mean {nearest[0]}? " if nearest else ""

@@ -14,8 +14,8 @@ description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
   - Collects all problems and fails once, with a numbered list of lines
     C(host or variable, what is wrong, remedy, name of the check).
-  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(groups), C(managers), C(names),
-    C(network_mode), C(cluster_address), C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots),
+  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(play_hosts), C(groups), C(managers),
+    C(names), C(network_mode), C(cluster_address), C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots),
     C(variable_names), C(variable_values), C(nccl_env), C(container_environment), C(files), C(vscode),
     C(ca_certificate), C(image_settings) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
@@ -260,6 +260,14 @@ problems:
       type: str
       returned: always
       sample: set it to one of overlay, host
+by_themselves:
+  description: >-
+    For stage V(inventory), the roles that are to be planned for the hosts of the play alone, as C(--limit) leaves out
+    others and no other role was requested. Empty where the cluster is planned as a whole.
+  returned: stage is inventory
+  type: list
+  elements: str
+  sample: []
 checked:
   description: Names of the checks that were run.
   returned: always

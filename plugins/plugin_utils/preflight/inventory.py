@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
@@ -33,7 +34,8 @@ class Inventory:
     None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and
     ``text`` returns what is in one. ``found`` are problems with files that an earlier task found.
     ``bundle`` works out what forbids the offline bundle, which takes a while where it is large, and ``image``
-    what is wrong with the settings of the training image. ``controller`` is what all this runs on.
+    what is wrong with the settings of the training image. ``controller`` is what all this runs on, and ``play`` says
+    which hosts take part.
     """
 
     groups: Mapping[str, Any]
@@ -50,6 +52,7 @@ class Inventory:
     bundle: Callable[[], Iterable[Problem]] = tuple
     image: Callable[[Inventory], Iterable[Problem]] = lambda _inventory: ()
     controller: Controller | None = None
+    play: PlayHosts | None = None
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group in inventory order, an empty list where there is no such group."""

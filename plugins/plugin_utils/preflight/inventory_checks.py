@@ -28,6 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.netwo
     check_overlay_values,
     check_swarm_values,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import check_play_hosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
     listing,
@@ -293,6 +294,7 @@ def _one_for_all(inventory: Inventory, name: str, values: Mapping[str, Any]) -> 
 
 INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "ansible_version": lambda inventory: check_ansible_version(inventory.controller),
+    "play_hosts": check_play_hosts,
     "groups": check_groups,
     "managers": check_managers,
     "names": check_names,
