@@ -4,6 +4,7 @@
 """The jobs of all nodes: who leads, what still runs elsewhere; as lines for a person, and as a list of what to stop.
 
 Input everywhere: what training_job_info returned, by node. One without ``jobs`` did not answer; its ``msg`` says why.
+One with ``left_out`` was not asked, as the run leaves it out. What is not known is never said to be none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, explain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import gpu_table, nccl
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
 MAY_RUN = (*ACTIVE, "lost")
 """States in which something of a job may be alive. A lost one may have left processes behind."""
@@ -64,7 +66,7 @@ def silent(results: Results) -> list[str]:
     """One line for each node that did not answer."""
     lines = []
     for node, result in results.items():
-        if "jobs" in result:
+        if "jobs" in result or result.get("left_out"):
             continue
         why = _why(result)
         if result.get("unreachable"):
@@ -74,6 +76,15 @@ def silent(results: Results) -> list[str]:
         else:
             lines.append(f"{node}: its jobs cannot be read: {why}")
     return lines
+
+
+def unknown(results: Results) -> list[str]:
+    """One line on the nodes whose jobs are not known, empty where all are."""
+    mute = [node for node, result in results.items() if "jobs" not in result]
+    asked, skipped = ([node for node in mute if bool(results[node].get("left_out")) is out] for out in (False, True))
+    whys = [f"{listing(asked)} did not answer"] if asked else []
+    whys += [f"{listing(skipped)} {'were' if skipped[1:] else 'was'} not asked (--limit)"] if skipped else []
+    return [f"{' and '.join(whys)}, so what runs there is not known"] if whys else []
 
 
 def duration(seconds: float | None) -> str:
@@ -164,6 +175,8 @@ def table(results: Results) -> list[str]:
     """A line a job, a line a GPU of those that run, and below them one line for whatever needs attention."""
     jobs = merge(results)
     troubles = [line for known in jobs for line in _trouble(known)] + silent(results)
+    if any(result.get("left_out") for result in results.values()):
+        troubles += [f"{line}." for line in unknown(results)]
     if not jobs:
         answered = [node for node, result in results.items() if "jobs" in result]
         return [f"No jobs on {', '.join(answered)}.", *troubles] if answered else troubles
@@ -194,7 +207,7 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
 
     ``leaders`` come first, and their followers end by their word. ``followers`` are stopped in a second step;
     an ``orphan`` has no one who leads it. ``lines`` describes it to a person, ``unreadable`` what may run and cannot be
-    stopped by what is recorded of it.
+    stopped by what is recorded of it, ``unknown`` the nodes of which nothing is known.
     """
     leaders: list[dict[str, Any]] = []
     followers: list[dict[str, Any]] = []
@@ -220,15 +233,23 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
             lines.append(f"{known.name}, {known.job['state']} on {', '.join(places)}")
         elif wanted is not None and not damaged:
             lines.append(f"{known.name} does not run: it is {known.job['state']} since {known.job.get('since')}")
-    if wanted is not None and wanted not in [known.name for known in jobs]:
+    answered = [node for node, result in results.items() if "jobs" in result]
+    dark = unknown(results)
+    # Only where all answered is the cluster spoken of as a whole.
+    where = f" on {listing(answered)}" if dark else ""
+    if wanted is not None and answered and wanted not in [known.name for known in jobs]:
         others = ", ".join(f"{known.name} ({known.job['state']})" for known in jobs)
-        lines.append(f"There is no job {wanted}. " + (f"Jobs here: {others}" if others else "There are no jobs at all"))
+        none = f"There are no jobs{where}" if where else "There are no jobs at all"
+        lines.append(f"There is no job {wanted}{where}. " + (f"Jobs here: {others}" if others else none))
+    if not lines and answered:
+        lines.append(f"No job{' that could be stopped' if unreadable else ''} runs{where}")
     return {
         "leaders": leaders,
         "followers": followers,
         "anything": bool(leaders or followers),
-        "lines": lines or (["No job runs"] if not unreadable else ["No job that could be stopped runs"]),
+        "lines": lines + dark,
         "silent": silent(results),
+        "unknown": [node for node, result in results.items() if "jobs" not in result],
         "unreadable": unreadable,
     }
 

@@ -67,7 +67,10 @@ def test_hosts_that_run_ahead_are_refused_before_any_connection(
     assert [hosts.modules(host) for host in ("gpu1", "gpu2", "gpu3")] == [[], [], []]
     # Of a role that plans each host for itself, each host is as far as it is.
     playbook("site", "--tags", "docker", inventory=inventory).done(change=True, nodes=("gpu1", "gpu2", "gpu3"))
-    assert [hosts.modules(host) for host in ("gpu1", "gpu3")] == [["node_facts"], ["node_facts", *CHANGING, "node_facts"]]
+    assert [hosts.modules(host) for host in ("gpu1", "gpu3")] == [
+        ["node_facts"],
+        ["node_facts", *CHANGING, "node_facts"],
+    ]
 
 
 def test_with_the_tag_of_a_role_that_plans_each_host_for_itself_the_others_are_left_alone(

@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts, apart, divided, own_roles
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import (
+    PlayHosts,
+    apart,
+    divided,
+    own_roles,
+)
 
 ALL = ["gpu1", "gpu2", "gpu3"]
 MANY = [f"gpu{number}" for number in range(1, 10)]
@@ -56,10 +61,18 @@ def test_why_they_are_not_is_one_sentence(hosts: list[str], changed: dict[str, A
 @pytest.mark.parametrize(
     ("changed", "subject", "text"),
     [
-        ({"targeted": ALL[2:], "limited": True}, "--limit", "leaves out gpu1, gpu2, but addresses, ranks and the swarm"),
+        (
+            {"targeted": ALL[2:], "limited": True},
+            "--limit",
+            "leaves out gpu1, gpu2, but addresses, ranks and the swarm",
+        ),
         ({"strategy": "ansible.builtin.free"}, "strategy", "is free, by which hosts do not wait for one another, but "),
         ({"targeted": ALL[2:], "limited": True, "tags": ["docker", "swarm"]}, "--limit", "leaves out gpu1, gpu2, but "),
-        ({"targeted": ALL[2:], "limited": True, "tags": ["docker", "verify"]}, "--limit", "leaves out gpu1, gpu2, but "),
+        (
+            {"targeted": ALL[2:], "limited": True, "tags": ["docker", "verify"]},
+            "--limit",
+            "leaves out gpu1, gpu2, but ",
+        ),
     ],
 )
 def test_what_divides_the_hosts_of_a_run_that_needs_them_together(
@@ -68,8 +81,8 @@ def test_what_divides_the_hosts_of_a_run_that_needs_them_together(
     ((found, reason, remedy),) = divided(ALL, play(**changed))
     assert (found, reason.startswith(text)) == (subject, True), reason
     assert remedy.endswith(
-        " with the tags of roles that plan each host for itself (host, nvidia_driver, docker, nvidia_container_toolkit) "
-        "and no others, such as --tags docker"
+        " with the tags of roles that plan each host for itself (host, nvidia_driver, docker, "
+        "nvidia_container_toolkit) and no others, such as --tags docker"
     )
     assert own_roles(ALL, play(**changed)) == []
 
