@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,7 +53,7 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 CHECKS_OF_UNDOING = frozenset(
     {
-        *(set(INVENTORY_CHECKS) - {"files", "vscode", "ca_certificate", "image_settings", "bundle"}),
+        *(set(INVENTORY_CHECKS) - {"files", "launch_values", "vscode", "ca_certificate", "image_settings", "bundle"}),
         *("reachable", "systemd", "python"),
     }
 )
@@ -89,6 +90,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "stage": {"type": "str", "required": True, "choices": ["inventory", "facts"]},
                 "skip": {"type": "list", "elements": "str", "default": []},
                 "undo": {"type": "bool", "default": False},
+                "launches": {"type": "bool", "default": False},
                 "files": {"type": "dict", "default": {}},
                 "bundle_variables": {"type": "dict", "default": {}},
                 "found": {"type": "list", "elements": "dict", "default": []},
@@ -151,6 +153,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             found=arguments["found"],
             kind=kind,
             text=text,
+            writable=writable if arguments["launches"] else lambda _path: True,
             bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
             image=image_problems,
             controller=CONTROLLER,
@@ -244,6 +247,16 @@ def text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
+
+
+def writable(path: str) -> bool:
+    """Whether this account can write into a folder of the controller, which may be still to be made."""
+    folder = Path(path).expanduser().absolute()
+    try:
+        there = next(one for one in (folder, *folder.parents) if one.exists() or one.is_symlink())
+        return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+    except (OSError, ValueError):
+        return False
 
 
 def image_problems(inventory: Inventory) -> Iterator[Problem]:

@@ -16,8 +16,8 @@ description:
     C(host or variable, what is wrong, remedy, name of the check).
   - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(play_hosts), C(groups),
     C(managers), C(names), C(network_mode), C(cluster_address), C(swarm_values), C(overlay_values), C(runtime),
-    C(accelerator), C(gpu_slots), C(variable_names), C(variable_values), C(nccl_env), C(container_environment),
-    C(files), C(vscode), C(ca_certificate), C(image_settings) and C(bundle).
+    C(accelerator), C(gpu_slots), C(variable_names), C(variable_values), C(launch_values), C(nccl_env),
+    C(container_environment), C(files), C(vscode), C(ca_certificate), C(image_settings) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm), C(host_names),
     C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network), C(overlay_mtu),
@@ -43,9 +43,13 @@ options:
     default: []
   undo:
     description:
-      - Whether the playbook only removes something. If so, V(inventory) leaves out C(files), C(vscode),
-        C(ca_certificate), C(image_settings) and C(bundle), and V(facts) checks only C(reachable), C(systemd) and
-        C(python), as what the hosts lack for the requested state does not matter.
+      - Whether the playbook only removes something. If so, V(inventory) leaves out C(launch_values), C(files),
+        C(vscode), C(ca_certificate), C(image_settings) and C(bundle), and V(facts) checks only C(reachable),
+        C(systemd) and C(python), as what the hosts lack for the requested state does not matter.
+    type: bool
+    default: false
+  launches:
+    description: For stage V(inventory), whether a job follows, so that the folder for its logs must be writable.
     type: bool
     default: false
   files:

@@ -9,7 +9,7 @@ becomes a problem in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,12 +30,12 @@ class Inventory:
 
     By host, ``hosts`` holds the variables that the user set and whose values are known by now, ``names`` the names of
     all that the user set, also where a template cannot be evaluated yet, and ``broken`` why a template fails.
-    ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
-    None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and
-    ``text`` returns what is in one. ``found`` are problems with files that an earlier task found.
-    ``bundle`` works out what forbids the offline bundle, which takes a while where it is large, and ``image``
-    what is wrong with the settings of the training image. ``controller`` is what all this runs on, and ``play`` says
-    which hosts take part.
+    ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value,
+    or None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and ``text``
+    returns what is in one; ``writable`` is whether a folder is there, or could be made, to be written to. ``found``
+    are problems with files that an earlier task found. ``bundle`` works out what forbids the offline bundle, which
+    takes a while where it is large, and ``image`` what is wrong with the settings of the training image.
+    ``controller`` is what all this runs on, and ``play`` says which hosts take part.
     """
 
     groups: Mapping[str, Any]
@@ -49,6 +49,7 @@ class Inventory:
     found: Sequence[Mapping[str, Any]] = ()
     kind: Callable[[str], str | None] = lambda _path: None
     text: Callable[[str], str] = lambda _path: ""
+    writable: Callable[[str], bool] = lambda _path: True
     bundle: Callable[[], Iterable[Problem]] = tuple
     image: Callable[[Inventory], Iterable[Problem]] = lambda _inventory: ()
     controller: Controller | None = None
@@ -85,3 +86,12 @@ def by_value(values: Mapping[str, str]) -> dict[str, list[str]]:
 
 def shown(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def one_for_all(inventory: Inventory, name: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    different = by_value({host: shown(value) for host, value in values.items()})
+    if len(different) > 1:
+        parts = "; ".join(f"{text} for {listing(hosts)}" for text, hosts in different.items())
+        yield Problem(
+            name, f"differs between hosts of one cluster: {parts}", "set it once, for the whole group cluster"
+        )

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import check_ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import (
@@ -16,7 +15,13 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.contr
     check_files,
     check_vscode,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory, by_value, shown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
+    Inventory,
+    by_value,
+    one_for_all,
+    shown,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch_values import check_launch_values
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import (
     CONTAINER,
     VARIABLES,
@@ -122,7 +127,7 @@ def check_names(inventory: Inventory) -> Iterator[Problem]:
                 f"and containers are named after it{inventory.where(hosts)}",
                 "choose a name like lab or team-a",
             )
-    yield from _one_for_all(inventory, "cluster_name", names)
+    yield from one_for_all(inventory, "cluster_name", names)
     for host in inventory.members("cluster"):
         container = f"{names[host]}-{host}" if host in names else host
         if not _label(host):
@@ -142,7 +147,7 @@ def check_names(inventory: Inventory) -> Iterator[Problem]:
 def check_network_mode(inventory: Inventory) -> Iterator[Problem]:
     """``cluster_network_mode`` is a known mode, the same on every host."""
     wrong = list(_choice(inventory, "cluster_network_mode", NETWORK_MODES))
-    yield from wrong or _one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
+    yield from wrong or one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
 
 
 def check_runtime(inventory: Inventory) -> Iterator[Problem]:
@@ -151,7 +156,7 @@ def check_runtime(inventory: Inventory) -> Iterator[Problem]:
     That the words themselves are known is seen to by the argument spec.
     """
     runtimes = inventory.values(RUNTIME)
-    yield from _one_for_all(inventory, RUNTIME, runtimes)
+    yield from one_for_all(inventory, RUNTIME, runtimes)
     bare = [host for host, value in runtimes.items() if value == BARE]
     modes, transports = inventory.values("cluster_network_mode"), inventory.values(TRANSPORT)
     joined = [host for host in bare if modes.get(host) == "overlay"]
@@ -283,15 +288,6 @@ def _choice(inventory: Inventory, name: str, choices: Sequence[str]) -> Iterator
         )
 
 
-def _one_for_all(inventory: Inventory, name: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-    different = by_value({host: shown(value) for host, value in values.items()})
-    if len(different) > 1:
-        parts = "; ".join(f"{text} for {listing(hosts)}" for text, hosts in different.items())
-        yield Problem(
-            name, f"differs between hosts of one cluster: {parts}", "set it once, for the whole group cluster"
-        )
-
-
 INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "ansible_version": lambda inventory: check_ansible_version(inventory.controller),
     "play_hosts": check_play_hosts,
@@ -307,6 +303,7 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "gpu_slots": check_gpu_slots,
     "variable_names": check_variable_names,
     "variable_values": check_variable_values,
+    "launch_values": check_launch_values,
     "nccl_env": check_nccl,
     "container_environment": check_container_environment,
     "files": check_files,
