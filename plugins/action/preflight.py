@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,13 +23,27 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_n
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import play_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connection_names import (
+    given_by_ansible,
+    known_names,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import OF_CONNECTIONS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import (
+    kind,
+    text,
+    writable,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import (
+    names as names_in,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     GROUPS,
     INVENTORY_CHECKS,
     OWN_CHECK,
+    REPEATED,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import roles_by_themselves
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
@@ -125,7 +138,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _inventory(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
         files = self._absolute(arguments["files"])
         specs = parse_specs(self._spec_documents())
-        wanted = dict.fromkeys([*specs.options, *OWN_CHECK])
+        wanted = dict.fromkeys([*specs.options, *OWN_CHECK, *OF_CONNECTIONS])
         groups = variables.get("groups") or {}
         names: dict[str, list[str]] = {}
         values: dict[str, dict[str, Any]] = {}
@@ -158,6 +171,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             image=image_problems,
             controller=CONTROLLER,
             play=play_hosts(variables, self._task),
+            connections=known_names(values.values()),
+            from_ansible={
+                host: given_by_ansible(variables["hostvars"][host]) for host in names if host in variables["hostvars"]
+            },
+            folders=self._variable_folders(variables),
+            listed=names_in,
         )
 
     @staticmethod
@@ -169,6 +188,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         for path in sorted(ROLES.glob("*/meta/argument_specs.yml")):
             documents[path.parents[1].name] = self._loader.load_from_file(str(path))
         return documents
+
+    def _variable_folders(self, variables: Mapping[str, Any]) -> list[str]:
+        """Return the folders in which Ansible looks for group_vars and host_vars: inventories' and the playbook's."""
+        sources = [Path(str(source)) for source in variables.get("ansible_inventory_sources") or ()]
+        beside = [str(source if source.is_dir() else source.parent) for source in sources if source.exists()]
+        return list(dict.fromkeys([*beside, str(self._loader.get_basedir())]))
 
     def _absolute(self, files: Mapping[str, Any]) -> dict[str, Any]:
         """Make paths absolute as Ansible does, from the playbook's folder; what is no path stays for the check."""
@@ -231,34 +256,6 @@ def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
     return mask_text("; ".join(messages)) or None
 
 
-def kind(path: str) -> str | None:
-    """Return ``file``, ``directory``, or None for what is missing or cannot be read."""
-    try:
-        if Path(path).is_dir():
-            return "directory"
-        return "file" if Path(path).is_file() else None
-    except (OSError, ValueError):
-        return None
-
-
-def text(path: str) -> str:
-    """Return what is in a file, empty where it cannot be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
-def writable(path: str) -> bool:
-    """Whether this account can write into a folder of the controller, which may be still to be made."""
-    folder = Path(path).expanduser().absolute()
-    try:
-        there = next(one for one in (folder, *folder.parents) if one.exists() or one.is_symlink())
-        return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
-    except (OSError, ValueError):
-        return False
-
-
 def image_problems(inventory: Inventory) -> Iterator[Problem]:
     """Check the settings of the training image, which are the same for all hosts."""
 
@@ -297,4 +294,5 @@ def outcome(report: Report) -> dict[str, Any]:
         ],
         "checked": list(report.checked),
         "warnings": report.notices(),
+        "repeated": [problem.line() for problem in report.warnings if problem.check in REPEATED],
     }

@@ -14,10 +14,11 @@ description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
   - Collects all problems and fails once, with a numbered list of lines
     C(host or variable, what is wrong, remedy, name of the check).
-  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(play_hosts), C(groups),
-    C(managers), C(names), C(network_mode), C(cluster_address), C(swarm_values), C(overlay_values), C(runtime),
-    C(accelerator), C(gpu_slots), C(variable_names), C(variable_values), C(launch_values), C(nccl_env),
-    C(container_environment), C(files), C(vscode), C(ca_certificate), C(image_settings) and C(bundle).
+  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(play_hosts), C(connections),
+    C(unused_files), C(groups), C(managers), C(names), C(network_mode), C(cluster_address), C(swarm_values),
+    C(overlay_values), C(runtime), C(accelerator), C(gpu_slots), C(variable_names), C(variable_values),
+    C(launch_values), C(nccl_env), C(container_environment), C(files), C(vscode), C(ca_certificate), C(image_settings)
+    and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm), C(host_names),
     C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network), C(overlay_mtu),
@@ -269,6 +270,12 @@ by_themselves:
     For stage V(inventory), the roles that are to be planned for the hosts of the play alone, as C(--limit) leaves out
     others and no other role was requested. Empty where the cluster is planned as a whole.
   returned: stage is inventory
+  type: list
+  elements: str
+  sample: []
+repeated:
+  description: Warnings that are worth to be read again at the end of a run.
+  returned: always
   type: list
   elements: str
   sample: []

@@ -36,6 +36,9 @@ class Inventory:
     are problems with files that an earlier task found. ``bundle`` works out what forbids the offline bundle, which
     takes a while where it is large, and ``image`` what is wrong with the settings of the training image.
     ``controller`` is what all this runs on, and ``play`` says which hosts take part.
+
+    ``connections`` are the variables of connections that Ansible knows, and ``from_ansible`` by host those that it sets
+    itself. ``folders`` may have group_vars and host_vars; ``listed`` returns the names in a folder.
     """
 
     groups: Mapping[str, Any]
@@ -54,6 +57,10 @@ class Inventory:
     image: Callable[[Inventory], Iterable[Problem]] = lambda _inventory: ()
     controller: Controller | None = None
     play: PlayHosts | None = None
+    connections: frozenset[str] = frozenset()
+    from_ansible: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    folders: Sequence[str] = ()
+    listed: Callable[[str], list[str]] = lambda _path: []
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group in inventory order, an empty list where there is no such group."""

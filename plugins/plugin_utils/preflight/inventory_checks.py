@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import check_connections
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import check_ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import (
     check_ca_certificate,
@@ -41,6 +42,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
     whole,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import Unknown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.unused_files import check_unused_files
 
 GROUPS = ("cluster", "managers", "workers")
 NETWORK_MODES = ("overlay", "host")
@@ -288,9 +290,14 @@ def _choice(inventory: Inventory, name: str, choices: Sequence[str]) -> Iterator
         )
 
 
+REPEATED = ("unused_files",)
+"""Checks whose warnings are repeated at the end of a run: by then, what they concern was done without the values."""
+
 INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "ansible_version": lambda inventory: check_ansible_version(inventory.controller),
     "play_hosts": check_play_hosts,
+    "connections": check_connections,
+    "unused_files": check_unused_files,
     "groups": check_groups,
     "managers": check_managers,
     "names": check_names,
