@@ -26,7 +26,7 @@ description:
     C(nvidia_container_toolkit), C(nvidia_driver), C(training_container), C(ssh_trust), C(workspace), C(assets),
     C(deepspeed_launch), C(consents), C(version_values), C(compute_capability), C(gpu_dropped_by_cuda),
     C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python), C(deepspeed_torch),
-    C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
+    C(hostfile), C(ds_config), C(shrink), C(job_files) and C(bundle_systems).
   - Run it on a host that exists whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -177,7 +177,7 @@ options:
             M(swarmspeed.cluster.hostfile); C(ds_config) holds options of M(swarmspeed.cluster.ds_config) except
             C(world_size), which follows from the hosts. Without a job, neither is checked. C(gpus_known=false) leaves
             out what needs a working driver. C(shrink) holds whether the job may go on with fewer nodes (C(wanted)), and
-            its C(resume).
+            its C(resume). C(name) is that of the job to be started, empty for none.
         type: dict
         default: {}
       overlay:

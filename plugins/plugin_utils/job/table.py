@@ -206,12 +206,12 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
     """What stop.yml has to end: the job ``wanted``, or every job.
 
     ``leaders`` come first, and their followers end by their word. ``followers`` are stopped in a second step;
-    an ``orphan`` has no one who leads it. ``lines`` describes it to a person, ``unreadable`` what may run and cannot be
-    stopped by what is recorded of it, ``unknown`` the nodes of which nothing is known.
+    an ``orphan`` has no one who leads it, or damaged files, which are put aside. ``lines`` describes it to a person,
+    ``unknown`` are the nodes of which nothing is known.
     """
     leaders: list[dict[str, Any]] = []
     followers: list[dict[str, Any]] = []
-    lines, unreadable = [], []
+    lines = []
     jobs = merge(results)
     for known in jobs:
         if wanted not in (None, known.name):
@@ -219,7 +219,6 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         damaged = {
             node: job for node, job in {known.node: known.job, **known.others}.items() if job["state"] == "unreadable"
         }
-        unreadable += [f"{node}: job {known.name}: {_sentence(job.get('reason'))}" for node, job in damaged.items()]
         leads = known.led and known.job["state"] in MAY_RUN
         parts = {**({} if known.led else {known.node: known.job}), **known.others}
         parts = {node: job for node, job in parts.items() if job["state"] in MAY_RUN}
@@ -229,6 +228,12 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
             # One that leads an earlier run ends no followers either.
             followers.append({"node": node, "name": known.name, "orphan": not leads or job.get("leader", True)})
         places = ([f"{known.node} (rank 0)"] if leads else []) + list(parts)
+        # Nothing that is recorded of it counts: whatever runs is ended, and its files are put aside.
+        followers += [{"node": node, "name": known.name, "orphan": True} for node in damaged]
+        if damaged:
+            reasons = {node: str(job.get("reason")).partition(" Remedy: ")[0] for node, job in damaged.items()}
+            whys = "; ".join(f"{node}: {_sentence(reason).rstrip('.')}" for node, reason in reasons.items())
+            lines.append(f"{known.name}, whose files are damaged and put aside ({whys})")
         if places:
             lines.append(f"{known.name}, {known.job['state']} on {', '.join(places)}")
         elif wanted is not None and not damaged:
@@ -242,7 +247,7 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         none = f"There are no jobs{where}" if where else "There are no jobs at all"
         lines.append(f"There is no job {wanted}{where}. " + (f"Jobs here: {others}" if others else none))
     if not lines and answered:
-        lines.append(f"No job{' that could be stopped' if unreadable else ''} runs{where}")
+        lines.append(f"No job runs{where}")
     return {
         "leaders": leaders,
         "followers": followers,
@@ -250,7 +255,6 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         "lines": lines + dark,
         "silent": silent(results),
         "unknown": [node for node, result in results.items() if "jobs" not in result],
-        "unreadable": unreadable,
     }
 
 
@@ -265,7 +269,7 @@ def stopped(stops: dict[str, Any], results: dict[str, list[dict[str, Any]]], pre
         for one in answers
         if isinstance(one, dict)
     }
-    problems, failed = list(stops["unreadable"]), set()
+    problems, failed = [], set()
     for part in [*stops["leaders"], *stops["followers"]]:
         answer = by_part.get((part["node"], part["name"]))
         if answer is None and previewed:  # a leader would end it
