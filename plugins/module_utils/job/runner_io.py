@@ -57,7 +57,7 @@ class RunStore(Store):
             self._folder.make_folder(f"{runs}/{number:04d}")
             for name in present:
                 if lies[name] != "a plain file" and name in PLAIN:
-                    self._folder.remove(f"{self.name}/{name}")  # a link or a folder: none of ours
+                    self._folder.remove(f"{self.name}/{name}")  # a link or a folder: no job wrote it
                     continue
                 aside = f"{runs}/{number:04d}/{name}"
                 if self._folder.kind(aside):

@@ -81,8 +81,8 @@ def silent(results: Results) -> list[str]:
 def unknown(results: Results) -> list[str]:
     """One line on the nodes whose jobs are not known, empty where all are."""
     mute = [node for node, result in results.items() if "jobs" not in result]
-    asked, skipped = ([node for node in mute if bool(results[node].get("left_out")) is out] for out in (False, True))
-    whys = [f"{listing(asked)} did not answer"] if asked else []
+    queried, skipped = ([node for node in mute if bool(results[node].get("left_out")) is out] for out in (False, True))
+    whys = [f"{listing(queried)} did not answer"] if queried else []
     whys += [f"{listing(skipped)} {'were' if skipped[1:] else 'was'} not asked (--limit)"] if skipped else []
     return [f"{' and '.join(whys)}, so what runs there is not known"] if whys else []
 

@@ -22,7 +22,7 @@ NAMES = ("a", "b", "c")
 
 
 def write(path: Path, **by_host: dict[str, Any]) -> Path:
-    """Write an inventory whose hosts answer nobody; ``by_host`` are variables beside their addresses."""
+    """Write an inventory whose hosts refuse connections; ``by_host`` are variables beside their addresses."""
     hosts = {
         name: {"ansible_host": f"127.0.0.{number}", "ansible_port": 1, **by_host.get(name, {})}
         for number, name in enumerate(NAMES, 1)

@@ -26,6 +26,6 @@ def inventory(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("limit", [(), pytest.param(("--limit", "c"), marks=pytest.mark.slow)])
 def test_a_cluster_that_does_not_answer_is_not_said_to_have_no_jobs(limit: tuple[str, ...], inventory: Path) -> None:
     run = playbook("stop", *limit, inventory=inventory)
-    asked = "c did not answer and a, b were not asked (--limit)" if limit else "a, b, c did not answer"
-    run.refused(f"Nothing was stopped: {asked}, so what runs there is not known.", "Check: ansible c -m ping")
+    reason = "c did not answer and a, b were not asked (--limit)" if limit else "a, b, c did not answer"
+    run.refused(f"Nothing was stopped: {reason}, so what runs there is not known.", "Check: ansible c -m ping")
     assert not any(text in run.text for text in ("Nothing to stop", "There is no job", "There are no jobs"))

@@ -197,7 +197,7 @@ def test_nothing_to_stop_is_reported() -> None:
 
 
 MUTE: dict[str, Any] = {"unreachable": True, "msg": "no route to host"}
-NOT_ASKED: dict[str, Any] = {"left_out": True}
+LEFT_OUT: dict[str, Any] = {"left_out": True}
 EMPTY: dict[str, Any] = {"jobs": []}
 
 
@@ -223,12 +223,12 @@ EMPTY: dict[str, Any] = {"jobs": []}
             ],
         ),
         (
-            {"gpu1": NOT_ASKED, "gpu2": EMPTY, "gpu3": NOT_ASKED},
+            {"gpu1": LEFT_OUT, "gpu2": EMPTY, "gpu3": LEFT_OUT},
             None,
             ["No job runs on gpu2", "gpu1, gpu3 were not asked (--limit), so what runs there is not known"],
         ),
         (
-            {"gpu1": MUTE, "gpu2": NOT_ASKED, "gpu3": {"jobs": [job(state="succeeded")]}},
+            {"gpu1": MUTE, "gpu2": LEFT_OUT, "gpu3": {"jobs": [job(state="succeeded")]}},
             "digits",
             [
                 "digits does not run: it is succeeded since 2026-11-22T10:00:00Z",
@@ -250,10 +250,10 @@ def test_what_is_not_known_is_not_said_to_be_none(
     ("results", "lines"),
     [
         (
-            {"gpu1": NOT_ASKED, "gpu2": EMPTY},
+            {"gpu1": LEFT_OUT, "gpu2": EMPTY},
             ["No jobs on gpu2.", "gpu1 was not asked (--limit), so what runs there is not known."],
         ),
-        ({"gpu1": NOT_ASKED}, ["gpu1 was not asked (--limit), so what runs there is not known."]),
+        ({"gpu1": LEFT_OUT}, ["gpu1 was not asked (--limit), so what runs there is not known."]),
     ],
 )
 def test_the_table_names_the_nodes_that_were_not_asked(results: dict[str, dict[str, Any]], lines: list[str]) -> None:
