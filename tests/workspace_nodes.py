@@ -38,6 +38,7 @@ WISHES: dict[str, Any] = {
     "workspace_python_compiler": True,
     "workspace_apt_packages": [],
     "workspace_python_remove": False,
+    "cluster_name": "lab",
     "cluster_root": ROOT,
     "swarmspeed_source": None,
     "deepspeed_launch_include": "",

@@ -86,5 +86,5 @@ class ActionModule(NodeAction):
 
     def _readable(self, path: str, variables: dict[str, Any]) -> None:
         """Give a file that root wrote to the account that logs in."""
-        words = ["chown", "--reference", str(self._connection._shell.tmpdir), "--", path]
+        words = ["chown", "--no-dereference", "--reference", str(self._connection._shell.tmpdir), "--", path]
         self._execute_module(module_name="ansible.legacy.command", module_args={"argv": words}, task_vars=variables)

@@ -64,7 +64,7 @@ class ActionModule(NodeAction):
         remote = self._connection._shell.join_path(folder, "image.tar")
         self._command(["docker", "save", "--output", remote, "--", name], variables)
         # Whoever logs in is to fetch what root wrote.
-        self._command(["chown", "--reference", folder, "--", remote], variables)
+        self._command(["chown", "--no-dereference", "--reference", folder, "--", remote], variables)
         reported = self._command(["sha256sum", "--", remote], variables).partition(" ")[0]
         own_folder(path.parent.parent, FOLDER)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PART) as file:

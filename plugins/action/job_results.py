@@ -64,7 +64,7 @@ class ActionModule(NodeAction):
         # Where the module puts it, whatever it answers.
         remote = self._connection._shell.join_path(work, ARCHIVE)
         # Root wrote it, and the account that logs in is to read it.
-        words = ["chown", "--reference", work, "--", remote]
+        words = ["chown", "--no-dereference", "--reference", work, "--", remote]
         self._execute_module(module_name="ansible.legacy.command", module_args={"argv": words}, task_vars=variables)
         with tempfile.NamedTemporaryFile(dir=place.parent, prefix="results.", suffix=".part") as archive:
             self._connection.fetch_file(remote, archive.name)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import answer_about
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
@@ -29,7 +31,10 @@ class ActionModule(FollowingAction):
             reached = reply.get("reached")
             if reply.get("failed") or not isinstance(reached, Mapping):
                 return {**result, **reply}
-            missing = [name for name, how in reached.items() if how.get("stage") != "done"]
+            # What a node returns may be anything, and others read it as stages and errors.
+            reached = {on_one_line(str(name)): answer_about(how) for name, how in reached.items()}
+            reply = {**reply, "reached": reached}
+            missing = [name for name, how in reached.items() if how["stage"] != "done"]
             if not missing or self._clock() - began >= patience:
                 return {**result, **reply}
             if not reported:

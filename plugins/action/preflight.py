@@ -66,7 +66,10 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 CHECKS_OF_UNDOING = frozenset(
     {
-        *(set(INVENTORY_CHECKS) - {"files", "launch_values", "vscode", "ca_certificate", "image_settings", "bundle"}),
+        *(
+            set(INVENTORY_CHECKS)
+            - {"files", "launch_values", "vscode", "ca_certificate", "image_settings", "bundle", "overlaps"}
+        ),
         *("reachable", "systemd", "python"),
     }
 )

@@ -73,9 +73,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
     recorded_names,
     remove,
+    remove_empty,
     verify,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.run import remove_empty
 
 
 def verified(root: Path, names: list[str]) -> dict[str, Any]:

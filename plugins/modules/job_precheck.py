@@ -291,10 +291,9 @@ def gather(params: dict[str, Any], check_mode: bool, system: ProbeIO) -> dict[st
     if done.rc == 0 and answer:
         probe["answer"] = answer
     else:
-        words = (done.text.splitlines() or [f"exit code {done.rc}"])[-1][:300]
         where = f"in its container {container}" if container else "on the host"
         remedy = f"it needs {params['python']} 3.8 or later {'in the image' if container else 'there'}"
-        probe["trouble"] = {"text": f"its checks could not run {where}: {words}", "remedy": remedy}
+        probe["trouble"] = {"text": f"its checks could not run {where}: {done.final_line}", "remedy": remedy}
     state = "dead" if check_mode else "removed"
     gone = [lock["path"] for lock in probe["answer"].get("locks", []) if lock["state"] == state and not lock["error"]]
     before = "".join(f"{path}\n" for path in gone)

@@ -205,6 +205,7 @@ START = 60.0
 COLLECTIVE = 100.0
 """Seconds that the engine and Python may take to start, and torch to come and to reduce."""
 PACKAGES = ["torch", "deepspeed", "transformers", "accelerate", "nvidia-nccl-cu12", "nvidia-nccl-cu13"]
+ODD = "its answer is not of its form"
 UP = "ansible-playbook site.yml --tags training_container"
 
 
@@ -266,6 +267,8 @@ def start(params: dict[str, Any], system: PeerIO, python: str) -> dict[str, Any]
     ready = {name: system.wait(name, "ready", START) for name in commands}
     contained = "ansible-playbook site.yml --tags overlay_network,training_container"
     for name, answer in ready.items():
+        if not isinstance(answer.get("error", ""), str):
+            raise Gone(ODD)
         if answer.get("error"):
             remedy = (
                 contained
@@ -307,8 +310,23 @@ def try_pairs(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
     return {}
 
 
+def results(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """What was found about pairs. In a container anything may have answered. Raises ``Gone``."""
+    found = answer.get("results")
+    whole_one = isinstance(found, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("to"), str)
+        and isinstance(one.get("check"), str)
+        and isinstance(one.get("ok"), bool)
+        for one in found
+    )
+    if not isinstance(found, list) or not whole_one:
+        raise Gone(ODD)
+    return found
+
+
 def paired(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
-    found = [{**entry, "end": end} for end in ends(params) for entry in system.wait(end, "pairs", 240)["results"]]
+    found = [{**one, "end": end} for end in ends(params) for one in results(system.wait(end, "pairs", 240))]
     failed = [one for one in found if one["end"] == INNER and one["check"] in ("tcp", "mtu") and not one["ok"]]
     tried = {one["to"] for one in found if one["end"] == INNER and one["check"] == "tcp"}
     return {"pairs": found, "passable": not failed and len(tried) == len(params["hosts"]) - 1}
@@ -332,7 +350,10 @@ def end(params: dict[str, Any], system: PeerIO) -> dict[str, Any]:
         system.send(name, {"do": "end"})
     answer["seen"] = {}
     for name in ends(params):
-        answer["seen"].update(system.wait(name, "ended", 10)["seen"])
+        seen = system.wait(name, "ended", 10).get("seen")
+        if not isinstance(seen, dict):
+            raise Gone(ODD)
+        answer["seen"].update(seen)
     return answer
 
 

@@ -90,6 +90,24 @@ options:
         description: By name, the digest of the wanted list of files. Empty where it is not known.
         type: dict
         default: {}
+  folders:
+    description:
+      - Folders of which it is wanted whether they are this collection's, as M(swarmspeed.cluster.owned_folders) records
+        it, and where links lead.
+    type: dict
+    default: {}
+    suboptions:
+      cluster:
+        description: Name of the cluster.
+        type: str
+      root:
+        description: The node state directory.
+        type: path
+      paths:
+        description: The folders. One that is not there is judged by where it would be.
+        type: list
+        elements: path
+        default: []
   vscode:
     description: Folder in which M(swarmspeed.cluster.vscode_extensions) keeps VS Code extensions.
     type: path
@@ -256,6 +274,11 @@ ansible_facts:
               where another digest is recorded, its C(files).
           type: dict
           returned: always
+        folders:
+          description: By path, the C(real) one without links, and the C(state). V(ours) and V(theirs) are recorded; of
+            the others, V(made) holds what proves that this collection made it, and V(in_use) other files.
+          type: dict
+          returned: always
         vscode:
           description: Unpacked VS Code extensions, by SHA-256 of the file, each with its C(folder) and whether it is
             C(intact), which means still there and listed.
@@ -381,6 +404,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io 
     system_facts,
     tree_digests,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.folders_io import OwnedError, SystemFolders
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.ownership import states
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import unpacked
 
 
@@ -404,6 +429,10 @@ def _driver(gpu: dict[str, Any], kernel: str) -> dict[str, Any] | None:
     if not gpu["present"]:
         return None
     return gather_driver(SystemDriverIO(), kernel, secure_boot=gpu["secure_boot"])
+
+
+def _folders(wanted: dict[str, Any]) -> dict[str, dict[str, str]]:
+    return states(SystemFolders(str(wanted["cluster"])), wanted["root"], wanted["paths"]) if wanted.get("paths") else {}
 
 
 def main() -> None:
@@ -433,6 +462,15 @@ def main() -> None:
                 "type": "dict",
                 "default": {},
                 "options": {"root": {"type": "path"}, "wanted": {"type": "dict", "default": {}}},
+            },
+            "folders": {
+                "type": "dict",
+                "default": {},
+                "options": {
+                    "cluster": {"type": "str"},
+                    "root": {"type": "path"},
+                    "paths": {"type": "list", "elements": "path", "default": []},
+                },
             },
             "vscode": {"type": "path"},
             "reach": {
@@ -495,6 +533,7 @@ def main() -> None:
             "firewall": gather_firewall(SystemFirewallIO()),
             "clock_synchronized": clock_synchronized(),
             "assets": asset_facts(requested["assets"]),
+            "folders": _folders(requested["folders"]),
             "vscode": unpacked(requested["vscode"]) if requested["vscode"] else {},
             "reach": reach.result(),
         }
@@ -502,7 +541,7 @@ def main() -> None:
         module.fail_json(
             msg=f"Cannot gather facts of this node: {error}. May Ansible's account read it (become: true)?"
         )
-    except (NodeError, DpkgError) as error:
+    except (NodeError, DpkgError, OwnedError) as error:
         module.fail_json(msg=f"Cannot gather facts of this node: {error}")
     module.exit_json(changed=False, ansible_facts={"swarmspeed": facts})
 

@@ -45,3 +45,10 @@ def jobs(tmp_path: Path) -> Path:
     (path / "digits" / "state.json").write_text(json.dumps(STATE))
     (path / "digits" / "spec.json").write_text(json.dumps({"spec": SPEC}))
     return path
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster" / "workspace"
+    path.mkdir(parents=True)
+    return path

@@ -163,6 +163,10 @@ def facts(number: int = 1) -> dict[str, Any]:
                 }
             },
         },
+        "folders": {
+            "/srv/swarmspeed/lab": {"real": "/srv/swarmspeed/lab", "state": "made"},
+            "/srv/swarmspeed/lab/workspace": {"real": "/srv/workspace", "state": "absent"},
+        },
         "vscode": {"ab" * 32: {"folder": "me.one-1.0", "intact": True}},
         "groups": {"docker": ["root"]},
         "sysctls": {"net.core.rmem_max": "212992"},

@@ -73,3 +73,7 @@ def gather(jobs: Path, tail: int = 5) -> dict[str, Any]:
 def one_line(caught: pytest.ExceptionInfo[JobError], *words: str) -> None:
     text = str(caught.value)
     assert text.isprintable() and all(word in text for word in (*words, "emedy: "))
+
+
+def untouched(victim: Path) -> bool:
+    return victim.read_text() == SECRET and sorted(victim.parent.iterdir()) == [victim]

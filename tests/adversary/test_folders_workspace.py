@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Root in a container attacks the host through the workspace, and changes folders while the host works in them."""
+"""Root in a container attacks the host through the workspace. Races are in test_folders_races.py."""
 
 from __future__ import annotations
 
@@ -24,18 +24,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import system_io
 from ansible_collections.swarmspeed.cluster.plugins.modules import mounted_files, node_facts
 
-from tests.adversary.job_attacks import SECRET
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Path:
-    path = tmp_path / "cluster" / "workspace"
-    path.mkdir(parents=True)
-    return path
-
-
-def untouched(victim: Path) -> bool:
-    return victim.read_text() == SECRET and sorted(victim.parent.iterdir()) == [victim]
+from tests.adversary.job_attacks import SECRET, untouched
 
 
 def archive(tmp_path: Path, *members: tarfile.TarInfo | str) -> str:
@@ -176,103 +165,3 @@ def test_a_path_that_leads_out_is_refused(workspace: Path, name: str) -> None:
         with pytest.raises((FolderError, ValueError)):
             use(name)
     assert list(workspace.iterdir()) == []
-
-
-# --- at any moment: the container acts between two steps of the host
-
-
-def swap(path: Path, to: Path) -> None:
-    """Put a link in the place of a file or folder."""
-    if path.is_symlink():
-        return
-    path.rename(path.with_name(f"{path.name}.moved"))
-    path.symlink_to(to)
-
-
-@pytest.fixture
-def before_each(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[[], None]], None]:
-    """Run something just before or just after a call of ``os``, which is when the container is scheduled."""
-
-    def arrange(name: str, act: Callable[[], None]) -> None:
-        original = getattr(os, name)
-        acting: list[bool] = []
-
-        def replaced(*args: Any, **given: Any) -> Any:
-            result = original(*args, **given)
-            if not acting:  # what the container does calls os, too
-                acting.append(True)
-                act()
-                acting.clear()
-            return result
-
-        monkeypatch.setattr(os, name, replaced)
-
-    return arrange
-
-
-@pytest.mark.parametrize("step", ["open", "stat"])
-def test_a_file_that_becomes_a_link_while_it_is_read(
-    workspace: Path, victim: Path, before_each: Callable[[str, Callable[[], None]], None], step: str
-) -> None:
-    (workspace / "sub").mkdir()
-    (workspace / "sub" / "secret").write_text("the container's")
-    before_each(step, lambda: swap(workspace / "sub" / "secret", victim))
-    try:
-        assert UntrustedFolder(workspace).read("sub/secret") == b"the container's"
-    except FolderError as error:
-        assert "is a link" in str(error)
-
-
-@pytest.mark.parametrize("step", ["open", "stat", "mkdir"])
-def test_a_folder_that_becomes_a_link_while_it_is_used(
-    workspace: Path, victim: Path, before_each: Callable[[str, Callable[[], None]], None], step: str
-) -> None:
-    (workspace / "sub").mkdir()
-    (workspace / "sub" / "secret").write_text("the container's")
-    folder = UntrustedFolder(workspace)
-    before_each(step, lambda: swap(workspace / "sub", victim.parent))
-    uses: list[Callable[[], None]] = [
-        lambda: folder.write("sub/secret", b"owned"),
-        lambda: folder.make_folder("sub/new"),
-        lambda: folder.rename("sub/secret", "sub/other"),
-        lambda: folder.remove("sub/secret"),
-        lambda: folder.remove("sub"),
-    ]
-    for use in uses:
-        try:
-            use()
-        except FolderError as error:
-            assert "is a link" in str(error) or "has no folder" in str(error) or "cannot be used" in str(error)
-        assert untouched(victim)
-
-
-def test_a_folder_that_becomes_a_link_between_listing_and_removing(
-    workspace: Path, victim: Path, before_each: Callable[[str, Callable[[], None]], None]
-) -> None:
-    (workspace / "job" / "sub").mkdir(parents=True)
-
-    def act() -> None:
-        if (workspace / "job" / "sub").is_dir():
-            swap(workspace / "job" / "sub", victim.parent)
-
-    before_each("scandir", act)
-    try:
-        UntrustedFolder(workspace).remove("job")
-    except FolderError as error:
-        assert "cannot be used" in str(error)
-    assert untouched(victim)
-
-
-def test_a_temporary_name_cannot_be_foreseen(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names: list[str] = []
-    rename = os.rename
-
-    def noted(old: str, new: str, **given: Any) -> None:
-        names.append(old)
-        rename(old, new, **given)
-
-    monkeypatch.setattr(os, "rename", noted)
-    for dummy in range(3):
-        UntrustedFolder(workspace).write("x", b"")
-    assert len(set(names)) == 3 and all(len(name) > 32 for name in names)
-    assert [path.name for path in workspace.iterdir()] == ["x"]

@@ -103,7 +103,8 @@ class EmptyHost(SystemAptIO):
 def pack(debs: Sequence[Deb], folder: Path, archive: Path) -> None:
     """Put downloaded packages into one archive, under the names of the repository's pool, and remove the folder."""
     by_digest = {_sha256(path): path for path in sorted(folder.iterdir()) if path.is_file()}
-    with tarfile.open(archive, "w") as tar:
+    archive.unlink(missing_ok=True)  # the account that logs in can write there: what has the name is not followed
+    with tarfile.open(archive, "x") as tar:
         for deb in debs:
             path = by_digest.get(deb.sha256)
             if path is None:

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
+    INCOMING,
     changed_paths,
-    incoming,
+    opened,
     read_record,
     recorded_names,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
 
 MOUNTS = "/proc/self/mounts"
 
@@ -42,27 +44,40 @@ def asset_facts(requested: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _asset(root: Path, name: str, wanted: str) -> dict[str, Any]:
-    record = read_record(root, name)
-    folder = root / name
-    there = False
-    with contextlib.suppress(OSError):
-        there = folder.is_dir() and any(folder.iterdir())
-    changed = changed_paths(folder, record)
+    record, folder = read_record(root, name), opened(root)
+    changed = changed_paths(root, name, record)
     listed = bool(record) and record["digest"] != wanted
     return {
         "recorded": bool(record),
-        "there": there,
+        "there": _is_used(folder, name),
         "digest": record.get("digest", ""),
         "changed": changed,
-        "missing": [path for path in changed if not os.path.lexists(folder / path)],
+        "missing": [path for path in changed if _is_missing(folder, f"{name}/{path}")],
         "files": {path: sha256 for path, (dummy, sha256, time) in record["files"].items()} if listed else {},
     }
+
+
+def _is_used(folder: UntrustedFolder, name: str) -> bool:
+    """Whether something lies where an asset's folder would be; what is no folder, a link too, counts as used."""
+    with contextlib.suppress(OSError):
+        kind = folder.kind(name)
+        return bool(folder.entries(name)) if kind == "a folder" else kind is not None
+    return True
+
+
+def _is_missing(folder: UntrustedFolder, path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return folder.kind(path) is None
+    return True
 
 
 def incoming_bytes(root: Path) -> int:
     """Return how much an earlier transfer that failed has left, for the next to go on from."""
     with contextlib.suppress(OSError):
-        return sum(path.lstat().st_size for path in incoming(root).iterdir() if not path.is_symlink())
+        folder = opened(root)
+        kinds = folder.entries(INCOMING)
+        found = (folder.status(f"{INCOMING}/{name}") for name, kind in kinds.items() if kind == "a plain file")
+        return sum(status.st_size for status in found if status)
     return 0
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.
     install,
     lacking,
     offer,
-    own_folder,
+    prepare,
+    remove_received,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.pieces import append_piece
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import (
@@ -69,10 +69,7 @@ class AssetTransfer(SpoolTransfer):
 
     def prepare(self) -> None:
         # Beside the assets, so that files move into place without being copied; the keys stay with the spool.
-        for folder, mode in ((self.root, 0o755), (own_folder(self.root), 0o755), (incoming(self.root), 0o700)):
-            if not folder.is_dir():
-                folder.mkdir(parents=True)
-                folder.chmod(mode)
+        prepare(self.root)
         if self.system.folder.is_symlink():
             self.system.folder.unlink()
         self.system.folder.symlink_to(incoming(self.root))
@@ -108,7 +105,7 @@ class AssetTransfer(SpoolTransfer):
         self._say("receiving")
         names = {file[2]: f"{name}/{file[0]}" for name, asset in wanted.items() for file in asset["missing"]}
         if part["sources"]:
-            self._take(part, names)
+            self._take(part, names, needed)
         else:
             for sha256, size in needed.items():
                 self._await(sha256, size, names[sha256])
@@ -116,7 +113,7 @@ class AssetTransfer(SpoolTransfer):
         for name, asset in wanted.items():
             self._changed |= differs(self.root, name, asset)
             try:
-                install(self.root, name, asset, asset["missing"], self.system.folder)
+                install(self.root, name, asset, asset["missing"])
             except OSError as error:
                 raise TransferError(
                     f"{self.root / name} cannot be put in place ({error}). "
@@ -125,7 +122,7 @@ class AssetTransfer(SpoolTransfer):
             self.system.alive()
         self._say("done")
 
-    def _take(self, part: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    def _take(self, part: Mapping[str, Any], names: Mapping[str, str], sizes: Mapping[str, int]) -> None:
         sources = {source["name"]: source for source in part["sources"]}
         receiver = Receiver(
             self.system.folder,
@@ -136,7 +133,7 @@ class AssetTransfer(SpoolTransfer):
         )
         try:
             for sha256 in names:
-                receiver.fetch(sha256)
+                receiver.fetch(sha256, most=sizes[sha256])
                 self._received, self._notes = receiver.received, receiver.notes
                 self._say("receiving")
         finally:
@@ -192,7 +189,7 @@ class AssetTransfer(SpoolTransfer):
     def clear(self, keep: bool) -> None:
         super().clear(keep)
         if not keep and not self.place.exists():
-            shutil.rmtree(incoming(self.root), ignore_errors=True)
+            remove_received(self.root)
 
     def _keep_only(self, names: Mapping[str, int]) -> None:
         for path in self.system.folder.iterdir():
@@ -217,10 +214,3 @@ def read_listed(text: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise TransferError(f"the list of files did not arrive ({error}). Remedy: run again.") from error
     return {str(name): dict(manifest) for name, manifest in found.items()}
-
-
-def remove_empty(root: Path) -> None:
-    """Remove this collection's folder below the assets, and that of the assets where nothing else is in it."""
-    shutil.rmtree(own_folder(root), ignore_errors=True)
-    if root.is_dir() and not any(root.iterdir()):
-        root.rmdir()

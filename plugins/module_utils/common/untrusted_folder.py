@@ -34,7 +34,8 @@ MOST_ENTRIES = 100_000
 REMEDY = "Remedy: remove it on this node, and run again."
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""``O_NONBLOCK``: who holds a lease on a file (fcntl(2)) would keep us waiting for 45 seconds."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SPARSE_FROM, _SPARSE_SHARE = 1 << 30, 64
 """A file larger than the first that has less than this share of its size on the disk is not read: 8 EiB cost nothing
@@ -67,8 +68,15 @@ def _is_name(part: str) -> bool:
 class UntrustedFolder:
     """``root``, and what lies below it by relative path. Each call opens what it needs and closes it again."""
 
-    def __init__(self, root: str | Path, error: type[Exception] = FolderError, remedy: str = REMEDY) -> None:
-        self.root, self._error, self._remedy = Path(root), error, remedy
+    def __init__(
+        self,
+        root: str | Path,
+        error: type[Exception] = FolderError,
+        remedy: str = REMEDY,
+        writers: str = "containers",
+    ) -> None:
+        """``writers`` says in an error who else can write here."""
+        self.root, self._error, self._remedy, self._writers = Path(root), error, remedy, writers
 
     # --- errors and paths
 
@@ -84,7 +92,7 @@ class UntrustedFolder:
         found = self.kind(name)
         if found in (None, "a plain file", "a folder"):
             return self._refused(name, f"cannot be used: {error.strerror}")
-        return self._refused(name, f"is {found}, and containers can write here: it is not followed")
+        return self._refused(name, f"is {found}, and {self._writers} can write here: it is not followed")
 
     def _split(self, name: str) -> list[str]:
         parts = name.split("/") if name else []
@@ -175,22 +183,25 @@ class UntrustedFolder:
             folder = self._open_folder(parents)
         except FileNotFoundError:
             return None
-        try:
-            # Before it is opened, as opening a device may have an effect; and again by its handle.
-            found = os.stat(last, dir_fd=folder, follow_symlinks=False)
-            handle = os.open(last, _FILE, dir_fd=folder) if stat.S_ISREG(found.st_mode) else None
+        try:  # a handle of whatever lies there: with O_PATH no driver of a device is called, and no pipe waits
+            found = os.open(last, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise self._failed(name, error) from error
         finally:
             os.close(folder)
-        if handle is not None:
-            found = os.fstat(handle)
-            if stat.S_ISREG(found.st_mode):
-                return os.fdopen(handle, "rb")
-            os.close(handle)
-        raise self._refused(name, f"is {kind_of(found.st_mode)}, not a plain file")
+        try:
+            mode = os.fstat(found).st_mode
+            # What the handle is of, whatever has the name by now: opening a device alone may have an effect.
+            handle = os.open(f"/proc/self/fd/{found}", _FILE) if stat.S_ISREG(mode) else None
+        except OSError as error:
+            raise self._failed(name, error) from error
+        finally:
+            os.close(found)
+        if handle is None:
+            raise self._refused(name, f"is {kind_of(mode)}, not a plain file")
+        return os.fdopen(handle, "rb")
 
     def read(self, name: str, limit: int = TEXT_BYTES) -> bytes | None:
         """All of a file that has ``limit`` bytes at most; ``None`` where there is none."""
@@ -243,8 +254,20 @@ class UntrustedFolder:
 
     # --- writing
 
-    def write(self, name: str, content: bytes | IO[bytes], mode: int = 0o600, mtime: float | None = None) -> None:
-        """Put a file there, at once; whatever had the name, a link too, is replaced. Its folder must exist."""
+    def write(
+        self,
+        name: str,
+        content: bytes | IO[bytes],
+        mode: int = 0o600,
+        mtime: float | None = None,
+        *,
+        owner: tuple[int, int] | None = None,
+        durable: bool = False,
+    ) -> None:
+        """Put a file there, at once; whatever had the name, a link too, is replaced. Its folder must exist.
+
+        ``durable``: also after a loss of power it is the one before, or this one.
+        """
         parents, last = self._below(name)
         folder = self._parent(name, parents)
         new = f".{secrets.token_hex(16)}.new"
@@ -256,9 +279,15 @@ class UntrustedFolder:
                     shutil.copyfileobj(content, file, 1 << 20)
                 file.flush()
                 os.fchmod(file.fileno(), mode)
+                if owner is not None:
+                    os.fchown(file.fileno(), *owner)
                 if mtime is not None:
                     os.utime(file.fileno(), (mtime, mtime))
+                if durable:
+                    os.fsync(file.fileno())
             os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
+            if durable:
+                os.fsync(folder)
         except OSError as error:
             raise self._failed(name, error) from error
         finally:
@@ -266,8 +295,29 @@ class UntrustedFolder:
                 os.unlink(new, dir_fd=folder)
             os.close(folder)
 
-    def make_folder(self, name: str, mode: int = 0o700, exact: bool = False) -> None:
-        """A folder and those above it; with ``exact`` it gets this mode where it was there before, too."""
+    def link(self, name: str, file: BinaryIO) -> None:
+        """Give an open file this name too, at once, whatever had it. It is on the same disk, and its folder exists."""
+        parents, last = self._below(name)
+        folder = self._parent(name, parents)
+        new = f".{secrets.token_hex(16)}.new"
+        try:
+            # By its handle, as another file may have its former name by now.
+            os.link(f"/proc/self/fd/{file.fileno()}", new, dst_dir_fd=folder, follow_symlinks=True)
+            os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            raise self._failed(name, error) from error
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(new, dir_fd=folder)  # two names of one file: rename() leaves both
+            os.close(folder)
+
+    def make_folder(
+        self, name: str, mode: int = 0o700, exact: bool = False, *, owner: tuple[int, int] | None = None
+    ) -> None:
+        """A folder and those above it; with ``exact`` it gets this mode where it was there before, too.
+
+        ``owner`` gets it where it is ours and empty, as one that was made just now is: no other is given away.
+        """
         try:
             handle = self._open_folder(self._split(name), make=mode)
         except FileNotFoundError as error:
@@ -275,6 +325,11 @@ class UntrustedFolder:
         try:
             if exact:
                 os.fchmod(handle, mode)
+            if owner is not None and os.fstat(handle).st_uid == os.geteuid():
+                with os.scandir(handle) as found:
+                    empty = next(found, None) is None
+                if empty:
+                    os.fchown(handle, *owner)
         finally:
             os.close(handle)
 
@@ -326,3 +381,18 @@ class UntrustedFolder:
             raise self._failed(name, error) from error
         finally:
             os.close(folder)
+
+    def remove_if_empty(self, name: str) -> bool:
+        """A folder, if nothing is in it; whether it was removed."""
+        parents, last = self._below(name)
+        try:
+            folder = self._open_folder(parents)
+        except FileNotFoundError:
+            return False
+        try:
+            os.rmdir(last, dir_fd=folder)
+        except OSError:
+            return False
+        finally:
+            os.close(folder)
+        return True

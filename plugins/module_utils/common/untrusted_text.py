@@ -12,6 +12,10 @@ from typing import Any
 
 DEPTH = 32
 """Most lists and mappings within each other. Python's own functions fail at about a thousand."""
+VALUES = 2_000_000
+"""Most values: each empty list of two bytes costs 60 in memory."""
+VALUES_OF_FILES = 20_000_000
+"""The same of a list of files: a data set may have millions."""
 DIGITS = 18
 """Most digits of a whole number: reading a long one takes time that grows with its square."""
 
@@ -40,8 +44,10 @@ def clean(value: Any) -> Any:
     return printable(value) if isinstance(value, str) else value
 
 
-def parse_json(data: bytes) -> Any:
+def parse_json(data: bytes, values: int = VALUES) -> Any:
     """JSON, or ``ValueError`` in a few words. What JSON has no number for (``NaN``, ``1e999``) becomes text."""
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > values:
+        raise ValueError(f"it holds more than {values} values")
     try:
         found = json.loads(data.decode("utf-8"), parse_constant=str, parse_float=_real, parse_int=_whole)
     except UnicodeDecodeError as error:

@@ -4,8 +4,8 @@
 """Starts the ends of all pairs on a host, one in its container and one on the host itself, and talks to them.
 
 They outlive the module, so that no number of Ansible's forks decides how many nodes try one another at a time. Each has
-a folder in /run for as long as it runs, of root only: a pipe for commands, a file for answers. It ends itself when its
-time is over, and takes the folder with it.
+a folder in /run for as long as it runs, of root only: a pipe for commands, files for answers. A second process
+on the host is between, and ends it when its time is over or it prints too much, whatever runs in the container by then.
 """
 
 from __future__ import annotations
@@ -13,24 +13,34 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import bounded_run
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import ANSWER_BYTES, answer_of
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.source_runner import request_for
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import collective, peer
 
 RUN = "/run/swarmspeed-fabric"
-SHELL = 'folder=$1; shift; "$@"; rm -rf -- "$folder"; rmdir -- "${folder%/*}" "${folder%/*/*}" 2>/dev/null'
-"""Waits for the end, and clears up."""
 WRITE = 20.0
 """Seconds for a command to be read."""
 STALE = 900
 """Seconds after which a folder is left from a host that went down, or a killed shell."""
+
+
+SLACK = 30.0
+"""Seconds that an end may take to end itself."""
+_MARKED = re.compile(rb"^%b(.*)$" % re.escape(peer.MARK.encode()), re.MULTILINE)
+LAST = 4096
+"""Bytes of its errors that are read."""
 
 
 class Gone(Exception):
@@ -56,6 +66,7 @@ class SystemPeerIO:
     def __init__(self, run: str, root: str = RUN) -> None:
         self._root, self._folder = Path(root), Path(root, run)
         self._files: dict[str, tuple[Any, Any]] = {}
+        self._read: dict[str, tuple[dict[str, dict[str, Any]], bytearray]] = {}
 
     def start(self, name: str, command: Sequence[str], requested: Mapping[str, Any]) -> None:
         place = self._folder / name
@@ -73,18 +84,29 @@ class SystemPeerIO:
         # Open for both: the pipe must not end between two commands.
         pipe = os.open(place / "in", os.O_RDWR)
         try:
-            with (place / "out").open("wb") as out, (place / "err").open("wb") as err:
-                self._open(name)  # now: one that cannot run at all is gone, with its folder, at once
-                program = find_program(command[0]) or command[0]
-                subprocess.Popen(
-                    ["/bin/sh", "-c", SHELL, "sh", str(place), program, *command[1:]],
-                    stdin=pipe,
-                    stdout=out,
-                    stderr=err,
-                    cwd="/",
-                    env={**os.environ, "LC_ALL": "C"},
-                    start_new_session=True,
-                )
+            for answers in ("out", "err"):
+                (place / answers).touch(0o600)
+            self._open(name)  # now: one that cannot run at all is gone, with its folder, at once
+            program = find_program(command[0]) or command[0]
+            limits = [str(float(requested["life"]) + SLACK), str(ANSWER_BYTES)]
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-B",
+                    "-c",
+                    inspect.getsource(bounded_run),
+                    str(place),
+                    *limits,
+                    program,
+                    *command[1:],
+                ],
+                stdin=pipe,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env={**os.environ, "LC_ALL": "C"},
+                start_new_session=True,
+            )
             self._write(name, request_for(peer, requested).encode())
         finally:
             os.close(pipe)
@@ -127,27 +149,37 @@ class SystemPeerIO:
         self._write(name, json.dumps(dict(command)).encode() + b"\n")
 
     def wait(self, name: str, kind: str, seconds: float) -> dict[str, Any]:
-        out = self._open(name)[0]
+        self._open(name)
         until = time.monotonic() + seconds
         while True:
             here = (self._folder / name).exists()
-            out.seek(0)
-            for line in out.read().decode("utf-8", "replace").splitlines():
-                if line.startswith(peer.MARK):
-                    answer: dict[str, Any] = json.loads(line[len(peer.MARK) :])
-                    if answer["kind"] == kind:
-                        return answer
+            answers = self._answers(name)
+            if kind in answers:
+                return answers[kind]
             if not here:
                 raise Gone(self._last_words(name))
             if time.monotonic() > until:
                 raise Gone(f"no answer within {seconds:g} s")
             time.sleep(0.05)
 
+    def _answers(self, name: str) -> dict[str, dict[str, Any]]:
+        """What it has answered so far, by kind. Each byte is read once, and of each kind the first answer counts."""
+        found, begun = self._read.setdefault(name, ({}, bytearray()))
+        out = self._open(name)[0]
+        begun += out.read(max(0, ANSWER_BYTES - out.tell()))
+        whole = bytes(begun[: begun.rfind(b"\n") + 1])
+        del begun[: len(whole)]
+        for line in _MARKED.finditer(whole):  # not line by line: there may be millions
+            answer = answer_of(line[1])
+            if answer is not None and isinstance(answer.get("kind"), str):
+                found.setdefault(answer["kind"], answer)
+        return found
+
     def _last_words(self, name: str) -> str:
         err = self._open(name)[1]
-        err.seek(0)
-        lines = [line.strip() for line in err.read().decode("utf-8", "replace").splitlines() if line.strip()]
-        return lines[-1][:300] if lines else "it ended without a word"
+        err.seek(max(0, os.fstat(err.fileno()).st_size - LAST))
+        lines = [line.strip() for line in err.read(LAST).decode("utf-8", "replace").splitlines() if line.strip()]
+        return on_one_line(lines[-1]) if lines else "it ended without a word"
 
 
 def collective_source() -> str:

@@ -6,18 +6,20 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult, run_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import ANSWER_BYTES, marked_answer
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
 
 Run = Callable[[Sequence[str], str], CommandResult]
 SECONDS = 3
 """Seconds that one test may take."""
+STAGES = ("name", "connect", "done")
 SLACK = 15.0
 """Seconds that the engine may take to start a process in the container."""
 
@@ -28,14 +30,15 @@ class ReachError(Exception):
 
 def read_answer(text: str) -> dict[str, Any] | None:
     """Return the answer in what was printed; None where there is none."""
-    for line in reversed(text.splitlines()):
-        if line.startswith(reach.MARK):
-            try:
-                found = json.loads(line[len(reach.MARK) :])
-            except ValueError:
-                return None
-            return found if isinstance(found, dict) else None
-    return None
+    return marked_answer(text, reach.MARK)
+
+
+def answer_about(how: Any) -> dict[str, str]:
+    """What was found about one name. Anything may have answered: what is not of its form is no answer."""
+    fits = isinstance(how, dict) and set(how) == {"stage", "error"} and how["stage"] in STAGES
+    if not fits or not isinstance(how["error"], str):
+        return {"stage": "name", "error": "no answer"}
+    return {"stage": how["stage"], "error": on_one_line(how["error"])}
 
 
 def reached(
@@ -47,17 +50,15 @@ def reached(
     done = run(source_runner.command_for(container, [], python), source_runner.request_for(reach, requested))
     found = read_answer(done.stdout)
     if done.rc or found is None:
-        words = (done.text.splitlines() or [f"exit status {done.rc}"])[-1][:300]
         raise ReachError(
-            f"the container {container} cannot try its network: {words}. Remedy: "
+            f"the container {container} cannot try its network: {done.final_line}. Remedy: "
             f"docker logs {container}; then ansible-playbook site.yml --tags training_container."
         )
-    unanswered = {"stage": "name", "error": "no answer"}
-    return {name: found.get(name, unanswered) for name in names}
+    return {name: answer_about(found.get(name)) for name in names}
 
 
 def _run(command: Sequence[str], data: str) -> CommandResult:
-    return run_program(command, SECONDS + SLACK, data)
+    return run_program(command, SECONDS + SLACK, data, ANSWER_BYTES)
 
 
 class Beside:

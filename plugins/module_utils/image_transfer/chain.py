@@ -21,6 +21,8 @@ GROUP = 64 << 20
 """Bytes of small layers that are loaded together."""
 CONFIG = "config"
 """Name of the image's configuration in a spool. Containerd's image store does not report its digest before."""
+CONFIG_BYTES = 16 << 20
+"""Most bytes of it: a thousand layers take one million."""
 
 
 def shared(wanted: Sequence[str], images: Iterable[Mapping[str, Any]]) -> tuple[int, str]:

@@ -9,11 +9,18 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
+    FolderError,
+    UntrustedFolder,
+)
+
 MARK = "swarmspeed-transfer"
+LONGEST = 4 << 20
+"""Bytes of a file authorized_keys that is read."""
 
 
 def server_command(spool: str, python: str, account: str) -> str:
@@ -41,27 +48,38 @@ def with_keys(text: str, lines: list[str]) -> str:
     return before + "".join(f"{line}\n" for line in lines)
 
 
-def rewrite(path: Path, change: Any, owner: tuple[int, int]) -> None:
-    """Change a file in one step, its mode and owner kept; make it, and its folder, where there is none."""
-    path = path.resolve()
-    try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        mode = path.stat().st_mode & 0o777
-        owner = (path.stat().st_uid, path.stat().st_gid)
-    except FileNotFoundError:
-        text, mode = "", 0o600
+def rewrite(path: Path, change: Callable[[str], str], owner: tuple[int, int]) -> None:
+    """Change authorized_keys of an account in one step, mode and owner kept; make it, and its folder, where missing.
+
+    Both are in a folder that the account can write, while this is root: they are opened without following links.
+    Raises ``FolderError``.
+    """
+    if owner[0] == 0:
+        path = path.resolve()  # root's own links
+    folder, name = path.parent.name, f"{path.parent.name}/{path.name}"
+    home = UntrustedFolder(
+        path.parent.parent, remedy=f"Remedy: make {path} a plain file of the account's own.", writers="the account"
+    )
+    text, mode = "", 0o600
+    file = home.open(name)
+    if file is not None:
+        with file:
+            about = os.fstat(file.fileno())
+            if about.st_nlink != 1 or about.st_uid not in {0, os.geteuid(), owner[0]}:
+                raise FolderError(
+                    f"{home.where(name)} has a second name, or belongs to another account. "
+                    "Remedy: make it a plain file of the account's own."
+                )
+            if about.st_size > LONGEST:
+                raise FolderError(f"{home.where(name)} is larger than {LONGEST} bytes. Remedy: shorten it.")
+            mode, owner = about.st_mode & 0o777, (about.st_uid, about.st_gid)
+            text = file.read(LONGEST).decode("utf-8", "surrogateescape")
     new = change(text)
     if new == text:
         return
-    if not path.parent.is_dir():
-        path.parent.mkdir(mode=0o700)
-        os.chown(path.parent, *owner)
-    beside = path.with_name(f"{path.name}.{MARK}")
-    with beside.open("w", encoding="utf-8", errors="surrogateescape") as file:
-        os.fchmod(file.fileno(), mode)
-        os.fchown(file.fileno(), *owner)
-        file.write(new)
-    beside.replace(path)
+    if home.kind(folder) is None:
+        home.make_folder(folder, 0o700, owner=owner)
+    home.write(name, new.encode("utf-8", "surrogateescape"), mode, owner=owner, durable=True)
 
 
 def known_hosts(sources: list[Mapping[str, Any]]) -> str:

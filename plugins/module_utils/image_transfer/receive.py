@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import mebibytes
 
 PATIENCE = 45.0
@@ -77,8 +78,11 @@ class Receiver:
         self.notes: list[str] = []
         """What went wrong on the way and was recovered from."""
 
-    def fetch(self, name: str, accept: Callable[[Path], bool] | None = None) -> Path:
-        """Return the file of a part, whose name is its digest, or that is accepted. Raises ``TransferError``."""
+    def fetch(self, name: str, accept: Callable[[Path], bool] | None = None, most: int | None = None) -> Path:
+        """Return the file of a part, whose name is its digest, or that is accepted. Raises ``TransferError``.
+
+        ``most`` are the bytes that it has at most: a source that sends more has it damaged.
+        """
         whole, part = self._folder / name, self._folder / f"{name}.part"
         if name in self._verified:
             return whole  # an image may have a layer twice
@@ -89,7 +93,7 @@ class Receiver:
         for again in (False, True):
             if again:
                 self._turn_to(len(self._sources) - 1)
-            found = self._fill(part, name)
+            found = self._fill(part, name, most)
             if accept(part) if accept else found == name:
                 part.rename(whole)
                 self._verified.add(name)
@@ -111,8 +115,8 @@ class Receiver:
         self.close()
         self._place = place
 
-    def _fill(self, part: Path, name: str) -> str:
-        """Read a part to its end; return the SHA-256 of all of it."""
+    def _fill(self, part: Path, name: str, most: int | None) -> str:
+        """Read a part to its end; return the SHA-256 of all of it, or nothing of one that is larger than it may be."""
         digest = hashlib.sha256()
         with part.open("ab+", buffering=0) as file:
             offset = self._take_up(file, digest)
@@ -127,6 +131,9 @@ class Receiver:
                     for kind, data in self._link.frames(name, offset):
                         self._alive()
                         if kind == b"D":
+                            if most is not None and offset + len(data) > most:
+                                self.close()  # in the midst of a part
+                                return ""
                             write_all(file, data)
                             digest.update(data)
                             offset += len(data)
@@ -135,7 +142,7 @@ class Receiver:
                         elif kind == b"E":
                             return digest.hexdigest()
                         elif kind == b"X":
-                            raise LinkLost(data.decode("utf-8", "replace"))
+                            raise LinkLost(on_one_line(data.decode("utf-8", "replace")))
                     raise LinkLost("the connection ended")
                 except LinkLost as error:
                     reasons[source] = str(error)

@@ -24,6 +24,7 @@ from typing import Any, Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.private_folder import make_private
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import FolderError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import serve as image_serve
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
     key_line,
@@ -291,7 +292,10 @@ class SpoolTransfer:
         except KeyError as error:
             raise TransferError(f"there is no account {self.account}. Remedy: correct ansible_user.") from error
         path = Path(found.pw_dir, ".ssh", "authorized_keys")
-        rewrite(path, change, (found.pw_uid, found.pw_gid))
+        try:
+            rewrite(path, change, (found.pw_uid, found.pw_gid))
+        except FolderError as error:
+            raise TransferError(str(error)) from error
 
 
 def spooled(folder: Path) -> dict[str, int]:

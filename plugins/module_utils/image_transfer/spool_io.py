@@ -18,10 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import ssh_command
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import LinkLost
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.serve import HEADER, STILL
 
+LENGTHS = {b"D": 1 << 20, b"W": 0, b"E": 0, b"X": 4096}
+"""Most bytes of each kind of frame. Another node sends them, and it may send anything."""
+LAST = 4096
+"""Bytes of ssh's errors that are read."""
 PIPE = 1 << 20
 _SET_PIPE_SIZE = 1031
 """F_SETPIPE_SZ, which Python has a name for since 3.10."""
@@ -51,6 +56,8 @@ class SshLink:
         kind = b""
         while kind not in (b"E", b"X"):
             kind, length = HEADER.unpack(self._read(HEADER.size))
+            if kind not in LENGTHS or length > LENGTHS[kind]:
+                raise LinkLost("what it sends is not of the form of a transfer")
             yield kind, self._read(length)
 
     def _read(self, size: int) -> bytes:
@@ -68,9 +75,9 @@ class SshLink:
     def _last_words(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
-        self._words.seek(0)
-        lines = self._words.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1].strip()[:200] if lines else "the connection broke"
+        self._words.seek(max(0, os.fstat(self._words.fileno()).st_size - LAST))
+        lines = self._words.read(LAST).decode("utf-8", "replace").strip().splitlines()
+        return on_one_line(lines[-1], 200) if lines else "the connection broke"
 
     def close(self) -> None:
         self._process.kill()

@@ -18,7 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
     stored_layers,
     unpack_saved,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import CONFIG
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import CONFIG, CONFIG_BYTES
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_config
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.load import (
     for_containerd,
@@ -249,7 +249,7 @@ def take(part: Mapping[str, Any], system: TransferIO, run: str) -> None:
         for layer in part["layers"][part["have"] :]:
             loader.give(receiver.fetch(bare(layer)))
             say("receiving")
-        path = receiver.fetch(CONFIG, lambda path: promised(part)(path.read_bytes()))
+        path = receiver.fetch(CONFIG, lambda path: promised(part)(path.read_bytes()), CONFIG_BYTES)
         say("loading")
         with beating(system):
             loader.end()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -16,10 +14,11 @@ from urllib.parse import quote
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
     NOT_STARTED,
-    TIMED_OUT,
     CommandResult,
     find_program,
+    run_program,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import ANSWER_BYTES, marked_answer
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import probe
 
@@ -64,23 +63,10 @@ class SystemProbeIO:
         }
 
     def run(self, command: Sequence[str], data: str) -> CommandResult:
-        program = find_program(command[0]) or command[0]
-        try:
-            done = subprocess.run(
-                [program, *command[1:]],
-                input=data.encode(),
-                capture_output=True,
-                check=False,
-                timeout=self._timeout,
-                env={**os.environ, "LC_ALL": "C"},
-            )
-        except subprocess.TimeoutExpired:
-            return CommandResult(TIMED_OUT, stderr=f"no answer within {self._timeout:g} s")
-        except OSError as error:
-            return CommandResult(NOT_STARTED, stderr=f"{command[0]}: {error.strerror}")
-        return CommandResult(
-            done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-        )
+        program = find_program(command[0])
+        if program is None:
+            return CommandResult(NOT_STARTED, stderr=f"{command[0]}: No such file or directory")
+        return run_program([program, *command[1:]], self._timeout, data, ANSWER_BYTES)
 
 
 def image_content(image: Mapping[str, Any]) -> str:
@@ -95,12 +81,11 @@ def request_for(requested: Mapping[str, Any]) -> str:
 
 
 def read_answer(text: str) -> dict[str, Any] | None:
-    """The answer in what the checks printed; None where there is none."""
-    for line in reversed(text.splitlines()):
-        if line.startswith(probe.MARK):
-            try:
-                found = json.loads(line[len(probe.MARK) :])
-            except ValueError:
-                return None
-            return found if isinstance(found, dict) else None
-    return None
+    """The answer in what the checks printed; None where there is none, or one that is of another form."""
+    found = marked_answer(text, probe.MARK)
+    locks = None if found is None else found.get("locks", [])
+    return found if isinstance(locks, list) and all(_is_lock(lock) for lock in locks) else None
+
+
+def _is_lock(lock: Any) -> bool:
+    return isinstance(lock, dict) and all(isinstance(lock.get(key), str) for key in ("path", "state", "error"))

@@ -76,7 +76,8 @@ def pack(folder: UntrustedFolder, files: list[str], archive: Path, most: int) ->
     """Write the files into an archive; return size and SHA-256 of each. Raises ``ResultsError``."""
     packed: dict[str, dict[str, Any]] = {}
     total = 0
-    with tarfile.open(archive, "w") as tar:
+    archive.unlink(missing_ok=True)  # the account that logs in can write there: what has the name is not followed
+    with tarfile.open(archive, "x") as tar:
         for path in files:
             try:
                 file = folder.open(path)

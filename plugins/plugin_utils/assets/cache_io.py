@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import known_manifest, manifest_path
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.http_io import (
     DigestError,
@@ -31,6 +32,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.hub impo
     refused,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import (
+    SHA256,
     File,
     Manifest,
     size_text,
@@ -60,7 +62,7 @@ class Cache:
         self.folder, self._http, self._token, self._bundled = folder, http, token, bundled
 
     def blob(self, sha256: str) -> Path:
-        return self.folder / "blobs" / sha256
+        return blob_path(self.folder, sha256)
 
     def resolve(self, source: Source, *, refresh: bool = False) -> Manifest:
         """Return a source's list of files. One that is not on the controller is asked for once, and then known."""
@@ -156,9 +158,9 @@ class Cache:
     def _small(self, source: Source, revision: Revision, file: HubFile) -> str:
         """Fetch a file that the hub keeps in git, which has no SHA-256 of it, and return its SHA-256."""
         noted = self.folder / "git" / file.blob
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, UnicodeDecodeError, AssetError):
             sha256 = noted.read_text(encoding="ascii").strip()
-            if file.blob and self.blob(sha256).stat().st_size == file.size:
+            if self.blob(sha256).stat().st_size == file.size:
                 return sha256
         if file.size > LARGEST_SMALL:
             raise source.error(f"the hub has no SHA-256 of {file.path}", "leave it out with huggingface.files")
@@ -229,7 +231,17 @@ def _silent(source: Source, host: str | None, error: HttpLostError) -> AssetErro
 def path_of(manifest: Manifest, sha256: str, cache: Path, *, bundled: bool) -> Path:
     """Return where a file lies on the controller, or is to. In a bundle no list may name another place."""
     origin = manifest.origins.get(sha256, "")
-    return Path(origin) if origin.startswith("/") and not bundled else cache / "blobs" / sha256
+    return Path(origin) if origin.startswith("/") and not bundled else blob_path(cache, sha256)
+
+
+def blob_path(cache: Path, sha256: str) -> Path:
+    """Return where a file is kept. Whoever may have named it: no other name becomes a path. Raises ``AssetError``."""
+    if not SHA256.fullmatch(sha256):
+        raise AssetError(
+            f"{on_one_line(sha256)!r} is no SHA-256 of a file. Remedy: check assets_huggingface_endpoint, and empty "
+            f"{cache / 'git'} and {cache / 'manifests'}"
+        )
+    return cache / "blobs" / sha256
 
 
 def _files(root: Path) -> list[Path]:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import http.client
-import json
 import os
+import re
+import stat
 import time
 import urllib.error
 import urllib.request
@@ -22,13 +23,17 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line, parse_json
+
 CHUNK = 1 << 20
 TIMEOUT = 60.0
 """Seconds without a byte after which a connection is given up."""
 TRIES = 5
 _LATER = (408, 425, 429, 500, 502, 503, 504)
 _AUTHORIZATION = "Authorization"
-MOST_JSON = 512 << 20
+MOST_JSON = 64 << 20
+"""Bytes of a reply in JSON: a repository of 100,000 files takes some 30 MB."""
+_LENGTH = re.compile("[0-9]{1,18}")
 
 
 class HttpRefusedError(Exception):
@@ -88,11 +93,15 @@ class Http:
         """Return a reply. Raises ``HttpRefusedError`` and ``HttpLostError``."""
         with self._open(url) as reply:
             try:
-                return json.loads(reply.read(MOST_JSON))
-            except ValueError as error:
-                raise HttpLostError("it does not answer in JSON") from error
+                data = reply.read(MOST_JSON + 1)
             except (OSError, http.client.HTTPException) as error:
                 raise HttpLostError(_reason(error)) from error
+        if len(data) > MOST_JSON:
+            raise HttpLostError(f"it answers with more than {MOST_JSON} bytes")
+        try:
+            return parse_json(data)
+        except ValueError as error:
+            raise HttpLostError(f"it does not answer in JSON: {on_one_line(str(error))}") from error
 
     def read(self, url: str, size: int) -> bytes:
         """Return a small file. Raises the same."""
@@ -115,13 +124,13 @@ class Http:
             with self._open(url, {"Range": "bytes=0-0"}) as reply:
                 total = str(reply.headers.get("Content-Range") or "").rpartition("/")[2]
                 length = total if reply.status == 206 else reply.headers.get("Content-Length")
-        return int(length) if length and str(length).isdigit() else None
+        return int(length) if _LENGTH.fullmatch(str(length or "")) else None
 
     def fetch(self, url: str, path: Path, size: int, sha256: str) -> None:
         """Write a file whole and verified, or leave what came beside it for the next run."""
         part = path.with_name(f"{path.name}.part")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("ab+") as file:
+        with _opened(part) as file:
             # Another run may fetch the same file: this one waits, and then it is there.
             fcntl.flock(file, fcntl.LOCK_EX)
             if path.exists() and path.stat().st_size == size:
@@ -202,6 +211,16 @@ class Http:
             self._sleep(2.0 * tries)
 
 
+def _opened(part: Path) -> IO[bytes]:
+    """What came of a file so far, to be continued: a file of our own, and through no link."""
+    handle = os.open(part, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+        os.close(handle)
+        raise OSError(f"{part} is no file of this account alone")
+    return os.fdopen(handle, "ab+")
+
+
 def git_digest(data: bytes) -> str:
     """Return git's digest of a file, which the hub reports of small ones."""
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
@@ -214,7 +233,7 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 def _reason(error: BaseException) -> str:
     reason = getattr(error, "reason", None) or error
-    return str(getattr(reason, "strerror", None) or reason)[:200]
+    return on_one_line(str(getattr(reason, "strerror", None) or reason), 200)  # it may quote what was sent
 
 
 def _digest(file: IO[bytes]) -> str:

@@ -11,11 +11,13 @@ of these; the real hub was not asked.
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import (
     DATASET,
     AssetError,
@@ -25,11 +27,17 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources 
 
 ERROR_HEADER = "X-Error-Code"
 TOKEN = "assets_huggingface_token"
+LARGEST = 1 << 50
+"""Bytes of a file, at most."""
+_GIT, _SHA256 = re.compile("[0-9a-f]{40}"), re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class HubFile:
-    """A file of a repository. The hub knows the SHA-256 of large ones; small ones are known by git's digest."""
+    """A file of a repository. The hub knows the SHA-256 of large ones; small ones are known by git's digest.
+
+    Both become names of files on the controller, and are digests in hexadecimal, or empty.
+    """
 
     path: str
     size: int
@@ -61,16 +69,23 @@ def file_url(source: Source, commit: str, path: str) -> str:
 def parse_info(source: Source, reply: Any) -> Revision:
     """Return what the hub replied, with the files that are requested. Raises ``AssetError``."""
     try:
-        commit = str(reply["sha"])
+        if not isinstance(reply, Mapping):
+            raise TypeError("it is no mapping")
+        commit = _digest("sha", reply["sha"], _GIT)
+        if not isinstance(reply["siblings"], list):
+            raise TypeError("siblings is no list")
         files = tuple(_file(item) for item in reply["siblings"])
     except (KeyError, TypeError, ValueError) as error:
+        reason = on_one_line(f"{type(error).__name__} {error}")
         raise source.error(
-            f"the reply of {urlsplit(source.endpoint).hostname} is not understood ({type(error).__name__} {error})",
+            f"the reply of {urlsplit(source.endpoint).hostname} is not understood ({reason})",
             "check assets_huggingface_endpoint",
         ) from None
     odd = [file.path for file in files if not safe_path(file.path)]
     if odd:
-        raise source.error(f"the repository lists {odd[0]!r}, which is no path of a file", "use another revision")
+        raise source.error(
+            f"the repository lists {on_one_line(odd[0])!r}, which is no path of a file", "use another revision"
+        )
     chosen = tuple(file for file in files if wanted(file.path, source.files))
     if not chosen:
         raise source.error(
@@ -106,11 +121,28 @@ def refused(source: Source, status: int, headers: Mapping[str, str], token: bool
     return source.error(f"{host} answers {status}", "run again later")
 
 
-def _file(item: Mapping[str, Any]) -> HubFile:
-    large = item.get("lfs") or {}
+def _file(item: Any) -> HubFile:
+    """A file, of what anybody may have sent: the hub, a mirror of it, or who is on the way to one."""
+    large = item.get("lfs") if isinstance(item, Mapping) else None
+    if not isinstance(item, Mapping) or not isinstance(large, (Mapping, type(None))):
+        raise TypeError("a file is no mapping")
+    found = large or {}
+    size = found["size"] if "size" in found else item["size"]
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= LARGEST:
+        raise ValueError(f"size {size!r} is no number of bytes")
+    path, sha256 = item["rfilename"], found.get("sha256")
+    if not isinstance(path, str):
+        raise TypeError("rfilename is no text")
     return HubFile(
-        path=str(item["rfilename"]),
-        size=int(large.get("size", item["size"])),
-        sha256=str(large.get("sha256") or ""),
-        blob=str(item.get("blobId") or ""),
+        path=path,
+        size=size,
+        sha256=_digest("sha256", sha256, _SHA256) if sha256 else "",
+        # Without a SHA-256 it is what the file is known by.
+        blob=_digest("blobId", item.get("blobId"), _GIT) if item.get("blobId") or not sha256 else "",
     )
+
+
+def _digest(name: str, value: Any, form: re.Pattern[str]) -> str:
+    if not isinstance(value, str) or not form.fullmatch(value):
+        raise ValueError(f"{name} {value!r} is no digest")
+    return value

@@ -12,10 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import (
+    VALUES_OF_FILES,
+    parse_json,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import safe_path
 
 FORMAT = 1
-_SHA256 = re.compile(r"[0-9a-f]{64}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
 File = tuple[str, int, str]
 """Relative path, size and SHA-256."""
 
@@ -70,11 +74,11 @@ def to_text(manifest: Manifest) -> str:
 def from_text(text: str) -> Manifest | None:
     """Return what ``to_text`` wrote; None for what an earlier release wrote, or what was damaged."""
     try:
-        found = json.loads(text)
+        found = parse_json(text.encode(), VALUES_OF_FILES)
         files = tuple((str(path), int(size), str(sha256)) for path, size, sha256 in found["files"])
         origins = {str(name): str(origin) for name, origin in dict(found["origins"]).items()}
         manifest = Manifest(str(found["title"]), str(found["revision"]), files, origins)
-        fits = all(safe_path(path) and size >= 0 and _SHA256.fullmatch(sha256) for path, size, sha256 in files)
+        fits = all(safe_path(path) and size >= 0 and SHA256.fullmatch(sha256) for path, size, sha256 in files)
         return manifest if fits and found["format"] == FORMAT and found["digest"] == manifest.digest else None
     except (ValueError, KeyError, TypeError):
         return None

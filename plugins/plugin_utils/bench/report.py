@@ -9,10 +9,10 @@ container printed, by node) and, where it was not measured at all, ``error``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import marked_answer
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.collectives import factor
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.rank import MARK
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench.plan import KINDS, checked
@@ -51,14 +51,7 @@ def by_kind(reported: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, An
 
 def spoken(text: str) -> dict[str, Any] | None:
     """What a node's container printed for us; None where it printed nothing."""
-    for line in reversed(text.splitlines()):
-        if line.startswith(MARK):
-            try:
-                found = json.loads(line[len(MARK) :])
-            except ValueError:
-                return None
-            return found if isinstance(found, dict) else None
-    return None
+    return marked_answer(text, MARK)
 
 
 def _silence(nodes: Sequence[str], logs: Mapping[str, str]) -> str:

@@ -22,6 +22,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     short_text,
     shown,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import (
+    VALUES_OF_FILES,
+    parse_json,
+)
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -103,8 +107,8 @@ def render(manifest: Manifest) -> str:
 def parse(text: str) -> Manifest:
     """Read a manifest."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text.encode(), VALUES_OF_FILES)
+    except ValueError as error:
         raise BundleError(f"it is no JSON ({escaped(str(error))})") from error
     if not isinstance(document, Mapping):
         raise BundleError("it is no mapping")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
 
 ROLE = "nccl_env"
 _VARIABLES = (
@@ -33,9 +34,10 @@ _OPTIONAL = (
 )
 
 
-def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     root = str(wishes["cluster_root"])
     return {
+        "folders": requested_folders(wishes, [root, *(f"{root}/{name}" for name in ("etc", "jobs", "host_jobs"))]),
         "files": [
             {"path": root},
             {"path": f"{root}/etc"},
@@ -46,8 +48,8 @@ def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             # May hold tokens of the user's (HF_TOKEN, WANDB_API_KEY).
             {"path": f"{root}/etc/env", "secret": True},
             {"path": f"{root}/etc/entrypoint.sh", "content": True},
-        ]
+        ],
     }
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_files)
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_by_wishes)

@@ -16,6 +16,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files 
     Request,
     files,
     folders,
+    jobs,
+    ours,
     setting_lines,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gathered import ROLE
@@ -33,6 +35,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
     container_of,
     entry_point,
+    run_inside,
     runs_as_ours,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
@@ -44,12 +47,27 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
+    add_records,
+    entries,
+    recorded,
+    unrecorded,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import cuda_home
 
-NOTHING: dict[str, Any] = {"subnet": "", "folders": [], "files": [], "question": {}, "render": [], "inside": {}}
+NOTHING: dict[str, Any] = {
+    "subnet": "",
+    "owned": [],
+    "folders": [],
+    "files": [],
+    "question": {},
+    "render": [],
+    "inside": {},
+}
 """What the role's tasks read of a host on which there is nothing to do.
 
-``inside`` is what verify reads in the container, and the lines that it must find there.
+``owned`` are folders to record before anything is put into them. ``inside`` is
+what verify reads in the container, and the lines that it must find there.
 """
 QUESTION = """\
 try:
@@ -109,21 +127,23 @@ class NcclEnvPlanner:
             if release.record is not None:
                 owned.append(ManagedFile(record, release.record))
             different = [item for item in owned if differs(item, known, inputs.digest_key)]
+            records = [*unrecorded(found, ours(requested)), *unrecorded(found, jobs(requested), there=True)]
             collected = Changes(ROLE, host)
+            add_records(collected, found, records)
             for item in different:
                 if item.path == record and not release.text:
                     _add_record(collected, item, known)
                 else:
                     add_file(collected, item, known, inputs.digest_key, _WHY.get(item.path.rpartition("/")[2], ""))
             changes += collected.found
-            acts[host] = act(requested, found, release, different)
+            acts[host] = {**act(requested, found, release, different), "owned": entries(records)}
             if acts[host]["question"]:
                 queries.append(Query(ROLE, host, "command", {"argv": acts[host]["question"]["argv"]}))
-            if different:
+            if different or records:
                 left = {item.path: fact_after(item, inputs.digest_key) for item in owned}
                 if release.record is not None:
                     left[record]["content"] = release.record
-                after[host] = {**found, "files": {**known, **left}}
+                after[host] = {**found, "files": {**known, **left}, "folders": recorded(found, records)}
         return RolePlan(changes, refusals, queries, acts, after)
 
 
@@ -210,7 +230,7 @@ def inside(requested: Request, container: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "container": requested.container,
         "state": str(container.get("state") or "absent"),
-        "argv": ["docker", "exec", requested.container, "sh", "-c", script],
+        "argv": run_inside(requested.container, "sh", "-c", script),
         "lines": [f"GLOO_SOCKET_IFNAME={gloo}", *([f"NCCL_SOCKET_IFNAME={nccl}"] if nccl else [])],
     }
 

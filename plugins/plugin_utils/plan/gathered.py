@@ -18,7 +18,7 @@ class Gathered:
 
     ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
     names. ``by_wishes`` returns what more of them follows from the variables of a host, and of ``repositories``,
-    ``trees``, ``jobs``, ``assets`` and ``vscode``.
+    ``trees``, ``folders``, ``jobs``, ``assets`` and ``vscode``.
     """
 
     variables: Sequence[str] = ()
@@ -45,6 +45,10 @@ def requested(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: 
     for by_wishes in more:
         if by_wishes.get("trees"):
             merged["trees"] = {**(merged.get("trees") or {}), **by_wishes["trees"]}
+        if by_wishes.get("folders"):
+            former = merged.get("folders") or {"paths": []}
+            paths = dict.fromkeys([*former["paths"], *by_wishes["folders"]["paths"]])
+            merged["folders"] = {**former, **by_wishes["folders"], "paths": list(paths)}
         for name in ("jobs", "assets", "vscode"):
             if by_wishes.get(name):
                 merged[name] = by_wishes[name]

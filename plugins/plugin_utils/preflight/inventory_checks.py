@@ -34,6 +34,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.netwo
     check_overlay_values,
     check_swarm_values,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.places import (
+    check_overlaps,
+    check_system_folders,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import check_play_hosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
@@ -311,6 +315,8 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "variable_names": check_variable_names,
     "variable_values": check_variable_values,
     "launch_values": check_launch_values,
+    "system_folders": check_system_folders,
+    "overlaps": check_overlaps,
     "nccl_env": check_nccl,
     "container_environment": check_container_environment,
     "files": check_files,

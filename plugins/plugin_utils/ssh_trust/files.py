@@ -58,6 +58,11 @@ class Request:
         return f"{self.cluster}-{self.host}"
 
 
+def ours(requested: Request) -> list[str]:
+    """Return the folders of which it is recorded whether they are ours. What lies in ``etc`` is known by name."""
+    return [requested.root, f"{requested.root}/etc"]
+
+
 def folders(requested: Request) -> list[ManagedFile]:
     return [ManagedFile(path, None, "0700") for path in (requested.root, f"{requested.root}/etc", requested.ssh)]
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
 
 ROLE = "ssh_trust"
 HOME = "/root/.ssh"
@@ -43,11 +44,12 @@ def _of_servers(wishes: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     root = str(wishes["cluster_root"])
     ssh = f"{root}/etc/ssh"
     public = ("id_ed25519.pub", "ssh_host_ed25519_key.pub", "authorized_keys", "known_hosts")
     return {
+        "folders": requested_folders(wishes, [root, f"{root}/etc"]),
         "files": [
             {"path": root},
             {"path": f"{root}/etc"},
@@ -57,8 +59,8 @@ def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             {"path": f"{ssh}/ssh_host_ed25519_key", "secret": True},
             *({"path": f"{ssh}/{name}", "content": True} for name in (*public, "ssh_config", "sshd_config")),
             *_of_servers(wishes),
-        ]
+        ],
     }
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_files)
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_by_wishes)

@@ -31,6 +31,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
+    add_records,
+    entries,
+    recorded,
+    unrecorded,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import (
     OVERLAY,
@@ -40,6 +46,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files
     configuration,
     folders,
     known_hosts,
+    ours,
     public_part,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import ROLE
@@ -111,7 +118,11 @@ class SshTrustPlanner:
             made, acts[host], left = _plan_host(one, facts[host], cluster, inputs)
             changes += made
             if made:
-                after[host] = {**facts[host], "files": {**known[host], **left}}
+                after[host] = {
+                    **facts[host],
+                    "files": {**known[host], **left},
+                    "folders": recorded(facts[host], [item["path"] for item in acts[host]["owned"]]),
+                }
         return RolePlan(changes, acts=acts, facts=after)
 
 
@@ -154,6 +165,8 @@ def _plan_host(
     """Return the changes of a host, what its tasks read, and the facts of its files afterwards."""
     known, key = files_of(facts), inputs.digest_key
     changes = Changes(ROLE, requested.host)
+    records = unrecorded(facts, ours(requested))
+    add_records(changes, facts, records)
     places = [item for item in folders(requested) if differs(item, known, key)]
     for item in places:
         add_file(changes, item, known, key)
@@ -200,6 +213,7 @@ def _plan_host(
     reads = runs_as_ours(container_of(facts, requested.cluster, requested.host), requested.cluster)
     act = {
         **NOTHING,
+        "owned": entries(records),
         "folders": [entry_of(item) for item in places],
         "provide": provide,
         "files": [entry_of(item) for item in (*places, *texts)],

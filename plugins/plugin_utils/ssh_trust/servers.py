@@ -29,11 +29,18 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
+    add_records,
+    entries,
+    recorded,
+    unrecorded,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import (
     Request,
     folders,
     known_hosts,
+    ours,
     public_part,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import (
@@ -56,9 +63,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys 
     public_after,
 )
 
-NOTHING: dict[str, Any] = {"folders": [], "provide": {}, "files": [], "reload": [], "reach": []}
+NOTHING: dict[str, Any] = {"owned": [], "folders": [], "provide": {}, "files": [], "reload": [], "reach": []}
 """What the role's tasks read of a host on which there is nothing to do.
 
+``owned`` are folders to record before anything is put into them.
 ``provide``, where keys are to be generated or copied: ``generate_host``, ``host_path`` and ``host_comment`` of the
 container's, ``generate_cluster``, ``copy_cluster``, ``copied_from``, ``path`` and ``comment`` of the cluster's.
 ``reach``: the hosts at which verify logs in.
@@ -90,7 +98,11 @@ def plan_servers(requested: Mapping[str, Request], facts: Facts, inputs: Inputs,
             made, acts[host], left = _plan_removal(one, facts[host], inputs)
         changes += made
         if made:
-            after[host] = {**facts[host], "files": {**files_of(facts[host]), **left}}
+            after[host] = {
+                **facts[host],
+                "files": {**files_of(facts[host]), **left},
+                "folders": recorded(facts[host], [item["path"] for item in acts[host]["owned"]]),
+            }
     return RolePlan(changes, acts=acts, facts=after)
 
 
@@ -149,6 +161,8 @@ def _plan_server(
     """Return the changes of a host, what its tasks read, and the facts of its files afterwards."""
     known, key = files_of(facts), inputs.digest_key
     changes = Changes(ROLE, requested.host)
+    records = unrecorded(facts, ours(requested))
+    add_records(changes, facts, records)
     owned = [*folders(requested), *_folders_of_others(known)]
     places = [item for item in owned if differs(item, known, key)]
     for item in places:
@@ -189,6 +203,7 @@ def _plan_server(
         }
     act = {
         **NOTHING,
+        "owned": entries(records),
         "folders": [entry_of(item) for item in places],
         "provide": provide,
         "files": [entry_of(item) for item in (*places, *texts)],

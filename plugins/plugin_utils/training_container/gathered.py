@@ -11,6 +11,8 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import vscode_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.places import paths
 
 ROLE = "training_container"
 DEVICES = "training_container_devices"
@@ -41,6 +43,7 @@ _OPTIONAL = (
     "overlay_network_name",
     "ssh_trust_port",
     "workspace_path",
+    "workspace_python_environment",
     "assets_sources",
     "assets_path",
     "docker_source",
@@ -87,9 +90,15 @@ def device_paths(wishes: Mapping[str, Any]) -> list[str]:
     return [device.group(1) for device in found if device]
 
 
-def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    return {"files": [{"path": path} for path in (*folders_of(wishes), *device_paths(wishes))]}
+def ours(wishes: Mapping[str, Any]) -> list[str]:
+    """Return the folders of which it is recorded whether they are ours."""
+    return [str(wishes["cluster_root"]), f"{wishes['cluster_root']}/jobs", workspace_of(wishes)]
+
+
+def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
+    files = [{"path": path} for path in (*folders_of(wishes), *device_paths(wishes))]
+    return {"files": files, "folders": requested_folders(wishes, dict.fromkeys([*ours(wishes), *paths(wishes)]))}
 
 
 # Containers, images and jobs are part of the facts anyway.
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_files)
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_by_wishes)

@@ -23,7 +23,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Refusal,
     RolePlan,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name, container_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
+    container_name,
+    container_of,
+    run_inside,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
     add_file,
     differs,
@@ -32,8 +36,20 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
+    add_records,
+    entries,
+    real_paths,
+    recorded,
+    unrecorded,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.places import overlaps, wrong_places
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import ROLE, folders_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import (
+    ROLE,
+    folders_of,
+    ours,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import (
     PREFIX,
     problems,
@@ -60,6 +76,7 @@ NOTHING: dict[str, Any] = {
     "settings": {},
     "missing": "",
     "image_check": {},
+    "owned": [],
     "folders": [],
     "make": {},
     "connect": [],
@@ -148,6 +165,7 @@ class TrainingContainerPlanner:
                 acts[host] = {**NOTHING, "name": left.name, "ours": left.ours}  # for teardown
                 continue
             wrong = [Refusal(ROLE, host, *one) for one in problems(wished, found, inputs.files, network_name(wished))]
+            wrong += _misplaced(host, wished, found)
             profile = "" if wrong else seccomp_profile(wished, inputs.files)
             settings = wanted_settings(host, wished, found, inputs.cluster, container, profile=profile)
             node = Node(host, wished, found, settings, container)
@@ -159,15 +177,27 @@ class TrainingContainerPlanner:
             collected = Changes(ROLE, host)
             reasons = [] if unseen(found) else _compare(collected, node, inputs.digest_key)
             folders = _folders(node, inputs.digest_key) if reasons else []
+            records = unrecorded(found, ours(wished)) if reasons else []
+            add_records(collected, found, records)
             _add_container(collected, node, reasons, folders, inputs.digest_key)
             changes += collected.found
-            made = _made(node, folders, profile) if reasons else {}
+            made = {**_made(node, folders, profile), "owned": entries(records)} if reasons else {}
             acts[host] = {**_as_found(node), **_reach(node, hosts, facts), **made}
             if reasons:
-                after[host] = _facts_after(node, folders, inputs.digest_key)
+                after[host] = {
+                    **_facts_after(node, folders, inputs.digest_key),
+                    "folders": recorded(found, records),
+                }
         if changes:  # the role goes on with all hosts, and tests what it has changed
             acts = {host: {**act, "reached": False} for host, act in acts.items()}
         return RolePlan(changes, refusals, (), acts, after)
+
+
+def _misplaced(host: str, wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Refusal]:
+    """What of the folders shows only on the host, where links lead elsewhere. The rest was refused before."""
+    for judge in (wrong_places, overlaps):
+        for trouble in judge(wishes, real_paths(facts)):
+            yield Refusal(ROLE, host, f"{trouble.subject}: {trouble.text}", trouble.remedy)
 
 
 def _refusal(node: Node) -> Iterator[Refusal]:
@@ -239,7 +269,7 @@ def _as_found(node: Node) -> dict[str, Any]:
         "name": node.name,
         "ours": node.ours,
         "settings": node.settings,
-        "inside": ["docker", "exec", node.name, "sh", "-c", SHARED_MEMORY],
+        "inside": run_inside(node.name, "sh", "-c", SHARED_MEMORY),
     }
 
 
@@ -268,7 +298,7 @@ def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any
         if node.address
         else [],
         "start": ["docker", "start", node.name] if node.address else [],
-        "ready": ["docker", "exec", node.name, "ssh", "-o", "ConnectTimeout=5", node.host, "true"],
+        "ready": run_inside(node.name, "ssh", "-o", "ConnectTimeout=5", node.host, "true"),
         "log": ["docker", "logs", "--tail", "5", node.name],
     }
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import SERVER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
@@ -124,8 +125,8 @@ def labels_of(cluster: str, wanted: Mapping[str, Any]) -> dict[str, str]:
 def settings_of(container: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that a container was made with, as its label has them; empty where it has none."""
     try:
-        found = json.loads(str(mapping(container.get("labels")).get(SETTINGS_LABEL) or ""))
-    except (ValueError, RecursionError):
+        found = parse_json(str(mapping(container.get("labels")).get(SETTINGS_LABEL) or "").encode())
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    absolute_path,
     accept,
     address,
     flag,
@@ -25,6 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     whole,
     word,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import STATES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.docker import DOCKER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.fabric import FABRIC_INFO
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import GPU_INFO
@@ -37,6 +39,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape 
     mapping,
     matching,
     names,
+    one_of,
     optional,
     or_empty,
     own_name,
@@ -125,6 +128,7 @@ FACTS = mapping(
         "jobs": _jobs,
         "jobs_succeeded": _succeeded,
         "assets": _assets,
+        "folders": by_name(_PATH, mapping({"real": absolute_path, "state": one_of(*STATES)})),
         "vscode": by_name(hex_digest, mapping({"folder": word, "intact": flag})),
         "reach": by_name(NAME, mapping({"stage": word}, {"error": sentence})),
         "held": names,

@@ -14,6 +14,7 @@ from ansible.module_utils.common.validation import check_type_list
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
 
 ROLE = "workspace"
@@ -37,6 +38,7 @@ _VARIABLES = (
     "workspace_python_remove",
 )
 _OPTIONAL = (
+    "cluster_name",
     "cluster_root",
     # Where the source is on the controller, fetched where it is a repository.
     "swarmspeed_source",
@@ -72,18 +74,24 @@ def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
     return str(fetched.get("folder") or ""), str(fetched.get("name") or own)
 
 
+def ours(wishes: Mapping[str, Any]) -> list[str]:
+    """Return the folders of which it is recorded whether they are ours."""
+    return [str(wishes["cluster_root"]), str(wishes["workspace_path"])]
+
+
 def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is gathered for a host's own variables. What is of another type is reported where it is planned."""
     source, environment = source_of(wishes)[0], str(wishes["workspace_python_environment"] or "")
     # Also without a source: containers can write there, and so no link below it is followed for any role's files.
-    found: dict[str, Any] = {"trees": {str(wishes["workspace_path"]): {}}}
+    path = str(wishes["workspace_path"])
+    found: dict[str, Any] = {"trees": {path: {}}, "folders": requested_folders(wishes, ours(wishes))}
     if source:
         if not Path(source).is_dir():
             raise WishError(f"workspace_source: {source} is not a directory on the controller")
         exclude = wishes["workspace_exclude"]
         with contextlib.suppress(TypeError):
             exclude = [str(name) for name in check_type_list(exclude)]
-        found["trees"] = {str(wishes["workspace_path"]): tree_manifest(source, exclude)}
+        found["trees"] = {path: tree_manifest(source, exclude)}
     if environment:
         found["files"] = [{"path": environment}, {"path": record_path(environment), "content": True}]
         found["jobs"] = f"{wishes['cluster_root']}/jobs"

@@ -22,6 +22,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
+    add_records,
+    entries,
+    recorded,
+    unrecorded,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import (
@@ -34,11 +40,13 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.envir
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import (
     ROLE,
     apt_packages,
+    ours,
     record_path,
     source_of,
 )
 
 NOTHING: dict[str, Any] = {
+    "owned": [],
     "code": {},
     "packages": [],
     "environment": {},
@@ -49,6 +57,7 @@ NOTHING: dict[str, Any] = {
 }
 """What the role's tasks read of a host on which there is nothing to do.
 
+``owned`` are folders to record before anything is put into them.
 ``nodes`` are those that have an environment, ``interpreter`` is the Python of this one's, ``wanted`` the hash of what
 goes in. ``made``: there is an environment, and it is this role's.
 """
@@ -91,6 +100,7 @@ class WorkspacePlanner:
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         hosts = [_Host(name, found, wishes[name], Changes(ROLE, name)) for name, found in facts.items()]
         for host in hosts:
+            _plan_records(host)
             _plan_code(host)
             _plan_environment(host, inputs)
         changes: list[Change] = [change for host in hosts for change in host.changes.found]
@@ -102,11 +112,29 @@ class WorkspacePlanner:
         )
 
 
+def _plan_records(host: _Host) -> None:
+    """Record folders before code is put into them, and a workspace that is there, as a container mounts it."""
+    sends = any(_differing(host))
+    records = unrecorded(host.facts, ours(host.wishes), there=not sends)
+    add_records(host.changes, host.facts, records)
+    host.act["owned"] = entries(records)
+    if records:
+        host.after["folders"] = recorded(host.facts, records)
+
+
+def _differing(host: _Host) -> tuple[list[str], list[str]]:
+    """Return the files of the source that are missing, and those that differ; none without a source."""
+    path = str(host.wishes["workspace_path"])
+    if not source_of(host.wishes)[0]:
+        return [], []
+    missing = texts(host.part("trees_missing").get(path))
+    return missing, [name for name in texts(host.part("trees").get(path)) if name not in set(missing)]
+
+
 def _plan_code(host: _Host) -> None:
     (source, name), path = source_of(host.wishes), str(host.wishes["workspace_path"])
-    missing = texts(host.part("trees_missing").get(path))
-    differing = [name for name in texts(host.part("trees").get(path)) if name not in set(missing)]
-    if not source or not (missing or differing):
+    missing, differing = _differing(host)
+    if not (missing or differing):
         return
     listed: set[str] = set()
     for names, before in ((missing, None), (differing, "different")):

@@ -164,6 +164,9 @@ class _Cache:
         if not (bare / "HEAD").is_file():
             shutil.rmtree(bare, ignore_errors=True)
             self._git(["init", "--quiet", "--bare", "--template=", "--", str(bare)], _ASKS)
+        (bare / "info").mkdir(exist_ok=True)
+        # Comes before what the repository and the user say: a filter is a command of the user's own configuration.
+        _write(bare / "info" / "attributes", "* !filter\n")
         local = f"--git-dir={bare}"
         wanted = f"+{self.name}:refs/fetched/{commit}"
         alone = ["--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]

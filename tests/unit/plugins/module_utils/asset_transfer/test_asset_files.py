@@ -56,7 +56,7 @@ def put(root: Path, files: dict[str, bytes], name: str = "m") -> dict[str, Any]:
     missing = lacking(root, name, made["files"], lambda: None)
     for path, dummy, digest in missing:
         (incoming(root) / digest).write_bytes(files[path])
-    install(root, name, made, missing, incoming(root))
+    install(root, name, made, missing)
     return made
 
 

@@ -437,7 +437,7 @@ def test_running_a_command() -> None:
         NOT_STARTED, "", "no-such-program-here: No such file or directory"
     )
     assert SystemProbeIO(FakeEngine(), timeout=0.1).run(["sleep", "60"], "") == CommandResult(
-        TIMED_OUT, "", "no answer within 0.1 s"
+        TIMED_OUT, "", "no answer within 0.1 seconds"
     )
 
 

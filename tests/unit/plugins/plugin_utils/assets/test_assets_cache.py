@@ -153,7 +153,7 @@ def test_a_transfer_that_breaks_goes_on_where_it_was(tmp_path: Path, hub: Hub) -
 def test_what_an_interrupted_run_left_is_taken_up_and_what_is_of_another_file_is_not(tmp_path: Path, hub: Hub) -> None:
     made, source = cache(tmp_path, hub), of_hub(hub)
     found = made.resolve(source)
-    part = made.blob(f"{sha256(BIN)}.part")
+    part = tmp_path / "cache" / "blobs" / f"{sha256(BIN)}.part"
     part.parent.mkdir(parents=True, exist_ok=True)
     part.write_bytes(b"x" * 500)
     fetch_all(made, source)

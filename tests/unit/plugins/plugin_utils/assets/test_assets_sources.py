@@ -141,8 +141,8 @@ def test_no_path_that_is_taken_leads_out(path: str) -> None:
         [],
         {},
         {"sha": "x"},
-        {"sha": "x", "siblings": [{}]},
-        {"sha": "x", "siblings": [{"rfilename": "a", "size": "b"}]},
+        {"sha": "c" * 40, "siblings": [{}]},
+        {"sha": "c" * 40, "siblings": [{"rfilename": "a", "size": "b", "blobId": "b" * 40}]},
     ],
 )
 def test_a_reply_that_is_none_is_reported(reply: Any) -> None:
@@ -156,7 +156,7 @@ def test_a_reply_that_is_none_is_reported(reply: Any) -> None:
 def test_a_hub_that_lists_a_path_outside_is_refused() -> None:
     (source,) = sources([NET], HUB)
     with pytest.raises(AssetError, match=r"the repository lists '\.\./x', which is no path of a file"):
-        parse_info(source, {"sha": "c", "siblings": [{"rfilename": "../x", "size": 1}]})
+        parse_info(source, {"sha": "c" * 40, "siblings": [{"rfilename": "../x", "size": 1, "blobId": "b" * 40}]})
 
 
 def test_refusals_that_have_no_code() -> None:

@@ -16,6 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NOTHING, NcclEnvPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Sealed, Unknown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import run_inside
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile, file_is_right
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
@@ -334,7 +335,7 @@ def test_without_the_cluster_nothing_is_planned() -> None:
 )
 def test_a_running_container_takes_changes_over(changed: dict[str, Any], renders: bool) -> None:
     facts = host(**{"state": "running", **changed})
-    expected = ["docker", "exec", CONTAINER, "sh", "/etc/swarmspeed/entrypoint.sh", "render"] if renders else []
+    expected = run_inside(CONTAINER, "sh", "/etc/swarmspeed/entrypoint.sh", "render") if renders else []
     assert act(plan(facts))["render"] == expected
     assert act(plan(done(facts)))["render"] == []
 

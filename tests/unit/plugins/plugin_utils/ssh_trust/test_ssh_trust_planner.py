@@ -12,6 +12,7 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Sealed, Unknown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import run_inside
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import GATHERED
@@ -301,7 +302,7 @@ def test_where_hosts_share_no_subnet_the_key_is_good_from_their_addresses() -> N
     ],
 )
 def test_a_running_sshd_reads_what_was_written(changed: dict[str, Any], reloads: bool) -> None:
-    command = ["docker", "exec", f"lab-{SECOND}", "sh", "/etc/swarmspeed/entrypoint.sh", "reload"]
+    command = run_inside(f"lab-{SECOND}", "sh", "/etc/swarmspeed/entrypoint.sh", "reload")
     made = plan(running(edited(SECOND, f"{SSH}/sshd_config", mode="0666"), **changed))
     assert act(made, SECOND)["reload"] == (command if reloads else []) and act(made, FIRST)["reload"] == []
 

@@ -14,6 +14,7 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import run_inside
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
@@ -206,7 +207,7 @@ def test_one_that_is_missing_is_made(of_cluster: Any, wished: Any, place: str) -
     }
     assert found["connect"] == (["docker", "network", "connect", "--ip", "10.64.0.254", "lab", NAME] if address else [])
     assert found["start"] == (["docker", "start", NAME] if address else [])
-    assert found["ready"] == ["docker", "exec", NAME, "ssh", "-o", "ConnectTimeout=5", HOST, "true"]
+    assert found["ready"] == run_inside(NAME, "ssh", "-o", "ConnectTimeout=5", HOST, "true")
     assert found["log"] == ["docker", "logs", "--tail", "5", NAME]
     assert (found["missing"], found["image_check"], found["ours"]) == ("", {}, False)
 

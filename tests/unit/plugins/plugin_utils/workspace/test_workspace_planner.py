@@ -65,7 +65,8 @@ def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
 
 def test_of_a_node_without_code_and_environment_only_the_folder_is_named() -> None:
     """Below it no link is followed, whatever file another role has node_facts read."""
-    assert by_wishes({**WISHES, "workspace_source": ""}) == {"trees": {PATH: {}}}
+    folders = {"cluster": "lab", "root": ROOT, "paths": [ROOT, PATH]}
+    assert by_wishes({**WISHES, "workspace_source": ""}) == {"trees": {PATH: {}}, "folders": folders}
 
 
 def test_a_source_that_is_no_folder_is_named(tmp_path: Path) -> None:
@@ -118,7 +119,7 @@ def test_of_a_repository_the_fetched_files_are_compared_and_sent(tmp_path: Path)
     assert act(made)["code"]["source"] == str(tmp_path)
     # What could not be fetched was reported by then.
     failed: dict[str, Any] = {**of, "swarmspeed_source": {"folder": "", "name": ""}}
-    assert by_wishes({**WISHES, **failed}) == {"trees": {PATH: {}}}
+    assert by_wishes({**WISHES, **failed})["trees"] == {PATH: {}}
     assert plan(host(missing=["train.py"]), **failed).changes == ()
 
 
@@ -167,7 +168,7 @@ def test_it_is_made_where_the_job_runs() -> None:
 
 
 def test_applied_alone_it_does_without_the_variables_of_others() -> None:
-    optional = set(GATHERED.optional) - {"cluster_root"}
+    optional = set(GATHERED.optional) - {"cluster_name", "cluster_root"}
     facts = {HERE: host()}
     wishes = {HERE: {key: value for key, value in {**WISHES, **WITH}.items() if key not in optional}}
     made = WorkspacePlanner().plan(facts, wishes, Inputs(CLUSTER))

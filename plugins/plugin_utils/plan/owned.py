@@ -1,0 +1,76 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Records of folders that are ours, as changes of a plan. The module ``owned_folders`` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import (
+    ABSENT,
+    EMPTY,
+    IN_USE,
+    MADE,
+    OURS,
+    THEIRS,
+    becomes_ours,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
+
+_WORDS = {
+    ABSENT: "ours, as it is made",
+    EMPTY: "ours, as it is empty",
+    MADE: "ours, as it holds only what this collection made",
+    IN_USE: "not ours, as there are other files in it: teardown leaves it",
+}
+
+
+def requested_folders(wishes: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """Return what ``node_facts`` is requested about folders."""
+    return {"cluster": str(wishes["cluster_name"]), "root": str(wishes["cluster_root"]), "paths": list(paths)}
+
+
+def unrecorded(facts: Mapping[str, Any], paths: Iterable[str], *, there: bool = False) -> list[str]:
+    """Return the folders of which nothing is recorded; with ``there``, only such as exist."""
+    found = dict.fromkeys(path for path in paths if _state(facts, path) in _WORDS)
+    return [path for path in found if not (there and _state(facts, path) == ABSENT)]
+
+
+def add_records(changes: Changes, facts: Mapping[str, Any], paths: Iterable[str]) -> None:
+    """Add the records that are made, of paths that ``unrecorded`` returned."""
+    for path in paths:
+        changes.add(f"record of folder {path}", None, _WORDS[_state(facts, path)])
+
+
+def entries(paths: Iterable[str]) -> list[dict[str, str]]:
+    """Return folders as ``owned_folders`` takes them."""
+    return [{"path": path} for path in paths]
+
+
+def recorded(facts: Mapping[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """Return the facts of folders once these are recorded."""
+    after = {
+        path: {**_folder(facts, path), "state": OURS if becomes_ours(_state(facts, path)) else THEIRS} for path in paths
+    }
+    return {**_folders(facts), **after}
+
+
+def real_paths(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return where links lead, by path."""
+    return {path: str(_folder(facts, path).get("real") or path) for path in _folders(facts)}
+
+
+def _folders(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = facts.get("folders")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _folder(facts: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    found = _folders(facts).get(path)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _state(facts: Mapping[str, Any], path: str) -> str:
+    return str(_folder(facts, path).get("state") or "")

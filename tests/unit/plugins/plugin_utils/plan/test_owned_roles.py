@@ -1,0 +1,106 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Which role records which folders, and that adopting a cluster from before does nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
+
+from tests import nccl_nodes, ssh_nodes, training_nodes, workspace_nodes
+
+ROOT = workspace_nodes.ROOT
+
+
+def folders(top: str = ROOT, /, **states: str) -> dict[str, dict[str, str]]:
+    """Facts of folders: ``root`` is the node state directory, the others lie in it."""
+    paths = {name: top if name == "root" else f"{top}/{name}" for name in states}
+    return {paths[name]: {"real": paths[name], "state": state} for name, state in states.items()}
+
+
+def records(made: Plan) -> list[str]:
+    return [change.what.rpartition(" ")[2] for change in made.changes if change.what.startswith("record of folder ")]
+
+
+def owned(made: Plan, host: str, role: str) -> list[str]:
+    return [entry["path"] for entry in made.acts[host][role]["owned"]]
+
+
+def test_ssh_trust_records_the_node_state_directory_before_it_writes_keys() -> None:
+    facts = {
+        host: {**found, "folders": folders(root="absent", etc="absent")} for host, found in ssh_nodes.virgin().items()
+    }
+    made = ssh_nodes.plan(facts)
+    host = ssh_nodes.FIRST
+    assert owned(made, host, "ssh_trust") == [ROOT, f"{ROOT}/etc"]
+    assert [change.what for change in made.of("ssh_trust", host)][:2] == [
+        f"record of folder {ROOT}",
+        f"record of folder {ROOT}/etc",
+    ]
+    assert made.facts[host]["folders"] == folders(root="ours", etc="ours")
+
+
+def test_adopting_is_all_that_is_planned_for_a_cluster_that_is_complete() -> None:
+    complete = ssh_nodes.running(ssh_nodes.complete())
+    made = ssh_nodes.plan(
+        {host: {**found, "folders": folders(root="made", etc="made")} for host, found in complete.items()}
+    )
+    assert records(made) == [change.what.rpartition(" ")[2] for change in made.changes]
+    act = ssh_nodes.act(made, ssh_nodes.FIRST)
+    assert (act["files"], act["provide"], act["reload"]) == ([], {}, [])
+    assert ssh_nodes.plan(made.facts).changes == ()
+
+
+def test_nccl_env_records_jobs_where_they_are_and_restarts_nothing() -> None:
+    host = nccl_nodes.done(nccl_nodes.host(state="running"))
+    found = {**host, "folders": folders(root="ours", etc="ours", jobs="made", host_jobs="absent")}
+    made = nccl_nodes.plan(found)
+    assert records(made) == [f"{ROOT}/jobs"] == owned(made, nccl_nodes.HOST, "nccl_env")
+    assert (nccl_nodes.act(made)["files"], nccl_nodes.act(made)["render"]) == ([], [])
+    assert nccl_nodes.plan(made.facts[nccl_nodes.HOST]).changes == ()
+
+
+def test_a_container_is_not_made_again_for_a_record() -> None:
+    of = training_nodes
+    states = folders(of.ROOT, root="made", jobs="made", workspace="made")
+    made = of.plan(of.facts(of.running(), folders=states))
+    assert made.changes == () and of.act(made)["make"] == {}
+    first = of.plan(of.facts(folders=folders(of.ROOT, root="ours", jobs="absent", workspace="in_use")))
+    assert owned(first, of.HOST, of.ROLE) == [f"{of.ROOT}/jobs", f"{of.ROOT}/workspace"]
+    assert first.facts[of.HOST]["folders"] == folders(of.ROOT, root="ours", jobs="ours", workspace="theirs")
+
+
+@pytest.mark.parametrize(
+    ("missing", "states", "expected"),
+    [
+        ([], {"root": "ours", "workspace": "made"}, [f"{ROOT}/workspace"]),
+        ([], {"root": "absent", "workspace": "absent"}, []),
+        (["train.py"], {"root": "absent", "workspace": "absent"}, [ROOT, f"{ROOT}/workspace"]),
+        (["train.py"], {"root": "ours", "workspace": "theirs"}, []),
+    ],
+)
+def test_the_workspace_is_recorded_before_code_is_sent_or_where_it_is(
+    missing: list[str], states: dict[str, str], expected: list[str]
+) -> None:
+    found = workspace_nodes.host(missing=missing, folders=folders(**states))
+    made = workspace_nodes.plan(
+        found, workspace_source="https://example.com/t.git", swarmspeed_source={"folder": "/src", "name": "t"}
+    )
+    assert records(made) == expected == [entry["path"] for entry in workspace_nodes.act(made)["owned"]]
+    assert bool(workspace_nodes.act(made)["code"]) == bool(missing)
+
+
+def test_folders_that_links_on_the_host_lay_over_each_other_are_refused_before_a_container_mounts_them() -> None:
+    of = training_nodes
+    leads: dict[str, Any] = {f"{of.ROOT}/workspace": {"real": f"{of.ROOT}/etc", "state": "in_use"}}
+    (refusal,) = of.plan(of.facts(folders=leads)).refusals
+    assert refusal.text.startswith(
+        f"workspace_path: {of.ROOT}/workspace, which leads to {of.ROOT}/etc, is cluster_root/etc"
+    )
+    system = {of.ROOT: {"real": "/etc", "state": "in_use"}}
+    assert "cluster_root: /srv/lab leads to /etc, which is a folder of the operating system" in "\n".join(
+        refusal.text for refusal in of.plan(of.facts(folders=system)).refusals
+    )
