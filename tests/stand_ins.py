@@ -87,7 +87,7 @@ class StandIns:
         **given: Any,
     ) -> str:
         """Return what ansible-playbook printed; ``entry`` are other tasks of the role, ``of_play`` changes the play."""
-        (self.folder / "hosts.json").write_text(json.dumps(self._inventory()), encoding="utf-8")
+        (self.folder / "hosts.json").write_text(json.dumps(self.inventory()), encoding="utf-8")
         role = f"swarmspeed.cluster.{self.role}"
         last = {"name": "Afterwards", "debug": {"msg": "{{ inventory_hostname }} goes on"}, "tags": list(self.tags)}
         does: dict[str, Any] = (
@@ -110,7 +110,8 @@ class StandIns:
         )
         return answer.stdout + answer.stderr
 
-    def _inventory(self) -> dict[str, Any]:
+    def inventory(self) -> dict[str, Any]:
+        """Return the hosts in their groups, as Ansible reads them."""
         hosts = {
             path.parent.name: {"ansible_connection": "local", "ansible_python_interpreter": str(path)}
             for path in sorted(self.folder.glob("*/python"))

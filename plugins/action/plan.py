@@ -23,15 +23,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.drift import drift
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import (
-    PLANNED,
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import apart, play_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import unforeseen_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.whole_group import (
     TOGETHER,
     WHOLE_GROUP,
     WHOLE_GROUP_WITH,
-    planners,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts, apart
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import unforeseen_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
@@ -99,14 +98,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         batch = [str(host) for host in variables.get("ansible_play_batch") or []]
         whole = [role for role in roles if role in WHOLE_GROUP or self._given(WHOLE_GROUP_WITH.get(role), variables)]
         if whole:
-            play = PlayHosts(
-                batch=batch,
-                reached=[str(host) for host in variables.get("ansible_play_hosts") or []],
-                targeted=[str(host) for host in variables.get("ansible_play_hosts_all") or []],
-                limited=bool(variables.get("ansible_limit")),
-                strategy=self._strategy(),
-            )
-            problem = apart(whole[0], hosts, play)
+            problem = apart(whole[0], hosts, play_hosts(variables, self._task))
             if problem:
                 raise AnsibleActionFail(problem)
         return {"changed": False, "whole_group": bool(whole), "hosts": hosts if whole else batch}
@@ -114,13 +106,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _given(self, name: str | None, variables: Mapping[str, Any]) -> bool:
         """Whether a variable is set to something."""
         return name is not None and bool(self._templar.template(variables.get(name, "")))
-
-    def _strategy(self) -> str:
-        """Return the strategy of the play that this task is part of; no variable has it."""
-        part = self._task
-        while part is not None and not hasattr(part, "_play"):
-            part = getattr(part, "_parent", None)
-        return str(part._play.strategy) if part is not None else "linear"
 
     @one_line_action("what node_facts returned")
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,14 +22,30 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import play_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connection_names import (
+    given_by_ansible,
+    known_names,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import OF_CONNECTIONS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import (
+    kind,
+    text,
+    writable,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import (
+    names as names_in,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     GROUPS,
     INVENTORY_CHECKS,
     OWN_CHECK,
+    REPEATED,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import roles_by_themselves
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     PreflightError,
     Problem,
@@ -50,7 +66,10 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 CHECKS_OF_UNDOING = frozenset(
     {
-        *(set(INVENTORY_CHECKS) - {"files", "vscode", "ca_certificate", "image_settings", "bundle", "overlaps"}),
+        *(
+            set(INVENTORY_CHECKS)
+            - {"files", "launch_values", "vscode", "ca_certificate", "image_settings", "bundle", "overlaps"}
+        ),
         *("reachable", "systemd", "python"),
     }
 )
@@ -87,6 +106,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "stage": {"type": "str", "required": True, "choices": ["inventory", "facts"]},
                 "skip": {"type": "list", "elements": "str", "default": []},
                 "undo": {"type": "bool", "default": False},
+                "launches": {"type": "bool", "default": False},
                 "files": {"type": "dict", "default": {}},
                 "bundle_variables": {"type": "dict", "default": {}},
                 "found": {"type": "list", "elements": "dict", "default": []},
@@ -104,7 +124,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         try:
             if arguments["stage"] == "inventory":
                 checks = _made(INVENTORY_CHECKS, arguments["undo"])
-                report = collect(checks, self._inventory(arguments, variables), arguments["skip"])
+                inventory = self._inventory(arguments, variables)
+                report = collect(checks, inventory, arguments["skip"])
+                result["by_themselves"] = roles_by_themselves(inventory)
             else:
                 facts = Facts(
                     hosts=arguments["hosts_facts"],
@@ -119,7 +141,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _inventory(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
         files = self._absolute(arguments["files"])
         specs = parse_specs(self._spec_documents())
-        wanted = dict.fromkeys([*specs.options, *OWN_CHECK])
+        wanted = dict.fromkeys([*specs.options, *OWN_CHECK, *OF_CONNECTIONS])
         groups = variables.get("groups") or {}
         names: dict[str, list[str]] = {}
         values: dict[str, dict[str, Any]] = {}
@@ -147,9 +169,17 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             found=arguments["found"],
             kind=kind,
             text=text,
+            writable=writable if arguments["launches"] else lambda _path: True,
             bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
             image=image_problems,
             controller=CONTROLLER,
+            play=play_hosts(variables, self._task),
+            connections=known_names(values.values()),
+            from_ansible={
+                host: given_by_ansible(variables["hostvars"][host]) for host in names if host in variables["hostvars"]
+            },
+            folders=self._variable_folders(variables),
+            listed=names_in,
         )
 
     @staticmethod
@@ -161,6 +191,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         for path in sorted(ROLES.glob("*/meta/argument_specs.yml")):
             documents[path.parents[1].name] = self._loader.load_from_file(str(path))
         return documents
+
+    def _variable_folders(self, variables: Mapping[str, Any]) -> list[str]:
+        """Return the folders in which Ansible looks for group_vars and host_vars: inventories' and the playbook's."""
+        sources = [Path(str(source)) for source in variables.get("ansible_inventory_sources") or ()]
+        beside = [str(source if source.is_dir() else source.parent) for source in sources if source.exists()]
+        return list(dict.fromkeys([*beside, str(self._loader.get_basedir())]))
 
     def _absolute(self, files: Mapping[str, Any]) -> dict[str, Any]:
         """Make paths absolute as Ansible does, from the playbook's folder; what is no path stays for the check."""
@@ -223,24 +259,6 @@ def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
     return mask_text("; ".join(messages)) or None
 
 
-def kind(path: str) -> str | None:
-    """Return ``file``, ``directory``, or None for what is missing or cannot be read."""
-    try:
-        if Path(path).is_dir():
-            return "directory"
-        return "file" if Path(path).is_file() else None
-    except (OSError, ValueError):
-        return None
-
-
-def text(path: str) -> str:
-    """Return what is in a file, empty where it cannot be read."""
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-
-
 def image_problems(inventory: Inventory) -> Iterator[Problem]:
     """Check the settings of the training image, which are the same for all hosts."""
 
@@ -255,6 +273,10 @@ def check_skips(skip: Iterable[str]) -> None:
     """Refuse names that no check has, in either stage: a misspelt one would skip nothing, silently."""
     known = [*INVENTORY_CHECKS, *FACT_CHECKS]
     for name in skip:
+        if name == "play_hosts":
+            raise AnsibleActionFail(
+                "skip: play_hosts cannot be left out, as the plan would lack hosts. Remedy: run without --limit."
+            )
         if name not in known:
             nearest = difflib.get_close_matches(name, known, n=1)
             meant = f"did you mean {nearest[0]}? " if nearest else ""
@@ -275,4 +297,5 @@ def outcome(report: Report) -> dict[str, Any]:
         ],
         "checked": list(report.checked),
         "warnings": report.notices(),
+        "repeated": [problem.line() for problem in report.warnings if problem.check in REPEATED],
     }

@@ -14,10 +14,11 @@ description:
   - Runs on the controller alone, contacts no host and changes nothing. Meant for C(run_once).
   - Collects all problems and fails once, with a numbered list of lines
     C(host or variable, what is wrong, remedy, name of the check).
-  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(groups), C(managers), C(names),
-    C(network_mode), C(cluster_address), C(swarm_values), C(overlay_values), C(runtime), C(accelerator), C(gpu_slots),
-    C(variable_names), C(variable_values), C(system_folders), C(overlaps), C(nccl_env), C(container_environment),
-    C(files), C(vscode), C(ca_certificate), C(image_settings) and C(bundle).
+  - The stage V(inventory) needs no connection. Its checks are C(ansible_version), C(play_hosts), C(connections),
+    C(unused_files), C(groups), C(managers), C(names), C(network_mode), C(cluster_address), C(swarm_values),
+    C(overlay_values), C(runtime), C(accelerator), C(gpu_slots), C(variable_names), C(variable_values),
+    C(launch_values), C(system_folders), C(overlaps), C(nccl_env), C(container_environment), C(files), C(vscode),
+    C(ca_certificate), C(image_settings) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
     C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm), C(host_names),
     C(swarm_fixed), C(swarm_managers), C(swarm_ports), C(overlay_subnet), C(overlay_network), C(overlay_mtu),
@@ -25,7 +26,7 @@ description:
     C(nvidia_container_toolkit), C(nvidia_driver), C(training_container), C(ssh_trust), C(workspace), C(assets),
     C(deepspeed_launch), C(consents), C(version_values), C(compute_capability), C(gpu_dropped_by_cuda),
     C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python), C(deepspeed_torch),
-    C(hostfile), C(ds_config), C(shrink) and C(bundle_systems).
+    C(hostfile), C(ds_config), C(shrink), C(job_files) and C(bundle_systems).
   - Run it on a host that exists whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:
@@ -43,9 +44,13 @@ options:
     default: []
   undo:
     description:
-      - Whether the playbook only removes something. If so, V(inventory) leaves out C(files), C(vscode),
-        C(ca_certificate), C(image_settings) and C(bundle), and V(facts) checks only C(reachable), C(systemd) and
-        C(python), as what the hosts lack for the requested state does not matter.
+      - Whether the playbook only removes something. If so, V(inventory) leaves out C(launch_values), C(files),
+        C(vscode), C(ca_certificate), C(image_settings) and C(bundle), and V(facts) checks only C(reachable),
+        C(systemd) and C(python), as what the hosts lack for the requested state does not matter.
+    type: bool
+    default: false
+  launches:
+    description: For stage V(inventory), whether a job follows, so that the folder for its logs must be writable.
     type: bool
     default: false
   files:
@@ -172,7 +177,7 @@ options:
             M(swarmspeed.cluster.hostfile); C(ds_config) holds options of M(swarmspeed.cluster.ds_config) except
             C(world_size), which follows from the hosts. Without a job, neither is checked. C(gpus_known=false) leaves
             out what needs a working driver. C(shrink) holds whether the job may go on with fewer nodes (C(wanted)), and
-            its C(resume).
+            its C(resume). C(name) is that of the job to be started, empty for none.
         type: dict
         default: {}
       overlay:
@@ -260,6 +265,20 @@ problems:
       type: str
       returned: always
       sample: set it to one of overlay, host
+by_themselves:
+  description: >-
+    For stage V(inventory), the roles that are to be planned for the hosts of the play alone, as C(--limit) leaves out
+    others and no other role was requested. Empty where the cluster is planned as a whole.
+  returned: stage is inventory
+  type: list
+  elements: str
+  sample: []
+repeated:
+  description: Warnings that are worth to be read again at the end of a run.
+  returned: always
+  type: list
+  elements: str
+  sample: []
 checked:
   description: Names of the checks that were run.
   returned: always

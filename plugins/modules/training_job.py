@@ -433,6 +433,7 @@ log_path:
   type: str
 """
 
+import contextlib
 import os.path
 from collections.abc import Mapping
 from typing import Any
@@ -450,7 +451,6 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes im
     HostRuntime,
     Runtime,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import REMEDY
 
 
 class Call:
@@ -461,6 +461,7 @@ class Call:
         resource.check_name(params["name"])
         check_log_limit(params["log_limit"])
         self._use(self._where())
+        self.damaged = self.cleared = False
         self.found: resource.Container | None = None
         starting = params["state"] == "started" and not params["observe"]
         self.spec = self._spec() if starting else {}
@@ -513,15 +514,20 @@ class Call:
             return self._decide(act=True)
 
     def _recorded(self) -> dict[str, Any]:
-        try:
+        wanted = self.params["state"]
+        if wanted == "started" or (wanted == "stopped" and self.params["observe"]):
             return self.store.read_place()
-        except resource.JobError:
-            if self.params["state"] != "absent":  # a damaged folder can still be removed
-                raise
-            return {}
+        # What is damaged can still be stopped, and removed.
+        with contextlib.suppress(resource.JobError):
+            self.store.check()
+            return self.store.read_place()
+        self.damaged = wanted == "stopped" and not self.cleared
+        return {}
 
     def _gather(self) -> tuple[str, str]:
         state, reason, self.found = current(self.store, self.runtime, self._recorded)
+        if self.damaged:
+            state = "lost"  # something of it may run
         if state == "absent" and self.params["state"] == "absent" and self.store.exists():
             state = "stopped"  # a folder without a state is still something to remove
         return state, reason
@@ -566,7 +572,10 @@ class Call:
             runner = JobRunner(self.store, self.runtime)
             runner.start(self.spec, digest, container, found, self.inside, place=self.place, versions=versions)
             return
-        if state in (*resource.ACTIVE, "lost"):
+        if self.damaged:
+            runner.clear(self.runtime.container("") if self.store.on_host else self._sweepable(), self.inside)
+            self.damaged, self.cleared = False, True
+        elif state in (*resource.ACTIVE, "lost"):
             runner.stop(state, self._sweepable(), self.inside)
         if todo == "remove":
             for on_host in (True, False):
@@ -596,7 +605,7 @@ class Call:
             named, inside = self._recorded().get("container"), self.params["container_jobs_dir"]
             raise resource.JobError(
                 f"{self.store.path}/state.json names container {named}, which does not have {self.params['jobs_dir']} "
-                f"at {inside}. Nothing was run there. {REMEDY}"
+                f"at {inside}. Nothing was run there. {self.store.remedy}"
             )
         return None
 
@@ -632,6 +641,7 @@ class Call:
             offset=self.params["log_offset"],
             limit=self.params["log_limit"],
             environment=self.spec.get("environment", {}),
+            damaged=self.damaged,
         )
 
 

@@ -46,12 +46,16 @@ def test_the_host_runs_no_supervisor_of_the_container(jobs: Path, tmp_path: Path
     assert not owned.exists()
 
 
-def test_a_forged_runtime_is_one_error_and_nothing_counts_as_stopped(jobs: Path) -> None:
+def test_a_forged_runtime_is_one_error_and_nothing_runs_on_the_host(jobs: Path) -> None:
     forge(jobs, runtime="host")
     with pytest.raises(JobError) as caught:
-        call(jobs, Engine())
-    one_line(caught, f"{jobs}/digits/state.json", "says that the job runs on the host", "state: absent")
+        call(jobs, Engine(), observe=True)
+    one_line(caught, f"{jobs}/digits/state.json", "says that the job runs on the host", "stop.yml")
     assert gather(jobs)["state"] == "unreadable"
+    # Stopped, it is swept in the container that has its folder, and in no other place.
+    inside = Engine(Container("id1", "t0", True, {"/jobs": str(jobs)}))
+    assert call(jobs, inside, container="c")["job"]["state"] == "absent"
+    assert [where for where, dummy in inside.launched] == ["id1"]
 
 
 def test_no_other_container_is_entered(jobs: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_field_of_another_kind_is_reported_or_harmless(jobs: Path, field: str)
         try:
             job = call(jobs, engine, observe=True)["job"]
         except JobError as error:
-            assert str(error).isprintable() and "state: absent" in str(error)
+            assert str(error).isprintable() and "stop.yml -e deepspeed_launch_name=digits" in str(error)
             assert seen["state"] == "unreadable"
             continue
         assert isinstance(job["run"], (int, type(None))) and str(job["container"]).isascii()
@@ -68,11 +68,14 @@ def test_a_field_of_another_kind_is_reported_or_harmless(jobs: Path, field: str)
 def test_missing_fields_are_one_error(jobs: Path, text: str) -> None:
     (jobs / "digits" / "state.json").write_text(text)
     with pytest.raises(JobError) as caught:
-        call(jobs, Engine())
+        call(jobs, Engine(), observe=True)
     one_line(caught, "digits/state.json is damaged", "missing")
     stops = job_table.to_stop({"gpu1": {"jobs": [gather(jobs)]}}, "digits")
-    assert not stops["anything"] and "does not run" not in " ".join(stops["lines"])
-    assert stops["unreadable"][0].startswith("gpu1: job digits: ")
+    assert "does not run" not in " ".join(stops["lines"])
+    assert stops["followers"] == [{"node": "gpu1", "name": "digits", "orphan": True}]
+    assert stops["lines"][0].startswith("digits, whose files are damaged and put aside (gpu1: ")
+    engine = Engine()
+    assert (call(jobs, engine)["job"]["state"], engine.launched) == ("absent", [])
 
 
 def test_a_stop_that_failed_is_not_reported_as_stopped() -> None:

@@ -69,6 +69,7 @@ class JobsReader:
         environment = store.read_environment()
         hide = hider(environment)
         try:
+            store.check()
             request, recorded = store.read_request(), store.read_place()
             state, reason, recorded = self._now(store, recorded)
             active = state in resource.ACTIVE

@@ -48,10 +48,14 @@ def report(
     offset: int,
     limit: int,
     environment: Mapping[str, str] = MappingProxyType({}),
+    damaged: bool = False,
 ) -> dict[str, Any]:
-    """Return what modules return of a job, with its log from ``offset``. Values of ``environment`` are hidden, too."""
+    """Return what modules return of a job, with its log from ``offset``, and without where its files are damaged.
+
+    Values of ``environment`` are hidden, too.
+    """
     hide = hider({**store.read_environment(), **environment})
-    data, after, size = store.read_log(offset, limit, state not in resource.ACTIVE)
+    data, after, size = (b"", 0, 0) if damaged else store.read_log(offset, limit, state not in resource.ACTIVE)
     return {
         "job": resource.report(store.name, recorded, state, reason, hide),
         "log": hide(data.decode("utf-8", "replace")),

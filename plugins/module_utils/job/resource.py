@@ -90,13 +90,7 @@ def build_spec(
         raise JobError(f"chdir: {chdir!r} is not absolute. Give a path as the container sees it.")
     if ds_config is not None and not ds_config.startswith("/"):
         raise JobError(f"ds_config: {ds_config!r} is not absolute. Give a path as the container sees it.")
-    for key, value in environment.items():
-        if not key or "=" in key or "\0" in key:
-            raise JobError(f"environment: {key!r} cannot be the name of a variable.")
-        if isinstance(value, (dict, list)) or value is None or "\0" in str(value):
-            raise JobError(f"environment: {key} must be text or a number. Quote it.")
-        if transport == "pdsh" and members and len(members) > 1:
-            _check_forwarded(key, str(value))
+    check_variables(environment, forwarded=transport == "pdsh" and len(members or []) > 1)
     _check_members(members or [], launcher, transport, world_size=world_size, nodes=nodes, secret_file=secret_file)
     return {
         "command": list(command),
@@ -133,6 +127,17 @@ def check_shrink(params: Mapping[str, Any]) -> None:
             + (" as an argument of the command" if lacking else "")
             + ", as nodes and batch change when a node is left out. Add that, or set shrink: false."
         )
+
+
+def check_variables(environment: Mapping[str, Any], *, forwarded: bool) -> None:
+    """Each can be a variable of a process. ``forwarded``: pdsh hands them to other nodes. Raises ``JobError``."""
+    for key, value in environment.items():
+        if not key or "=" in key or "\0" in key:
+            raise JobError(f"environment: {key!r} cannot be the name of a variable.")
+        if isinstance(value, (dict, list)) or value is None or "\0" in str(value):
+            raise JobError(f"environment: {key} must be text or a number. Quote it.")
+        if forwarded:
+            _check_forwarded(key, str(value))
 
 
 def _check_forwarded(key: str, value: str) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import time
@@ -31,6 +32,8 @@ RUN_FILES = (
     *(PROGRAM, "spec.json", "state.json"),
 )
 """What belongs to one run. state.json comes last: until it is moved, a rotation that was interrupted is done again."""
+PLAIN = ("launcher.log", "summary.json", PROGRAM, "spec.json", "state.json")
+"""Those of them that are plain files. What bears such a name and is none was not written by a job, and is removed."""
 _RUN = re.compile(r"[0-9]{1,6}")
 
 
@@ -46,11 +49,16 @@ class RunStore(Store):
         lies = self._folder.entries(self.name)
         present = [name for name in RUN_FILES if name in lies]
         if present:
-            number = int(self.read_state().get("run") or last + 1)
+            number = last + 1
+            with contextlib.suppress(JobError):  # of a damaged one the number is not known
+                number = int(self.read_state().get("run") or number)
             if self._folder.kind(f"{runs}/{number:04d}/state.json"):  # counted by another leader
                 number = last + 1
             self._folder.make_folder(f"{runs}/{number:04d}")
             for name in present:
+                if lies[name] != "a plain file" and name in PLAIN:
+                    self._folder.remove(f"{self.name}/{name}")  # a link or a folder: no job wrote it
+                    continue
                 aside = f"{runs}/{number:04d}/{name}"
                 if self._folder.kind(aside):
                     self._folder.remove(aside)
@@ -67,10 +75,13 @@ class RunStore(Store):
         last = self.set_aside()
         state = {**state, "run": place.get("run") or last + 1}
         state.setdefault("run_id", f"{self.name}/{state['run']}/{state.get('started_at')}")
-        self._folder.write(f"{self.name}/{PROGRAM}", supervisor_archive())
+        self.write_program()
         self._write("spec.json", json.dumps({"spec": spec, **place, "run_id": state["run_id"]}))
         self.write_state(state)
         return state
+
+    def write_program(self) -> None:
+        self._folder.write(f"{self.name}/{PROGRAM}", supervisor_archive())
 
     def check_private(self) -> None:
         """Before the host runs anything that lies there."""
@@ -166,6 +177,25 @@ class JobRunner:
             self.sweep(container, inside)
         recorded.update(state="stopped", finished_at=now_text(), reason="on request, after it was lost")
         self._store.write_state(recorded)
+
+    def clear(self, container: Container | None, inside: str) -> None:
+        """End what may run of a job whose files are damaged, and put them aside: then there is no such job."""
+        self._store.check_private()
+        self._store.ask_to_stop()
+        deadline = self._clock() + STOP_TIMEOUT
+        while self._known_state() in ACTIVE and self._clock() < deadline:
+            self._sleep(0.2)
+        if container is not None and container.running:
+            self._store.write_program()  # what is there may be damaged, too
+            self.sweep(container, inside)
+        self._store.set_aside()
+
+    def _known_state(self) -> str:
+        """The state, where enough is recorded for it to be that of a run."""
+        try:
+            return str(self._store.read_place().get("state", "absent"))
+        except JobError:
+            return ""
 
     def _state(self) -> str:
         return str(self._store.read_state().get("state", "absent"))

@@ -31,10 +31,14 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource im
     whole_lines,
 )
 
-REMEDY = (
-    "Remedy: end what may still run of it with its container (docker stop, or teardown.yml). "
-    "Remove the job with state: absent."
-)
+
+def remedy(name: str, path: str | Path) -> str:
+    """What a person does about files of a job that cannot be used."""
+    return (
+        f"Remedy: ansible-playbook stop.yml -e deepspeed_launch_name={name}, which ends what may still run of it and "
+        f"puts its files aside; if {path} is not a folder, remove it on this host."
+    )
+
 
 _Kind = TypeVar("_Kind", bound="Store")
 
@@ -48,8 +52,9 @@ class Store:
 
     def __init__(self, jobs_dir: str, name: str, *, on_host: bool = False) -> None:
         self._jobs, self.name, self.on_host = Path(jobs_dir), name, on_host
-        self._folder = UntrustedFolder(host_jobs_dir(jobs_dir) if on_host else jobs_dir, JobError, REMEDY)
-        self.path = self._folder.root / name
+        self.path = Path(host_jobs_dir(jobs_dir) if on_host else jobs_dir) / name
+        self.remedy = remedy(name, self.path)
+        self._folder = UntrustedFolder(self.path.parent, JobError, self.remedy)
 
     @classmethod
     def of(cls: type[_Kind], jobs_dir: str, name: str, *, else_on_host: bool = False) -> _Kind:
@@ -91,7 +96,7 @@ class Store:
         try:
             return check_state(found, on_host=self.on_host)
         except RecordError as error:
-            raise JobError(f"{self.path}/state.json is damaged: {error}. {REMEDY}") from error
+            raise JobError(f"{self.path}/state.json is damaged: {error}. {self.remedy}") from error
 
     def read_place(self) -> dict[str, Any]:
         """The same, with what is needed to find a job that runs."""
@@ -99,8 +104,16 @@ class Store:
         try:
             check_place(found)
         except RecordError as error:
-            raise JobError(f"{self.path}/state.json is damaged: {error}. {REMEDY}") from error
+            raise JobError(f"{self.path}/state.json is damaged: {error}. {self.remedy}") from error
         return found
+
+    def check(self) -> None:
+        """Raise ``JobError`` where a file is damaged without which the job is neither known nor shown."""
+        self.read_place()
+        self.read_request()
+        log = self._folder.open(f"{self.name}/launcher.log")
+        if log is not None:
+            log.close()
 
     def read_request(self) -> dict[str, Any]:
         return self._read("spec.json")

@@ -28,7 +28,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import engine_settings
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import image_contents
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME, STATES
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME, RecordError, check_state
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import (
     container_facts,
     image_clusters,
@@ -255,6 +256,17 @@ MOST_JOBS = 10_000
 UNLISTED = "more-than-can-be-listed"
 
 
+def _job_state(found: dict[str, Any], on_host: bool) -> str:
+    """The state in a job's file; ``unreadable`` where a job writes no such file, unless it may be one that runs."""
+    state = found.get("state")
+    if state not in ACTIVE:
+        try:
+            check_state(found, on_host=on_host)
+        except RecordError:
+            return "unreadable"
+    return str(state)
+
+
 def job_facts(folder: str | None, key: str) -> dict[str, dict[str, Any]]:
     """Return the last written state of each job below a folder, by name; also of those that run on the host itself.
 
@@ -278,7 +290,7 @@ def job_facts(folder: str | None, key: str) -> dict[str, dict[str, Any]]:
                 found = {}
             if found is None:
                 continue
-            states[name] = str(found["state"]) if found.get("state") in STATES else "unreadable"
+            states[name] = _job_state(found, on_host=place != folder)
             succeeded.pop(name, None)
             digest, finished = found.get("spec_hash"), found.get("finished_at")
             if states[name] == "succeeded" and isinstance(digest, str) and isinstance(finished, str):

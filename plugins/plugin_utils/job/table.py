@@ -4,6 +4,7 @@
 """The jobs of all nodes: who leads, what still runs elsewhere; as lines for a person, and as a list of what to stop.
 
 Input everywhere: what training_job_info returned, by node. One without ``jobs`` did not answer; its ``msg`` says why.
+One with ``left_out`` was not asked, as the run leaves it out. What is not known is never said to be none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, explain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import gpu_table, nccl
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
 MAY_RUN = (*ACTIVE, "lost")
 """States in which something of a job may be alive. A lost one may have left processes behind."""
@@ -64,6 +66,8 @@ def silent(results: Results) -> list[str]:
     """One line for each node that did not answer, or not for all of its jobs."""
     lines = []
     for node, result in results.items():
+        if result.get("left_out"):
+            continue
         if "jobs" in result:
             if result.get("whole") is False:
                 lines.append(
@@ -79,6 +83,15 @@ def silent(results: Results) -> list[str]:
         else:
             lines.append(f"{node}: its jobs cannot be read: {why}")
     return lines
+
+
+def unknown(results: Results) -> list[str]:
+    """One line on the nodes whose jobs are not known, empty where all are."""
+    mute = [node for node, result in results.items() if "jobs" not in result]
+    queried, skipped = ([node for node in mute if bool(results[node].get("left_out")) is out] for out in (False, True))
+    whys = [f"{listing(queried)} did not answer"] if queried else []
+    whys += [f"{listing(skipped)} {'were' if skipped[1:] else 'was'} not asked (--limit)"] if skipped else []
+    return [f"{' and '.join(whys)}, so what runs there is not known"] if whys else []
 
 
 def duration(seconds: float | None) -> str:
@@ -169,6 +182,8 @@ def table(results: Results) -> list[str]:
     """A line a job, a line a GPU of those that run, and below them one line for whatever needs attention."""
     jobs = merge(results)
     troubles = [line for known in jobs for line in _trouble(known)] + silent(results)
+    if any(result.get("left_out") for result in results.values()):
+        troubles += [f"{line}." for line in unknown(results)]
     if not jobs:
         answered = [node for node, result in results.items() if "jobs" in result]
         return [f"No jobs on {', '.join(answered)}.", *troubles] if answered else troubles
@@ -198,12 +213,12 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
     """What stop.yml has to end: the job ``wanted``, or every job.
 
     ``leaders`` come first, and their followers end by their word. ``followers`` are stopped in a second step;
-    an ``orphan`` has no one who leads it. ``lines`` describes it to a person, ``unreadable`` what may run and cannot be
-    stopped by what is recorded of it.
+    an ``orphan`` has no one who leads it, or damaged files, which are put aside. ``lines`` describes it to a person,
+    ``unknown`` are the nodes of which nothing is known.
     """
     leaders: list[dict[str, Any]] = []
     followers: list[dict[str, Any]] = []
-    lines, unreadable = [], []
+    lines = []
     jobs = merge(results)
     for known in jobs:
         if wanted not in (None, known.name):
@@ -211,7 +226,6 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
         damaged = {
             node: job for node, job in {known.node: known.job, **known.others}.items() if job["state"] == "unreadable"
         }
-        unreadable += [f"{node}: job {known.name}: {_sentence(job.get('reason'))}" for node, job in damaged.items()]
         leads = known.led and known.job["state"] in MAY_RUN
         parts = {**({} if known.led else {known.node: known.job}), **known.others}
         parts = {node: job for node, job in parts.items() if job["state"] in MAY_RUN}
@@ -221,20 +235,33 @@ def to_stop(results: Results, wanted: str | None) -> dict[str, Any]:
             # One that leads an earlier run ends no followers either.
             followers.append({"node": node, "name": known.name, "orphan": not leads or job.get("leader", True)})
         places = ([f"{known.node} (rank 0)"] if leads else []) + list(parts)
+        # Nothing that is recorded of it counts: whatever runs is ended, and its files are put aside.
+        followers += [{"node": node, "name": known.name, "orphan": True} for node in damaged]
+        if damaged:
+            reasons = {node: str(job.get("reason")).partition(" Remedy: ")[0] for node, job in damaged.items()}
+            whys = "; ".join(f"{node}: {_sentence(reason).rstrip('.')}" for node, reason in reasons.items())
+            lines.append(f"{known.name}, whose files are damaged and put aside ({whys})")
         if places:
             lines.append(f"{known.name}, {known.job['state']} on {', '.join(places)}")
         elif wanted is not None and not damaged:
             lines.append(f"{known.name} does not run: it is {known.job['state']} since {known.job.get('since')}")
-    if wanted is not None and wanted not in [known.name for known in jobs]:
+    answered = [node for node, result in results.items() if "jobs" in result]
+    dark = unknown(results)
+    # Only where all answered is the cluster spoken of as a whole.
+    where = f" on {listing(answered)}" if dark else ""
+    if wanted is not None and answered and wanted not in [known.name for known in jobs]:
         others = ", ".join(f"{known.name} ({known.job['state']})" for known in jobs)
-        lines.append(f"There is no job {wanted}. " + (f"Jobs here: {others}" if others else "There are no jobs at all"))
+        none = f"There are no jobs{where}" if where else "There are no jobs at all"
+        lines.append(f"There is no job {wanted}{where}. " + (f"Jobs here: {others}" if others else none))
+    if not lines and answered:
+        lines.append(f"No job runs{where}")
     return {
         "leaders": leaders,
         "followers": followers,
         "anything": bool(leaders or followers),
-        "lines": lines or (["No job runs"] if not unreadable else ["No job that could be stopped runs"]),
+        "lines": lines + dark,
         "silent": silent(results),
-        "unreadable": unreadable,
+        "unknown": [node for node, result in results.items() if "jobs" not in result],
     }
 
 
@@ -249,7 +276,7 @@ def stopped(stops: dict[str, Any], results: dict[str, list[dict[str, Any]]], pre
         for one in answers
         if isinstance(one, dict)
     }
-    problems, failed = list(stops["unreadable"]), set()
+    problems, failed = [], set()
     for part in [*stops["leaders"], *stops["followers"]]:
         answer = by_part.get((part["node"], part["name"]))
         if answer is None and previewed:  # a leader would end it

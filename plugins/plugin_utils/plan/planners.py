@@ -42,15 +42,6 @@ PLANNERS: tuple[Planner, ...] = (
     DeepspeedLaunchPlanner(),
 )
 PLANNED = tuple(planner.role for planner in PLANNERS)
-WHOLE_GROUP = (
-    *("swarm", "overlay_network", "training_image", "ssh_trust", "nccl_env"),
-    *("training_container", "deepspeed_launch"),
-)
-"""Roles that concern the cluster as a whole: they are planned for all of its hosts or for none."""
-WHOLE_GROUP_WITH = {"workspace": "workspace_python_environment", "assets": "assets_sources"}
-"""Roles that do so where this variable is not empty."""
-TOGETHER = (*WHOLE_GROUP, "assets")
-"""Roles that do nothing on any host where they stop at one: what they do there concerns the others."""
 
 
 def planners(roles: Iterable[str]) -> list[Planner]:

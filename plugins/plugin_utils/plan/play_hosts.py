@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.whole_group import HOST_BY_HOST
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
 OUT_OF_STEP = ("free", "host_pinned")
@@ -17,13 +19,74 @@ OUT_OF_STEP = ("free", "host_pinned")
 
 @dataclass(frozen=True)
 class PlayHosts:
-    """The hosts of a play: ``targeted`` are all, ``reached`` those without failure, ``batch`` those of this turn."""
+    """The hosts of a play: ``targeted`` are all, ``reached`` those without failure, ``batch`` those of this turn.
+
+    ``tags`` are those of the run, ``all`` where none was given.
+    """
 
     batch: Sequence[str]
     reached: Sequence[str]
     targeted: Sequence[str]
     limited: bool
     strategy: str
+    tags: Sequence[str] = ("all",)
+
+
+def play_hosts(variables: Mapping[str, Any], task: Any) -> PlayHosts:
+    """Return the hosts of a task's play, from the variables that Ansible sets and the play that the task is part of."""
+    names = ("ansible_play_batch", "ansible_play_hosts", "ansible_play_hosts_all")
+    batch, reached, targeted = ([str(host) for host in variables.get(name) or []] for name in names)
+    part = task
+    while part is not None and not hasattr(part, "_play"):
+        part = getattr(part, "_parent", None)
+    return PlayHosts(
+        batch=batch,
+        reached=reached,
+        targeted=targeted,
+        limited=bool(variables.get("ansible_limit")),
+        # No variable has it.
+        strategy=str(part._play.strategy) if part is not None else "linear",
+        tags=[str(tag) for tag in variables.get("ansible_run_tags") or ["all"]],
+    )
+
+
+def own_roles(hosts: Sequence[str], play: PlayHosts) -> list[str]:
+    """Return the roles to be planned for the hosts of the play alone; none where the cluster is planned as a whole."""
+    if not any(_divided(hosts, play)) or not set(play.tags) <= set(HOST_BY_HOST):
+        return []
+    return [role for role in HOST_BY_HOST if role in play.tags]
+
+
+def divided(hosts: Sequence[str], play: PlayHosts) -> Iterator[tuple[str, str, str]]:
+    """Yield subject, text and remedy of what keeps the hosts of the cluster apart in a run that needs all of them."""
+    if own_roles(hosts, play):
+        return
+    named = ", ".join(HOST_BY_HOST)
+    for subject, reason, remedy in _divided(hosts, play):
+        yield (
+            subject,
+            f"{reason}, but addresses, ranks and the swarm are planned for all hosts of the cluster together",
+            f"{remedy}; or run site.yml, verify.yml or teardown.yml with the tags of roles that plan each host for "
+            f"itself ({named}) and no others, such as --tags docker",
+        )
+
+
+def _divided(hosts: Sequence[str], play: PlayHosts) -> Iterator[tuple[str, str, str]]:
+    if not set(hosts) & set(play.targeted):
+        return  # a play on the controller
+    if _strategy(play).endswith(OUT_OF_STEP):
+        yield (
+            "strategy",
+            f"is {_strategy(play)}, by which hosts do not wait for one another",
+            "run with ANSIBLE_STRATEGY=linear",
+        )
+    absent = _without(hosts, play.targeted)
+    if absent and play.limited:
+        yield "--limit", f"leaves out {listing(absent)}", "run without --limit"
+
+
+def _strategy(play: PlayHosts) -> str:
+    return play.strategy.removeprefix("ansible.builtin.")
 
 
 def apart(role: str, hosts: Sequence[str], play: PlayHosts) -> str:
@@ -52,7 +115,7 @@ def unknown_hosts(role: str, hosts: Sequence[str], known: Sequence[str]) -> Iter
 
 
 def _reasons(hosts: Sequence[str], play: PlayHosts) -> Iterator[tuple[str, str]]:
-    strategy = play.strategy.removeprefix("ansible.builtin.")
+    strategy = _strategy(play)
     if not hosts:
         yield "the inventory has no host in them", "list the hosts there, the first manager first"
     if strategy.endswith(OUT_OF_STEP):

@@ -17,6 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundl
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
     check_ds_config,
     check_hostfile,
+    check_job_files,
     check_shrink,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import (
@@ -311,5 +312,6 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
     "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
     "shrink": lambda facts: check_shrink(facts.wanted.launch),
+    "job_files": lambda facts: check_job_files(facts.present(), facts.wanted.launch),
     "bundle_systems": lambda facts: check_fit(facts.wanted.bundle, facts.sections("system")),
 }

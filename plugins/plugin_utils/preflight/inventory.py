@@ -9,10 +9,11 @@ becomes a problem in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
@@ -29,11 +30,15 @@ class Inventory:
 
     By host, ``hosts`` holds the variables that the user set and whose values are known by now, ``names`` the names of
     all that the user set, also where a template cannot be evaluated yet, and ``broken`` why a template fails.
-    ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value, or
-    None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and
-    ``text`` returns what is in one. ``found`` are problems with files that an earlier task found.
-    ``bundle`` works out what forbids the offline bundle, which takes a while where it is large, and ``image``
-    what is wrong with the settings of the training image. ``controller`` is what all this runs on.
+    ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value,
+    or None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and ``text``
+    returns what is in one; ``writable`` is whether a folder is there, or could be made, to be written to. ``found``
+    are problems with files that an earlier task found. ``bundle`` works out what forbids the offline bundle, which
+    takes a while where it is large, and ``image`` what is wrong with the settings of the training image.
+    ``controller`` is what all this runs on, and ``play`` says which hosts take part.
+
+    ``connections`` are the variables of connections that Ansible knows, and ``from_ansible`` by host those that it sets
+    itself. ``folders`` may have group_vars and host_vars; ``listed`` returns the names in a folder.
     """
 
     groups: Mapping[str, Any]
@@ -47,9 +52,15 @@ class Inventory:
     found: Sequence[Mapping[str, Any]] = ()
     kind: Callable[[str], str | None] = lambda _path: None
     text: Callable[[str], str] = lambda _path: ""
+    writable: Callable[[str], bool] = lambda _path: True
     bundle: Callable[[], Iterable[Problem]] = tuple
     image: Callable[[Inventory], Iterable[Problem]] = lambda _inventory: ()
     controller: Controller | None = None
+    play: PlayHosts | None = None
+    connections: frozenset[str] = frozenset()
+    from_ansible: Mapping[str, Iterable[str]] = field(default_factory=dict)
+    folders: Sequence[str] = ()
+    listed: Callable[[str], list[str]] = lambda _path: []
 
     def members(self, group: str) -> list[str]:
         """Return the hosts of a group in inventory order, an empty list where there is no such group."""
@@ -82,3 +93,12 @@ def by_value(values: Mapping[str, str]) -> dict[str, list[str]]:
 
 def shown(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def one_for_all(inventory: Inventory, name: str, values: Mapping[str, Any]) -> Iterator[Problem]:
+    different = by_value({host: shown(value) for host, value in values.items()})
+    if len(different) > 1:
+        parts = "; ".join(f"{text} for {listing(hosts)}" for text, hosts in different.items())
+        yield Problem(
+            name, f"differs between hosts of one cluster: {parts}", "set it once, for the whole group cluster"
+        )

@@ -6,17 +6,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import check_connections
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import check_ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import (
     check_ca_certificate,
     check_files,
     check_vscode,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory, by_value, shown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
+    Inventory,
+    by_value,
+    one_for_all,
+    shown,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch_values import check_launch_values
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import (
     CONTAINER,
     VARIABLES,
@@ -32,6 +38,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.place
     check_overlaps,
     check_system_folders,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import check_play_hosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
     listing,
@@ -39,6 +46,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
     whole,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import Unknown
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.unused_files import check_unused_files
 
 GROUPS = ("cluster", "managers", "workers")
 NETWORK_MODES = ("overlay", "host")
@@ -125,7 +133,7 @@ def check_names(inventory: Inventory) -> Iterator[Problem]:
                 f"and containers are named after it{inventory.where(hosts)}",
                 "choose a name like lab or team-a",
             )
-    yield from _one_for_all(inventory, "cluster_name", names)
+    yield from one_for_all(inventory, "cluster_name", names)
     for host in inventory.members("cluster"):
         container = f"{names[host]}-{host}" if host in names else host
         if not _label(host):
@@ -145,7 +153,7 @@ def check_names(inventory: Inventory) -> Iterator[Problem]:
 def check_network_mode(inventory: Inventory) -> Iterator[Problem]:
     """``cluster_network_mode`` is a known mode, the same on every host."""
     wrong = list(_choice(inventory, "cluster_network_mode", NETWORK_MODES))
-    yield from wrong or _one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
+    yield from wrong or one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
 
 
 def check_runtime(inventory: Inventory) -> Iterator[Problem]:
@@ -154,7 +162,7 @@ def check_runtime(inventory: Inventory) -> Iterator[Problem]:
     That the words themselves are known is seen to by the argument spec.
     """
     runtimes = inventory.values(RUNTIME)
-    yield from _one_for_all(inventory, RUNTIME, runtimes)
+    yield from one_for_all(inventory, RUNTIME, runtimes)
     bare = [host for host, value in runtimes.items() if value == BARE]
     modes, transports = inventory.values("cluster_network_mode"), inventory.values(TRANSPORT)
     joined = [host for host in bare if modes.get(host) == "overlay"]
@@ -286,17 +294,14 @@ def _choice(inventory: Inventory, name: str, choices: Sequence[str]) -> Iterator
         )
 
 
-def _one_for_all(inventory: Inventory, name: str, values: Mapping[str, Any]) -> Iterator[Problem]:
-    different = by_value({host: shown(value) for host, value in values.items()})
-    if len(different) > 1:
-        parts = "; ".join(f"{text} for {listing(hosts)}" for text, hosts in different.items())
-        yield Problem(
-            name, f"differs between hosts of one cluster: {parts}", "set it once, for the whole group cluster"
-        )
-
+REPEATED = ("unused_files",)
+"""Checks whose warnings are repeated at the end of a run: by then, what they concern was done without the values."""
 
 INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "ansible_version": lambda inventory: check_ansible_version(inventory.controller),
+    "play_hosts": check_play_hosts,
+    "connections": check_connections,
+    "unused_files": check_unused_files,
     "groups": check_groups,
     "managers": check_managers,
     "names": check_names,
@@ -309,6 +314,7 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "gpu_slots": check_gpu_slots,
     "variable_names": check_variable_names,
     "variable_values": check_variable_values,
+    "launch_values": check_launch_values,
     "system_folders": check_system_folders,
     "overlaps": check_overlaps,
     "nccl_env": check_nccl,

@@ -68,6 +68,19 @@ def check_ds_config(launch: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(variable, _words(problem.path, problem.message, variable), f"correct {variable}")
 
 
+def check_job_files(hosts: Mapping[str, Mapping[str, Any]], launch: Mapping[str, Any]) -> Iterator[Problem]:
+    """What an earlier run of the job has left can be read on every host."""
+    name = launch.get("name")
+    for host, facts in hosts.items():
+        if name and mapping(facts.get("jobs")).get(name) == "unreadable":
+            yield Problem(
+                host,
+                f"the files of job {name} are damaged, so what became of it is not known",
+                f"ansible-playbook stop.yml -e deepspeed_launch_name={name}, which ends what may still run of it and "
+                "puts its files aside",
+            )
+
+
 def check_shrink(launch: Mapping[str, Any]) -> Iterator[Problem]:
     """A job that may go on with fewer nodes is resumed, and its configuration allows it."""
     requested, name = mapping(launch.get("shrink")), "deepspeed_launch_shrink"

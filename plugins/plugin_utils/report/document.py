@@ -100,6 +100,7 @@ def document(inputs: Inputs) -> dict[str, Any]:
         "job": job_view(last, inputs.now) if last else None,
         "jobs": job_rows(jobs[1:], inputs.now),
         "more_jobs": max(0, len(jobs) - 11),
+        "without_job": _without_job(inputs),
         "differing": differing,
         "alike": alike,
         "table": _table(cells, found_by_node, alike),
@@ -110,6 +111,16 @@ def document(inputs: Inputs) -> dict[str, Any]:
         result["job"]["exits"] = briefly(result["job"]["exits"], inputs.hosts)
     clean: dict[str, Any] = sealed(result)
     return clean
+
+
+def _without_job(inputs: Inputs) -> dict[str, Any]:
+    """What is said in place of a job. Only where all nodes answered is there none; ``launch``: one may be started."""
+    mute = [name for name in inputs.hosts if "jobs" not in inputs.jobs.get(name, {})]
+    if len(mute) == len(inputs.hosts):
+        return {"text": "Whether there are jobs is not known, as no node answered.", "launch": False}
+    if mute:
+        return {"text": f"No job on the nodes that answered; of {names(mute)} nothing is known.", "launch": False}
+    return {"text": "There are no jobs.", "launch": True}
 
 
 def _verdict(inputs: Inputs, found: Sequence[Finding]) -> dict[str, str]:

@@ -17,6 +17,7 @@ PRIVATE = re.compile(rf"(?<!\w)_({'|'.join(sorted(ROLES, key=len, reverse=True))
 PARAMETERS = {
     "_preflight_roles": "which roles to plan, of every role that is applied alone",
     "_preflight_applies": "of site.yml: the roles follow",
+    "_preflight_launches": "of site.yml and launch.yml: a job follows, where one is configured",
     "_preflight_undoes": "of teardown.yml: what there is goes",
     "_host_apt_failed": "what failed, of the tasks that explain why apt did",
 }

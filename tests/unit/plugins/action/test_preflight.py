@@ -321,6 +321,10 @@ def test_facts_are_judged() -> None:
             "wanted: missing required arguments: cluster_name. Remedy: see the documentation of preflight.",
         ),
         (
+            {"stage": "inventory", "skip": ["play_hosts"]},
+            "skip: play_hosts cannot be left out, as the plan would lack hosts. Remedy: run without --limit.",
+        ),
+        (
             {"stage": "inventory", "skip": ["disc"]},
             "skip: there is no check disc. Remedy: did you mean disk? The checks are "
             f"{', '.join([*INVENTORY_CHECKS, *FACT_CHECKS])}.",

@@ -212,11 +212,88 @@ def test_a_job_goes_from_the_host_into_a_container_and_its_record_with_it(tmp_pa
     assert not (tmp_path / "host_jobs/digits/supervisor.pyz").exists()
 
 
+def _as_a_link(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to("/etc/passwd")
+
+
+def _as_a_folder(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    (path / "below").mkdir(parents=True)
+
+
+WHOLE = {
+    "state.json": json.dumps({"state": "succeeded", "run": 3, "container": "c", "container_id": "id1"}),
+    "spec.json": json.dumps({"spec": {}}),
+    "launcher.log": "one\n",
+}
+DAMAGE = {
+    "garbage": lambda path: path.write_text("{"),
+    "empty": lambda path: path.write_text(""),
+    "a list": lambda path: path.write_text("[]"),
+    "binary": lambda path: path.write_bytes(b"\xff\x00" * 50),
+    "huge": lambda path: path.write_text("[" * 200_000),
+    "a link": _as_a_link,
+    "a folder": _as_a_folder,
+}
+FIELDS = {"a field": '{"state": "running", "run": "x"}', "missing": '{"state": "running"}', "no state": "{}"}
+DAMAGED = [
+    *(("state.json", damage) for damage in [*DAMAGE, *FIELDS]),
+    *(("spec.json", damage) for damage in DAMAGE),
+    *(("launcher.log", damage) for damage in ("a link", "a folder")),
+]
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize(("name", "damage"), DAMAGED)
+def test_stopping_a_job_with_damaged_files_ends_what_runs_and_puts_them_aside(
+    name: str, damage: str, check_mode: bool, tmp_path: Path
+) -> None:
+    runtime, folder = FakeRuntime(tmp_path), tmp_path / "digits"
+    folder.mkdir()
+    for one, text in WHOLE.items():
+        (folder / one).write_text(text)
+    if damage in FIELDS:
+        (folder / name).write_text(FIELDS[damage])
+    else:
+        DAMAGE[damage](folder / name)
+    result = call(runtime, state="stopped", check_mode=check_mode)
+    assert (result["changed"], result["todo"]) == (True, "stop")
+    if check_mode:
+        assert runtime.launched == [] and not (folder / "runs").exists()
+        return
+    assert runtime.launched == [["python3", "-B", "/jobs/digits/supervisor.pyz", "/jobs/digits", "--sweep"]]
+    assert result["job"]["state"] == "absent" and not (folder / name).exists()
+    assert call(runtime, state="stopped")["changed"] is False
+    # What is no file of a job's is not kept; the rest lies where earlier runs do.
+    (aside,) = (folder / "runs").iterdir()
+    assert (aside / name).exists() is (damage not in ("a link", "a folder"))
+    # And the job can be started, which none of it hinders.
+    assert call(runtime)["job"]["state"] == "running"
+
+
+def test_without_its_container_nothing_of_a_damaged_job_runs(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path, present=False)
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "digits" / "state.json").write_text("{")
+    assert call(runtime, state="stopped")["job"]["state"] == "absent"
+    assert runtime.launched == []
+
+
+def test_no_container_that_has_another_folder_is_entered_for_a_damaged_job(tmp_path: Path) -> None:
+    runtime = FakeRuntime(tmp_path)
+    runtime.found = Container("id1", "t0", True, {"/jobs": "/else"})
+    (tmp_path / "digits").mkdir()
+    (tmp_path / "digits" / "state.json").write_text("{")
+    call(runtime, state="stopped")
+    assert runtime.launched == []
+
+
 def test_a_damaged_folder_can_be_removed_and_nothing_else(tmp_path: Path) -> None:
     runtime = FakeRuntime(tmp_path)
     (tmp_path / "digits").mkdir()
     (tmp_path / "digits" / "state.json").write_text("{")
-    with pytest.raises(JobError, match="Remove the job with state: absent"):
+    with pytest.raises(JobError, match=r"stop\.yml -e deepspeed_launch_name=digits"):
         call(runtime)
     assert call(runtime, state="absent")["changed"] is True
     assert not (tmp_path / "digits").exists()

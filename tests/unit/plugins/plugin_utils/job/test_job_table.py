@@ -196,6 +196,70 @@ def test_nothing_to_stop_is_reported() -> None:
     assert to_stop({"gpu1": {"jobs": []}}, "x")["lines"] == ["There is no job x. There are no jobs at all"]
 
 
+MUTE: dict[str, Any] = {"unreachable": True, "msg": "no route to host"}
+LEFT_OUT: dict[str, Any] = {"left_out": True}
+EMPTY: dict[str, Any] = {"jobs": []}
+
+
+@pytest.mark.parametrize(
+    ("results", "wanted", "lines"),
+    [
+        (
+            {"gpu1": MUTE, "gpu2": MUTE},
+            "digits",
+            ["gpu1, gpu2 did not answer, so what runs there is not known"],
+        ),
+        (
+            {"gpu1": MUTE, "gpu2": {"msg": "jobs_dir: no"}},
+            None,
+            ["gpu1, gpu2 did not answer, so what runs there is not known"],
+        ),
+        (
+            {"gpu1": MUTE, "gpu2": EMPTY},
+            "digits",
+            [
+                "There is no job digits on gpu2. There are no jobs on gpu2",
+                "gpu1 did not answer, so what runs there is not known",
+            ],
+        ),
+        (
+            {"gpu1": LEFT_OUT, "gpu2": EMPTY, "gpu3": LEFT_OUT},
+            None,
+            ["No job runs on gpu2", "gpu1, gpu3 were not asked (--limit), so what runs there is not known"],
+        ),
+        (
+            {"gpu1": MUTE, "gpu2": LEFT_OUT, "gpu3": {"jobs": [job(state="succeeded")]}},
+            "digits",
+            [
+                "digits does not run: it is succeeded since 2026-11-22T10:00:00Z",
+                "gpu1 did not answer and gpu2 was not asked (--limit), so what runs there is not known",
+            ],
+        ),
+    ],
+)
+def test_what_is_not_known_is_not_said_to_be_none(
+    results: dict[str, dict[str, Any]], wanted: str | None, lines: list[str]
+) -> None:
+    found = to_stop(results, wanted)
+    assert (found["anything"], found["lines"]) == (False, lines)
+    assert found["unknown"] == [node for node, result in results.items() if "jobs" not in result]
+    assert len(found["silent"]) == sum("msg" in result for result in results.values())
+
+
+@pytest.mark.parametrize(
+    ("results", "lines"),
+    [
+        (
+            {"gpu1": LEFT_OUT, "gpu2": EMPTY},
+            ["No jobs on gpu2.", "gpu1 was not asked (--limit), so what runs there is not known."],
+        ),
+        ({"gpu1": LEFT_OUT}, ["gpu1 was not asked (--limit), so what runs there is not known."]),
+    ],
+)
+def test_the_table_names_the_nodes_that_were_not_asked(results: dict[str, dict[str, Any]], lines: list[str]) -> None:
+    assert table(results) == lines
+
+
 def test_what_no_one_leads_is_stopped_where_it_is() -> None:
     results = nodes("failed", "running", "lost")
     orphans = [{"node": node, "name": "digits", "orphan": True} for node in ("gpu2", "gpu3")]
@@ -203,7 +267,10 @@ def test_what_no_one_leads_is_stopped_where_it_is() -> None:
     results["gpu1"] = {"unreachable": True, "msg": "no"}
     found = to_stop(results, "digits")
     assert (found["leaders"], found["followers"]) == ([], orphans)
-    assert found["lines"] == ["digits, running on gpu2, gpu3"]
+    assert found["lines"] == [
+        "digits, running on gpu2, gpu3",
+        "gpu1 did not answer, so what runs there is not known",
+    ]
     assert len(found["silent"]) == 1
 
 
@@ -228,7 +295,7 @@ def test_whatever_the_states_all_that_may_run_is_stopped_and_nothing_else() -> N
             (node, one["name"])
             for node, result in results.items()
             for one in result["jobs"]
-            if one["state"] in MAY_RUN and wanted in (None, one["name"])
+            if one["state"] in (*MAY_RUN, "unreadable") and wanted in (None, one["name"])
         }
         led = {item["name"] for item in found["leaders"]}
         assert all(item["orphan"] for item in found["followers"] if item["name"] not in led)

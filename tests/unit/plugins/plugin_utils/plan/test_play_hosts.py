@@ -8,7 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts, apart
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import (
+    PlayHosts,
+    apart,
+    divided,
+    own_roles,
+)
 
 ALL = ["gpu1", "gpu2", "gpu3"]
 MANY = [f"gpu{number}" for number in range(1, 10)]
@@ -51,3 +56,53 @@ def test_all_hosts_in_one_batch_are_together(strategy: str) -> None:
 def test_why_they_are_not_is_one_sentence(hosts: list[str], changed: dict[str, Any], reason: str) -> None:
     begin = "The role swarm concerns all hosts of the groups managers and workers, and needs them together: "
     assert apart("swarm", hosts, play(**changed)).startswith(begin + reason)
+
+
+@pytest.mark.parametrize(
+    ("changed", "subject", "text"),
+    [
+        (
+            {"targeted": ALL[2:], "limited": True},
+            "--limit",
+            "leaves out gpu1, gpu2, but addresses, ranks and the swarm",
+        ),
+        ({"strategy": "ansible.builtin.free"}, "strategy", "is free, by which hosts do not wait for one another, but "),
+        ({"targeted": ALL[2:], "limited": True, "tags": ["docker", "swarm"]}, "--limit", "leaves out gpu1, gpu2, but "),
+        (
+            {"targeted": ALL[2:], "limited": True, "tags": ["docker", "verify"]},
+            "--limit",
+            "leaves out gpu1, gpu2, but ",
+        ),
+    ],
+)
+def test_what_divides_the_hosts_of_a_run_that_needs_them_together(
+    changed: dict[str, Any], subject: str, text: str
+) -> None:
+    ((found, reason, remedy),) = divided(ALL, play(**changed))
+    assert (found, reason.startswith(text)) == (subject, True), reason
+    assert remedy.endswith(
+        " with the tags of roles that plan each host for itself (host, nvidia_driver, docker, "
+        "nvidia_container_toolkit) and no others, such as --tags docker"
+    )
+    assert own_roles(ALL, play(**changed)) == []
+
+
+@pytest.mark.parametrize("changed", [{"targeted": ALL[2:], "limited": True}, {"strategy": "host_pinned"}])
+def test_roles_that_plan_each_host_for_itself_need_no_others(changed: dict[str, Any]) -> None:
+    tagged = play(**changed, tags=["docker", "host"])
+    assert (list(divided(ALL, tagged)), own_roles(ALL, tagged)) == ([], ["host", "docker"])
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"limited": True},
+        {"tags": ["docker"]},
+        {"targeted": ["localhost"]},
+        {"targeted": ["localhost"], "limited": True, "tags": ["docker"]},
+        {"targeted": ALL[1:]},  # a play of the user's own says what it needs by apart
+    ],
+)
+def test_otherwise_the_cluster_is_planned_as_a_whole(changed: dict[str, Any]) -> None:
+    assert (list(divided(ALL, play(**changed))), own_roles(ALL, play(**changed))) == ([], [])

@@ -142,6 +142,20 @@ JSON = st.recursive(
 KEYS = st.sampled_from(["hosts", "include", "exclude", "ds_config", "shrink"])
 
 
+def test_a_job_whose_files_are_damaged_is_named_with_the_command_that_clears_it() -> None:
+    hosts = {"gpu1": {"jobs": {"digits": "unreadable"}}, "gpu2": {"jobs": {"digits": "failed", "x": "unreadable"}}}
+    check = {"job_files": FACT_CHECKS["job_files"]}
+
+    def found(name: str) -> list[str]:
+        wanted = parse_wanted({"cluster_name": "demo", "launch": {"name": name}})
+        return [problem.line() for problem in collect(check, Facts(hosts, wanted)).problems]
+
+    (line,) = found("digits")
+    assert line.startswith("gpu1: the files of job digits are damaged")
+    assert "ansible-playbook stop.yml -e deepspeed_launch_name=digits" in line
+    assert found("") == found("other") == []
+
+
 @settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(st.dictionaries(KEYS, JSON))
 def test_whatever_is_given_ends_in_words(launch: dict[str, Any]) -> None:

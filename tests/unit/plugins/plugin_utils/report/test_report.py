@@ -247,7 +247,22 @@ def test_nothing_is_known_of_any_node() -> None:
     assert content["findings"][0]["where"] == "every node"
     words = Page(page(content)).words
     assert "There is no verify.json yet. ansible-playbook verify.yml proves every promise" in words
-    assert "No job is known on the nodes that answered." in words
+    assert "Whether there are jobs is not known, as no node answered." in words
+    assert "launch.yml" not in words
+
+
+@pytest.mark.parametrize(
+    ("answered", "text"),
+    [
+        (("lab1", "lab2", "lab3"), "There are no jobs. ansible-playbook launch.yml starts one."),
+        (("lab1", "lab3"), "No job on the nodes that answered; of lab2 nothing is known."),
+    ],
+)
+def test_no_job_is_claimed_only_of_nodes_that_answered(answered: tuple[str, ...], text: str) -> None:
+    inputs = changed(jobs={name: {"jobs": []} for name in answered})
+    words = Page(page(document(inputs))).words
+    assert text in words
+    assert ("launch.yml" in words) is (len(answered) == len(inputs.hosts))
 
 
 def test_what_nccl_connected_stands_with_the_last_job() -> None:

@@ -1,0 +1,121 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The job's variables before any connection: wrong values, the roles' own defaults, and those of the examples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch_values import (
+    PREFIX,
+    RANGES,
+    check_launch_values,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.documents import ROOT
+from tests.effort import examples
+from tests.role_values import load
+
+DEFAULTS = {**load("deepspeed_launch/defaults/main.yml"), "deepspeed_launch_logs_dir": "/home/me/jobs"}
+
+
+def found(by_host: dict[str, dict[str, Any]] | None = None, **values: Any) -> list[Problem]:
+    hosts = by_host or {"gpu1": {}, "gpu2": {}}
+    inventory = Inventory(
+        groups={"cluster": list(hosts)},
+        hosts={host: {PREFIX + name: value for name, value in own.items()} for host, own in hosts.items()},
+        defaults={**DEFAULTS, **{PREFIX + name: value for name, value in values.items()}},
+        writable=lambda path: not path.startswith("/sealed"),
+    )
+    return list(check_launch_values(inventory))
+
+
+def test_the_defaults_pass() -> None:
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("results", ["../../etc"]),
+        ("results", ["/etc/passwd"]),
+        ("results", ["model", ""]),
+        ("results", ["a/../b"]),
+        ("results", ["-rf"]),
+        ("name", "Fine Tune"),
+        ("name", "../x"),
+        ("name", ""),
+        ("name", "a" * 64),
+        ("master_port", 99999),
+        ("master_port", "99999"),
+        ("master_port", -1),
+        ("stall_timeout", -5),
+        ("stall_timeout", "-5"),
+        ("restarts", -1),
+        ("gather_mib", 0),
+        ("gather_mib", 65),
+        ("checkpoint_gib", -0.5),
+        ("checkpoint_gib", float("inf")),
+        ("results_gib", -1.0),
+        ("results_gib", "inf"),
+        ("checkpoints", "checkpoints"),
+        ("checkpoints", "/workspace/../etc"),
+        ("path", "bin"),
+        ("script", "-m not a module"),
+        ("script", "a\0.py"),
+        ("args", ["--x", "a\0"]),
+        ("logs_dir", ""),
+        ("logs_dir", "/sealed/jobs"),
+        ("environment", {"A=B": "1"}),
+        ("environment", {"A": ["1"]}),
+        ("environment", {"A": None}),
+    ],
+)
+def test_a_value_that_no_host_could_use_is_one_problem_of_its_variable(name: str, value: Any) -> None:
+    (problem,) = found(**{name: value})
+    assert problem.subject == PREFIX + name and problem.fatal
+    assert not problem.text.endswith(".") and not problem.remedy.endswith(".")
+
+
+@given(value=st.one_of(st.integers(), st.floats(), st.text(max_size=8), st.none(), st.lists(st.integers(), max_size=2)))
+@settings(max_examples=examples(200), deadline=None)
+@pytest.mark.parametrize("name", [*RANGES, "name", "script", "results", "checkpoints", "logs_dir", "environment"])
+def test_any_value_passes_or_becomes_a_problem(name: str, value: Any) -> None:
+    assert {problem.subject for problem in found(**{name: value})} <= {PREFIX + name}
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "per_node"])
+def test_pdsh_starts_only_the_launcher_of_deepspeed(launcher: str) -> None:
+    (problem,) = found(transport="pdsh", launcher=launcher)
+    assert problem.subject == "deepspeed_launch_transport" and launcher in problem.text
+    assert found(transport="pdsh") == []
+
+
+def test_what_the_shell_behind_pdsh_would_change_is_refused_where_the_job_has_several_nodes() -> None:
+    odd = {"transport": "pdsh", "environment": {"A": "a b"}}
+    (problem,) = found(**odd)
+    assert problem.subject == "deepspeed_launch_environment"
+    assert found({"gpu1": {}}, **odd) == [] == found(**odd, include="gpu1")
+    (problem,) = found(transport="pdsh", environment={"HF_TOKEN": "hf_abcdefghijklmnop"})
+    assert "hf_abc" not in problem.line()
+
+
+def test_hosts_of_one_job_do_not_differ() -> None:
+    (problem,) = found({"gpu1": {"master_port": 29500}, "gpu2": {}})
+    assert problem.text == "differs between hosts of one cluster: 29500 for gpu1; 0 for gpu2"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(ROOT.glob("examples/*/vars*.yml")), ids=lambda path: f"{path.parent.name}-{path.stem}"
+)
+def test_the_examples_pass(path: Path) -> None:
+    variables = load(str(path)).items()
+    given_values = {name.removeprefix(PREFIX): value for name, value in variables if name.startswith(PREFIX)}
+    assert given_values and found(**given_values) == []
