@@ -25,6 +25,7 @@ from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.action import preflight
 from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import kind, text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
@@ -263,11 +264,11 @@ def test_relative_paths_start_at_the_playbook(tmp_path: Path) -> None:
 
 def test_kind(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert preflight.kind(str(tmp_path)) == "directory"
-    assert preflight.kind(str(tmp_path / "file")) == "file"
-    assert preflight.kind(str(tmp_path / "file" / "below")) is None
-    assert preflight.kind("x" * 5000) is None
-    assert preflight.kind("a\0b") is None
+    assert kind(str(tmp_path)) == "directory"
+    assert kind(str(tmp_path / "file")) == "file"
+    assert kind(str(tmp_path / "file" / "below")) is None
+    assert kind("x" * 5000) is None
+    assert kind("a\0b") is None
 
 
 def test_a_damaged_role_is_one_clear_error(roles: Path) -> None:
@@ -370,8 +371,8 @@ def test_settings_of_the_image_are_judged_with_the_file_that_one_of_them_names(t
         hosts={"a": {"training_image_pip_index": "nonsense"}, "b": {"training_image_pip_index": "nonsense"}},
         defaults={"training_image_source": "build"},
         files={"training_image_requirements": str(tmp_path / "r.txt")},
-        kind=preflight.kind,
-        text=preflight.text,
+        kind=kind,
+        text=text,
         image=preflight.image_problems,
     )
     found = list(INVENTORY_CHECKS["image_settings"](inventory))

@@ -99,7 +99,7 @@ def test_pdsh_starts_only_the_launcher_of_deepspeed(launcher: str) -> None:
 
 
 def test_what_the_shell_behind_pdsh_would_change_is_refused_where_the_job_has_several_nodes() -> None:
-    odd = {"transport": "pdsh", "environment": {"A": "a b"}}
+    odd: dict[str, Any] = {"transport": "pdsh", "environment": {"A": "a b"}}
     (problem,) = found(**odd)
     assert problem.subject == "deepspeed_launch_environment"
     assert found({"gpu1": {}}, **odd) == [] == found(**odd, include="gpu1")
