@@ -50,7 +50,10 @@ OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
 
 CHECKS_OF_UNDOING = frozenset(
     {
-        *(set(INVENTORY_CHECKS) - {"files", "vscode", "ca_certificate", "image_settings", "bundle", "overlaps"}),
+        *(
+            set(INVENTORY_CHECKS)
+            - {"container_options", "files", "vscode", "ca_certificate", "image_settings", "bundle", "overlaps"}
+        ),
         *("reachable", "systemd", "python"),
     }
 )

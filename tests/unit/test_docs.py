@@ -173,6 +173,7 @@ def test_pages_of_playbooks_mention_every_role(document: str) -> None:
 def test_every_check_is_explained_with_the_words_it_says(heading: str, checks: list[str]) -> None:
     sources = [*ROOT.glob("plugins/plugin_utils/preflight/*.py"), *ROOT.glob("plugins/plugin_utils/versions/*.py")]
     sources += ROOT.glob("plugins/plugin_utils/training_image/*.py")
+    sources += ROOT.glob("plugins/plugin_utils/training_container/*.py")
     source = "".join(text(str(path.relative_to(ROOT))) for path in sources)
     source = re.sub(r'"\s*\n\s*f?"', "", source)
     source = re.sub(r"\{[^{}\n]*\}", "…", source)

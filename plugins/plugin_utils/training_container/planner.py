@@ -160,7 +160,7 @@ class TrainingContainerPlanner:
                 left = Node(host, wished, found, {}, container)
                 acts[host] = {**NOTHING, "name": left.name, "ours": left.ours}  # for teardown
                 continue
-            wrong = [Refusal(ROLE, host, *one) for one in problems(wished, found, inputs.files, network_name(wished))]
+            wrong = [Refusal(ROLE, host, *one) for one in problems(wished, found, inputs.files)]
             wrong += _misplaced(host, wished, found)
             profile = "" if wrong else seccomp_profile(wished, inputs.files)
             settings = wanted_settings(host, wished, found, inputs.cluster, container, profile=profile)
