@@ -268,7 +268,7 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
 
 def _check_swarm_left(facts: Facts) -> Iterator[Problem]:
     # A host without facts may be any of the nodes.
-    if not facts.unreachable and len(facts.present()) == len(facts.hosts):
+    if set(facts.present()) >= {*facts.hosts, *facts.unreachable}:
         yield from check_swarm_left(facts.present(), facts.wanted)
 
 

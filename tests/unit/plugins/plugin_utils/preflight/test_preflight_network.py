@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight import members, overlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
 from hypothesis import given, settings
@@ -483,3 +484,14 @@ def test_stale_entries_removed_nodes_and_members_are_no_such_nodes() -> None:
     assert left({**OUT_OF_IT, "hostname": "gpu1", "state": "down"}) == []
     assert left(OUT_OF_IT, swarm={"removed_nodes": ["gpu9"]}) == []
     assert left(OUT_OF_IT, runtime="host") == []
+
+
+@pytest.mark.parametrize(("missing", "named"), [([], True), (["b"], False)])
+def test_while_a_host_gives_no_facts_any_node_may_be_it(missing: list[str], named: bool) -> None:
+    """``unreachable`` names every host, with an empty reason for those that answered."""
+    nodes = [{"id": "n1", "hostname": "gpu1", "role": "manager", "reachability": "reachable"}, OUT_OF_IT]
+    own = {"state": "active", "node_id": "n1", "manager": True, "labels": {"swarmspeed.cluster": "demo"}}
+    hosts = {"a": node(1, swarm={**own, "nodes": nodes}), **dict.fromkeys(missing)}
+    wanted = parse_wanted({"cluster_name": "demo", "managers": ["a"]})
+    facts = Facts(hosts=hosts, wanted=wanted, unreachable=dict.fromkeys(hosts, ""))
+    assert [problem.subject for problem in FACT_CHECKS["swarm_left"](facts)] == ["gpu9"] * named
