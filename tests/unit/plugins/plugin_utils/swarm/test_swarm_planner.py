@@ -490,7 +490,7 @@ def test_the_swarm_is_recorded_on_each_node_once_its_ids_are_known() -> None:
 
 
 def wiped(**changed: Any) -> dict[str, dict[str, Any]]:
-    """The only manager's engine was made anew; the workers wait for it."""
+    """The only manager's engine was reinstalled; the workers wait for it."""
     found = whole(gpu1=OUT)
     found["gpu2"] |= {name: value for name, value in changed.items() if name != "docker"}
     found["gpu2"]["docker"] |= {"networks": OVERLAYS, **changed.get("docker", {})}
