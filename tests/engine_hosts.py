@@ -53,6 +53,7 @@ def host(packages: Mapping[str, str] | None = None, *running: str, **changed: An
         "held": [],
         "files": {},
         "groups": {"docker": []},
+        "accounts": {"ada": True, "bob": True},
         "engine": {"config_exists": False, "config": {}, "problem": None, "unit": None},
         "docker": {
             "installed": installed,

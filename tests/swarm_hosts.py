@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import record_files
 
 HOSTS = ("gpu1", "gpu2", "gpu3")
 ADDRESSES = {host: f"10.1.0.{number}" for number, host in enumerate(HOSTS, 1)}
@@ -75,7 +77,17 @@ def member(host: str, *nodes: Mapping[str, Any], manager: bool = False, **change
 
 def facts(host: str, swarm: Mapping[str, Any], **changed: Any) -> dict[str, Any]:
     docker = {"installed": True, "running": True, "error": None, "swarm": dict(swarm), "networks": {}}
-    return {"system": {"hostname": host}, "docker": {**docker, **changed}}
+    return {"system": {"hostname": host}, "docker": {**docker, **changed}, "files": recorded(swarm)}
+
+
+def recorded(swarm: Mapping[str, Any]) -> dict[str, Any]:
+    """What was gathered of the record, where the host is in a swarm that is this cluster's, for all that it shows."""
+    if not isinstance(swarm.get("node_id"), str) or not str(swarm["node_id"]).startswith("id-"):
+        return {}
+    if swarm.get("manager") and swarm.get("labels") != LABEL:
+        return {}
+    files = record_files("lab", "", swarm["node_id"])
+    return {item.path: {**fact_after(item, ""), "content": item.content} for item in files}
 
 
 def fabric(*addresses: str) -> dict[str, Any]:

@@ -68,7 +68,16 @@ CHECKS_OF_UNDOING = frozenset(
     {
         *(
             set(INVENTORY_CHECKS)
-            - {"files", "launch_values", "vscode", "ca_certificate", "image_settings", "bundle", "overlaps"}
+            - {
+                "container_options",
+                "files",
+                "launch_values",
+                "vscode",
+                "ca_certificate",
+                "image_settings",
+                "bundle",
+                "overlaps",
+            }
         ),
         *("reachable", "systemd", "python"),
     }

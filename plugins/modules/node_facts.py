@@ -75,6 +75,11 @@ options:
     type: list
     elements: str
     default: []
+  accounts:
+    description: Accounts of which is wanted whether they exist on the host, in whatever source it takes accounts from.
+    type: list
+    elements: str
+    default: []
   sysctls:
     description: Kernel parameters whose value is wanted.
     type: list
@@ -258,6 +263,11 @@ ansible_facts:
           description: Members of each group requested, or null where the group does not exist.
           type: dict
           returned: always
+        accounts:
+          description: For each account requested, whether it exists.
+          type: dict
+          returned: always
+          sample: {ada: true}
         sysctls:
           description: Value of each kernel parameter requested, or null.
           type: dict
@@ -401,6 +411,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services_i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.sockets_io import listening_facts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import (
     NodeError,
+    account_facts,
     disk_facts,
     docker_facts,
     gathered_files,
@@ -464,6 +475,7 @@ def main() -> None:
             "tree_sizes": {"type": "dict", "default": {}},
             "disks": {"type": "list", "elements": "path", "default": []},
             "groups": {"type": "list", "elements": "str", "default": []},
+            "accounts": {"type": "list", "elements": "str", "default": []},
             "sysctls": {"type": "list", "elements": "str", "default": []},
             "jobs": {"type": "path"},
             "assets": {
@@ -530,6 +542,7 @@ def main() -> None:
             "trees": {root: changed_files(requested["trees"][root], found) for root, found in trees.items()},
             "trees_missing": {root: missing_files(found) for root, found in trees.items()},
             "groups": group_facts(requested["groups"]),
+            "accounts": account_facts(requested["accounts"]),
             "sysctls": sysctl_facts(requested["sysctls"]),
             **job_facts(requested["jobs"], key),
             "listening": listening_facts(),

@@ -169,6 +169,7 @@ def facts(number: int = 1) -> dict[str, Any]:
         },
         "vscode": {"ab" * 32: {"folder": "me.one-1.0", "intact": True}},
         "groups": {"docker": ["root"]},
+        "accounts": {"root": True},
         "sysctls": {"net.core.rmem_max": "212992"},
         "jobs": {"digits": "running"},
         "listening": {"tcp": [22], "udp": [4789]},

@@ -9,6 +9,7 @@ import grp
 import hashlib
 import os
 import platform
+import pwd
 import shutil
 import socket
 import stat
@@ -240,6 +241,17 @@ def group_facts(names: list[str]) -> dict[str, list[str] | None]:
         except KeyError:
             members[name] = None
     return members
+
+
+def account_facts(names: list[str]) -> dict[str, bool]:
+    """Return which accounts this host knows, from whatever source it takes them (/etc/passwd, LDAP …)."""
+    found: dict[str, bool] = {}
+    for name in names:
+        try:
+            found[name] = pwd.getpwnam(name).pw_name == name
+        except (KeyError, ValueError):
+            found[name] = False
+    return found
 
 
 def sysctl_facts(names: list[str]) -> dict[str, str | None]:

@@ -129,8 +129,8 @@ def patched(patch: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
 
 
 def _users_missing(requested: Request, host: Host) -> list[str]:
-    members = host.part("groups").get("docker")
-    return [user for user in requested.users if user not in names(members)]
+    members = names(host.part("groups").get("docker"))
+    return [user for user in requested.users if user not in members and host.has_account(user)]
 
 
 def restart_reasons(

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.common.validation import check_type_list
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "docker"
+_LONGEST = 255
+"""Characters of an account's name: useradd of Debian takes 32, a directory service more."""
 _VARIABLES = (
     "docker_source",
     "docker_version",
@@ -48,4 +52,15 @@ _FILES: tuple[dict[str, Any], ...] = (
     {"path": "/etc/apt/sources.list.d/docker.sources"},
     {"path": "/etc/apt/apt.conf.d/52swarmspeed-docker", "content": True},
 )
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, _PACKAGES, _FILES, groups=("docker",))
+
+
+def _accounts(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Ask which of the users there are. What no account can be called is not asked, and so does not exist."""
+    try:
+        users = [str(user) for user in check_type_list(wishes.get("docker_users", []))]
+    except TypeError:  # refused as such: the plan converts each variable to its type
+        users = []
+    return {"accounts": [user for user in users if user.isprintable() and len(user) <= _LONGEST]}
+
+
+GATHERED = Gathered(_VARIABLES, _OPTIONAL, _PACKAGES, _FILES, groups=("docker",), by_wishes=_accounts)

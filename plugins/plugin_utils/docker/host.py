@@ -97,6 +97,9 @@ class Host:
         of_package = self.version_of(family) if family and family != "other" else None
         return of_package or (str(self.part("docker").get("version") or "") or None)
 
+    def has_account(self, user: str) -> bool:
+        return self.part("accounts").get(user) is True
+
     @property
     def stale_swarm_ports(self) -> list[int]:
         """The ports on which the engine still listens for a swarm that it has left."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import (
@@ -66,6 +67,12 @@ def request_problems(requested: Request, host: Host) -> list[str]:
             f"{problem}. Remedy: correct it"
             for problem in source_problems("docker", requested.repository_url, requested.repository_key)
         ]
+    problems += [
+        f"docker_users has {user!r}, and there is no such account. Remedy: create it (sudo adduser {quote(user)}), or "
+        "take it out of docker_users"
+        for user in dict.fromkeys(requested.users)
+        if not host.has_account(user)
+    ]
     ours = recorded(host.part("files"), RECORD_PATH)
     foreign = [name for name in names(host.facts.get("held")) if exact and name in packages and name not in ours]
     if foreign:

@@ -17,8 +17,8 @@ class Gathered:
     ``optional`` are those of other roles that it reads.
 
     ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
-    names. ``by_wishes`` returns what more of them follows from the variables of a host, and of ``repositories``,
-    ``trees``, ``folders``, ``jobs``, ``assets`` and ``vscode``.
+    names. ``by_wishes`` returns what more of them follows from the variables of a host, and of ``accounts``,
+    ``repositories``, ``trees``, ``folders``, ``jobs``, ``assets`` and ``vscode``.
     """
 
     variables: Sequence[str] = ()
@@ -34,7 +34,7 @@ def requested(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: 
     """Return the arguments of ``node_facts`` with what the planners need added to them."""
     merged = dict(arguments)
     more = [part.by_wishes(wishes) if part.by_wishes else {} for part in needed]
-    for name in ("packages", "files", "groups", "sysctls", "repositories"):
+    for name in ("packages", "files", "groups", "accounts", "sysctls", "repositories"):
         entries = list(merged.get(name) or [])
         for part, by_wishes in zip(needed, more):
             for entry in (*getattr(part, name, ()), *by_wishes.get(name, ())):

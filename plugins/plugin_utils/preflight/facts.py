@@ -23,6 +23,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launc
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import (
     check_host_names,
     check_swarm_fixed,
+    check_swarm_left,
     check_swarm_managers,
     check_swarm_ports,
 )
@@ -53,6 +54,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versi
     check_versions,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import was_ours
 
 PYTHON = (3, 9)
 """The lowest Python on a host: Debian 12 and Ubuntu 22.04 have 3.11 and 3.10."""
@@ -261,7 +263,14 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
         cluster_name=wanted.cluster_name,
         leave_foreign=wanted.swarm_leave_foreign,
         adopt=wanted.swarm_adopt,
+        own=[host for host, found in facts.present().items() if was_ours(found, wanted.cluster_name)],
     )
+
+
+def _check_swarm_left(facts: Facts) -> Iterator[Problem]:
+    # A host without facts may be any of the nodes.
+    if set(facts.present()) >= {*facts.hosts, *facts.unreachable}:
+        yield from check_swarm_left(facts.present(), facts.wanted)
 
 
 def _of_hosts(
@@ -297,6 +306,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "host_names": _of_hosts(check_host_names),
     "swarm_fixed": _of_hosts(check_swarm_fixed),
     "swarm_managers": _of_hosts(check_swarm_managers),
+    "swarm_left": _check_swarm_left,
     "swarm_ports": _of_hosts(check_swarm_ports),
     "overlay_subnet": _of_hosts(check_overlay_subnet),
     "overlay_network": _of_hosts(check_overlay_network),

@@ -47,6 +47,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.unused_files import check_unused_files
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import (
+    SECCOMP,
+    profile_name,
+    profile_problems,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.values import READ, wrong_values
 
 GROUPS = ("cluster", "managers", "workers")
 NETWORK_MODES = ("overlay", "host")
@@ -279,6 +285,24 @@ def check_container_environment(inventory: Inventory) -> Iterator[Problem]:
     yield from dict.fromkeys(problem for value in found for problem in check_container(mapping(value)))
 
 
+def check_container_options(inventory: Inventory) -> Iterator[Problem]:
+    """Docker, and the module that talks to it, take the options of the containers."""
+    if _bare(inventory):
+        return
+    found: dict[Problem, list[str]] = {}
+    by_name = {name: inventory.values(name) for name in (*READ, SECCOMP)}
+    path = inventory.files.get(SECCOMP)
+    for host in inventory.members("cluster"):
+        values = {name: of_hosts[host] for name, of_hosts in by_name.items() if host in of_hosts}
+        # That the file is there is a check of its own.
+        here = isinstance(path, str) and path and inventory.kind(path) == "file"
+        profiles = profile_problems(values, {profile_name(values): inventory.text(str(path))}) if here else ()
+        for wrong in (*wrong_values(values), *profiles):
+            found.setdefault(Problem(wrong.variable, wrong.text, wrong.remedy), []).append(host)
+    for problem, hosts in found.items():
+        yield replace(problem, text=f"{problem.text}{inventory.where(hosts)}")
+
+
 def _bare(inventory: Inventory) -> bool:
     runtimes = set(map(str, inventory.values(RUNTIME).values()))
     return runtimes == {BARE}
@@ -319,6 +343,7 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "overlaps": check_overlaps,
     "nccl_env": check_nccl,
     "container_environment": check_container_environment,
+    "container_options": check_container_options,
     "files": check_files,
     "vscode": check_vscode,
     "ca_certificate": check_ca_certificate,

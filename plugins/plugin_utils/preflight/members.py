@@ -27,6 +27,10 @@ GOSSIP_PORT = 7946
 """Source: https://docs.docker.com/engine/swarm/swarm-tutorial/#open-protocols-and-ports-between-the-hosts"""
 
 
+CONTAINER_LABEL = "swarmspeed.spec"
+"""Of the training containers alone; images hand on the cluster's label."""
+
+
 def _swarm(node: Any) -> Mapping[str, Any]:
     return mapping(mapping(mapping(node).get("docker")).get("swarm"))
 
@@ -131,6 +135,39 @@ def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
                 if strangers
                 else ""
             ),
+            fatal=False,
+        )
+
+
+def check_swarm_left(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+    """Every node of the swarm is a host of the inventory. One that was taken out of it runs on, with its container."""
+    if wanted.runtime == "host":
+        return
+    ids = {str(_swarm(node).get("node_id")) for node in hosts.values()}
+    names = {str(mapping(node.get("system")).get("hostname")) for node in hosts.values()}
+    removed = texts(wanted.swarm.get("removed_nodes"))
+    for node in mappings(_own_swarm(hosts, wanted).get("nodes")):
+        name, address = str(node.get("hostname") or node.get("id")), str(node.get("addr") or "").rsplit(":", 1)[0]
+        # A stale entry of a host that has joined again is removed by the role swarm.
+        if str(node.get("id")) in ids or name in names or name in removed:
+            continue
+        if node.get("role") == "manager" and node.get("reachability") != "reachable":
+            continue  # reported by check_swarm_managers
+        forget = f'site.yml -e \'{{"swarm_removed_nodes": ["{name}"]}}\''
+        if node.get("state") == "down":
+            text = "is still listed by the swarm, though it is no host of the inventory; it is down"
+            yield Problem(name, text, f"put it back into the inventory, or run {forget}", fatal=False)
+            continue
+        label = f"label={SWARM_LABEL}={wanted.cluster_name}"
+        filters = f"--filter {label} --filter label={CONTAINER_LABEL}"
+        demote = f"run docker node demote {name} on a manager, " if node.get("role") == "manager" else ""
+        yield Problem(
+            name,
+            f"is still a node of the swarm{f' (at {address})' if address else ''}, though it is no host of the "
+            "inventory, and its container may still run",
+            f"put it back into the inventory; or remove it: {demote}run on it "
+            f"docker ps --all --quiet {filters} | xargs --no-run-if-empty docker rm --force; docker swarm leave, "
+            f"and then here {forget}",
             fatal=False,
         )
 

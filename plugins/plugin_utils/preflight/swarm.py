@@ -10,10 +10,10 @@ when one of its managers lists the host's node id. Every other host that is acti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping, mappings
 
 SWARM_LABEL = "swarmspeed.cluster"
 
@@ -38,11 +38,13 @@ def check_foreign_swarm(
     cluster_name: str,
     leave_foreign: bool,
     adopt: bool,
+    own: Collection[str] = (),
 ) -> Iterator[Problem]:
     """Yield a problem for each host that cannot be taken into this cluster's swarm as it stands.
 
     ``docker`` holds the docker facts of each host that gave any. Without those of the first manager nothing is said of
-    the others' swarms, as it cannot be determined which is this cluster's.
+    the others' swarms, as it cannot be determined which is this cluster's. ``own`` are hosts in a swarm that is
+    recorded on them as this cluster's: where its managers are lost it is left, with the consent that the plan asks for.
     """
     active: dict[str, Mapping[str, Any]] = {}
     for host, facts in docker.items():
@@ -83,6 +85,8 @@ def check_foreign_swarm(
             f"list {anchor} first in group managers; with swarm_leave_foreign: true that swarm is given up instead",
         )
     members = _members(active, anchor)
+    listed = {_node_id(mapping(node), "id") for swarm in active.values() for node in mappings(swarm.get("nodes"))}
+    members |= {_node_id(active[host]) for host in own if host in active} - listed
     for host, swarm in active.items():
         if host != first and _node_id(swarm) not in members:
             yield Problem(

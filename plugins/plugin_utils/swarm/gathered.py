@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "swarm"
@@ -24,4 +27,20 @@ _OPTIONAL = ("deepspeed_launch_runtime",)
 """Of another role: whether there is a swarm at all."""
 
 # What the engine says of its swarm is part of the facts anyway.
-GATHERED = Gathered((*_VARIABLES, *_SHARED), _OPTIONAL)
+
+
+def record_folder(cluster: str) -> str:
+    """Return the folder on each node in which no container can write."""
+    return f"/var/lib/swarmspeed/{cluster}"
+
+
+def record_path(cluster: str) -> str:
+    return f"{record_folder(cluster)}/swarm.json"
+
+
+def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    cluster = str(wishes["cluster_name"])
+    return {"files": [{"path": record_folder(cluster)}, {"path": record_path(cluster), "content": True}]}
+
+
+GATHERED = Gathered((*_VARIABLES, *_SHARED), _OPTIONAL, by_wishes=_files)

@@ -36,6 +36,12 @@ class Member:
     hostname: str
     wishes: Mapping[str, Any]
     underlay: str
+    jobs: Sequence[str] = ()
+    """The jobs that run on the host."""
+    recorded: str = ""
+    """The record of its swarm, where there is one."""
+    was_ours: bool = False
+    """Whether the swarm that it is in is recorded on the host as this cluster's."""
     lost: str = ""
     """The address by which the swarm knows it, where its host no longer has that."""
 
@@ -59,6 +65,21 @@ class Member:
     def label(self) -> Any:
         """The name of the cluster that its swarm belongs to, None where the swarm has no such label."""
         return mapping(self.swarm.get("labels")).get(LABEL)
+
+    @property
+    def others_attached(self) -> list[str]:
+        """Running containers of others that use a network of the swarm, or are a task of it."""
+        networks = mapping(self.docker.get("networks"))
+        overlays = {name for name, known in networks.items() if mapping(known).get("driver") == "overlay"}
+        found = []
+        for name, known in mapping(self.docker.get("containers")).items():
+            container = mapping(known)
+            labels = mapping(container.get("labels"))
+            ours = "swarmspeed.spec" in labels and labels.get(LABEL) == str(self.wishes["cluster_name"])
+            uses = overlays & set(mapping(container.get("addresses"))) or "com.docker.swarm.task.id" in labels
+            if container.get("state") == "running" and uses and not ours:
+                found.append(str(name))
+        return found
 
     @property
     def address(self) -> str:
@@ -122,6 +143,11 @@ class Cluster:
     def moved(self) -> list[Member]:
         """The workers of this swarm that must leave it and join again, as they have another address now."""
         return [member for member in self.members if member.lost and not member.manages and self.lists(member)]
+
+    def orphan(self, member: Member) -> bool:
+        """Whether a host is left in this cluster's former swarm, whose managers are lost: none of them lists it."""
+        known = {str(node.get("id")) for one in self.members for node in mappings(one.swarm.get("nodes"))}
+        return member.was_ours and bool(member.node_id) and member.node_id not in known
 
     def entry(self, member: Member) -> Node | None:
         """Return how the first manager lists a host."""

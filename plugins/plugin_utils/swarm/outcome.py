@@ -14,7 +14,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state imp
     LABEL,
     Step,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, fact_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
     MANAGER,
@@ -23,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members i
     after,
     as_facts,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import record_files
 
 PORT = 2377
 """Where managers listen for other nodes."""
@@ -44,7 +47,8 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
             "advertise_addr": address,
             "listen_addr": f"{address}:{PORT}",
             "data_path_addr": member.data_path_address,
-            "leave_foreign": bool(member.wishes["swarm_leave_foreign"]),
+            # What leaving its own dead swarm needs is a consent of the change.
+            "leave_foreign": bool(member.wishes["swarm_leave_foreign"]) or cluster.orphan(member),
         }
         if is_first:
             found["form"] = {
@@ -69,9 +73,11 @@ def acts(cluster: Cluster, member: Member, steps: Sequence[Step]) -> dict[str, A
 
 def leaving(cluster: Cluster, member: Member) -> dict[str, Any]:
     """Return what teardown reads: the first manager leaves last, which ends the swarm."""
-    found: dict[str, Any] = {"cluster": cluster.name, "first": cluster.first.host}
+    found: dict[str, Any] = {"cluster": cluster.name, "first": cluster.first.host, "recorded": member.recorded}
     if cluster.lists(member):
         found["leave_last" if member.host == cluster.first.host else "leave"] = {"member_ids": cluster.ids}
+    elif cluster.orphan(member):
+        found["leave"] = {"member_ids": [member.node_id]}
     return found
 
 
@@ -87,7 +93,19 @@ def _trouble(cluster: Cluster, member: Member) -> str:
     return ""
 
 
-def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step]) -> dict[str, Mapping[str, Any]]:
+def to_record(cluster: Cluster, facts: Facts, key: str) -> dict[str, list[ManagedFile]]:
+    """Return by host the files of the record that differ. Who is still to join gets an id first."""
+    found: dict[str, list[ManagedFile]] = {}
+    for member in cluster.members:
+        if not cluster.entering and cluster.has(member):
+            files = record_files(cluster.name, str(cluster.first.swarm.get("cluster_id") or ""), member.node_id)
+            found[member.host] = [
+                item for item in files if differs(item, mapping(facts[member.host].get("files")), key)
+            ]
+    return {host: files for host, files in found.items() if files}
+
+
+def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step], key: str) -> dict[str, Mapping[str, Any]]:
     """Return the facts of the hosts once they have joined and their list is in order."""
     nodes = after(cluster.joined(), steps)
     roles = {node.id: node.role for node in nodes}
@@ -107,6 +125,7 @@ def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step]) -> dict[s
             swarm["nodes"] = [as_facts(node) for node in nodes]
             swarm["labels"][LABEL] = cluster.name
             if enters:
+                swarm["cluster_id"] = None  # known after apply
                 swarm["data_path_port"] = member.wishes["swarm_data_path_port"] or DEFAULT_DATA_PATH_PORT
                 swarm["default_addr_pool"] = list(member.wishes["swarm_default_address_pool"] or DEFAULT_POOL)
         docker = {**member.docker, "swarm": swarm}
@@ -115,5 +134,8 @@ def facts_after(cluster: Cluster, facts: Facts, steps: Sequence[Step]) -> dict[s
             docker["networks"] = {
                 name: known for name, known in networks.items() if mapping(known).get("driver") != "overlay"
             }
-        found[member.host] = {**facts[member.host], "docker": docker}
+        swarm_id = str(cluster.first.swarm.get("cluster_id") or "") if cluster.has(cluster.first) else ""
+        files = {item.path: fact_after(item, key) for item in record_files(cluster.name, swarm_id, node_id)}
+        known = {**mapping(facts[member.host].get("files")), **files}
+        found[member.host] = {**facts[member.host], "docker": docker, "files": known}
     return found

@@ -14,24 +14,32 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import Step, SwarmError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Changes,
     Consent,
     Inputs,
     RolePlan,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, entry_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import lost_address
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE, record_path
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
     MANAGER,
     WORKER,
     Cluster,
     Member,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.outcome import acts, facts_after, leaving
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.outcome import (
+    acts,
+    facts_after,
+    leaving,
+    to_record,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import was_ours
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.refusals import (
     fixed,
     lives_elsewhere,
@@ -52,8 +60,11 @@ NOTHING: dict[str, Any] = {
     "leave": {},
     "leave_last": {},
     "trouble": "",
+    "record": [],
+    "recorded": "",
 }
 """What the role's tasks read of a host on which there is nothing to do."""
+_WHY_RECORDED = "to recognise this swarm if its managers are lost"
 
 
 class SwarmPlanner:
@@ -90,11 +101,28 @@ class SwarmPlanner:
             refusals.append(refused_step(members[0].host, str(error)))
             steps = []
         changes = _changes(cluster, steps, {refusal.host for refusal in refusals})
+        records = {host: found for host, found in to_record(cluster, facts, inputs.digest_key).items() if not refusals}
+        for host, files in records.items():
+            for item in files:
+                add_file(changes[host], item, mapping(facts[host].get("files")), inputs.digest_key, _WHY_RECORDED)
+        changed = [change for found in changes.values() for change in found.found]
         return RolePlan(
-            changes=[change for found in changes.values() for change in found.found],
+            changes=changed,
             refusals=refusals,
-            acts={**nothing, **{member.host: {**NOTHING, **acts(cluster, member, steps)} for member in members}},
-            facts=facts_after(cluster, facts, steps) if any(found.found for found in changes.values()) else {},
+            acts={
+                **nothing,
+                **{
+                    member.host: {
+                        **NOTHING,
+                        **acts(cluster, member, steps),
+                        "record": [entry_of(item) for item in records.get(member.host, ())],
+                    }
+                    for member in members
+                },
+            },
+            facts=facts_after(cluster, facts, steps, inputs.digest_key)
+            if any(found.found for found in changes.values())
+            else {},
         )
 
 
@@ -107,6 +135,7 @@ def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:
 
 
 def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any]) -> Member:
+    path = record_path(str(wishes[host]["cluster_name"]))
     underlay = str(mapping(mapping(cluster.get("underlay")).get("addresses")).get(host) or "")
     return Member(
         host=host,
@@ -115,6 +144,9 @@ def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any])
         hostname=str(mapping(facts[host].get("system")).get("hostname") or ""),
         wishes=wishes[host],
         underlay=underlay,
+        jobs=[str(name) for name, state in mapping(facts[host].get("jobs")).items() if state in ACTIVE],
+        was_ours=was_ours(facts[host], str(wishes[host]["cluster_name"])),
+        recorded=path if mapping(mapping(facts[host].get("files")).get(path)).get("exists") else "",
         lost=lost_address(facts[host], str(wishes[host]["swarm_advertise_address"] or underlay)),
     )
 
@@ -163,6 +195,8 @@ def _before(cluster: Cluster, member: Member) -> str | None:
         return f"{WORKER} at {member.lost}"
     if cluster.has(member):
         return "manager of a swarm without this cluster's label"
+    if cluster.orphan(member):
+        return f"{MANAGER if member.manages else WORKER} of this cluster's former swarm"
     if member.node_id:
         return f"{MANAGER if member.manages else WORKER} of another swarm"
     return None
@@ -172,6 +206,8 @@ def _consent(cluster: Cluster, member: Member) -> Consent | None:
     """Return the consent that is needed to leave another swarm."""
     if not member.node_id or cluster.lists(member):
         return None
+    if cluster.orphan(member):
+        return _consent_of_orphan(member)
     otherwise = "take the host out of the inventory"
     if member.host == cluster.first.host and member.manages and member.label is None:
         otherwise = "set swarm_adopt: true to use that swarm for this cluster"
@@ -181,4 +217,25 @@ def _consent(cluster: Cluster, member: Member) -> Consent | None:
         effect=f"the host must leave another Docker swarm, of which it is a {what}, and what that swarm runs here ends",
         given=bool(member.wishes["swarm_leave_foreign"]),
         otherwise=otherwise,
+    )
+
+
+def _consent_of_orphan(member: Member) -> Consent | None:
+    """Return the consent that is needed to leave this cluster's dead swarm: none where nothing is cut off."""
+    effect = "the host must leave this cluster's former swarm, whose managers are lost, which cuts off "
+    if member.jobs:
+        return Consent(
+            variable="training_container_recreate",
+            effect=f"{effect}job {', '.join(member.jobs)}",
+            given=bool(member.wishes.get("training_container_recreate")),
+            otherwise="wait for the job, or stop it",
+        )
+    others = member.others_attached
+    if not others:
+        return None
+    return Consent(
+        variable="swarm_leave_foreign",
+        effect=f"{effect}container {', '.join(others)}",
+        given=bool(member.wishes["swarm_leave_foreign"]),
+        otherwise="stop it first",
     )

@@ -9,23 +9,24 @@ What is not set is no setting: a container that was made before an option existe
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import DEVICE, DEVICES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.values import (
+    GROUPS,
+    PORTS,
+    SECURITY_OPTS,
+    Wrong,
+    entries,
+    wrong_values,
+)
 
-SECCOMP, SECURITY_OPTS = "training_container_seccomp_profile", "training_container_security_opts"
-PORTS = "training_container_published_ports"
-GROUPS, PID_MODE = "training_container_groups", "training_container_pid_mode"
+SECCOMP, PID_MODE = "training_container_seccomp_profile", "training_container_pid_mode"
 PREFIX = "seccomp="
-
-_PORT = re.compile(r"(?:(\d+(?:\.\d+){3}|\[[0-9A-Fa-f:.]+\]):)?(\d{1,5}):(\d{1,5})(?:/(?:tcp|udp|sctp))?", re.ASCII)
-_GROUP = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}")
 
 
 def profile_name(wishes: Mapping[str, Any]) -> str:
@@ -73,51 +74,28 @@ def options(wishes: Mapping[str, Any], profile: str) -> dict[str, Any]:
 
 
 def problems(
-    wishes: Mapping[str, Any], facts: Mapping[str, Any], files: Mapping[str, str], network: str
+    wishes: Mapping[str, Any], facts: Mapping[str, Any], files: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong, each with its remedy. ``network``: the engine's name of the container's network."""
-    try:
-        profile = seccomp_profile(wishes, files)
-    except ValueError as error:
-        yield (
-            f"{SECCOMP}: {wishes.get(SECCOMP)}: {error}",
-            "name a profile such as moby's profiles/seccomp/default.json",
-        )
-    else:
-        if profile and any(str(option).startswith(PREFIX) for option in wishes.get(SECURITY_OPTS) or []):
-            yield f"{SECCOMP} and a {PREFIX}… in {SECURITY_OPTS} are both set", "leave one of them out"
-    for port in wishes.get(PORTS) or []:
-        if not _is_port(str(port)):
-            yield (
-                f"{PORTS}: {str(port)!r} is not [ADDRESS:]PORT:PORT[/PROTOCOL]",
-                'write it in quotes, such as "127.0.0.1:8888:8888"',
-            )
-    if wishes.get(PORTS) and network == "host":
-        yield (
-            f"{PORTS}: with cluster_network_mode: host there is nothing to publish, as each port is the host's own",
-            f"leave {PORTS} out",
-        )
+    """Yield what is wrong, each with its remedy."""
+    for wrong in (*profile_problems(wishes, files), *wrong_values(wishes)):
+        yield f"{wrong.variable}: {wrong.text}", wrong.remedy
     known = mapping(facts.get("files"))
-    for device in wishes.get(DEVICES) or []:
-        parts = DEVICE.fullmatch(str(device))
-        if not parts or ".." in str(device).split("/"):
-            yield f"{DEVICES}: {str(device)!r} is not HOST[:CONTAINER[:rwm]]", "name it by its path, such as /dev/fuse"
-        elif mapping(known.get(parts.group(1))).get("exists") is False:
+    for device in entries(wishes, DEVICES):
+        parts = DEVICE.fullmatch(device)
+        if parts and mapping(known.get(parts.group(1))).get("exists") is False:
             yield (
                 f"{DEVICES}: there is no {parts.group(1)} on this host",
                 "load the kernel module that makes it, or name other devices for this host",
             )
-    for group in wishes.get(GROUPS) or []:
-        if not _GROUP.fullmatch(str(group)):
-            yield f"{GROUPS}: {str(group)!r} is neither the name nor the number of a group", "correct it"
 
 
-def _is_port(port: str) -> bool:
-    found = _PORT.fullmatch(port)
-    if not found or not all(0 < int(number) < 65536 for number in found.groups()[1:]):
-        return False
+def profile_problems(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Iterator[Wrong]:
+    """Yield what is wrong with the profile of seccomp. ``files`` are texts by the name that a plan reads them by."""
     try:
-        ipaddress.ip_address((found.group(1) or "0.0.0.0").strip("[]"))
-    except ValueError:
-        return False
-    return True
+        profile = seccomp_profile(wishes, files)
+    except ValueError as error:
+        remedy = "name a profile such as moby's profiles/seccomp/default.json"
+        yield Wrong(SECCOMP, f"{wishes.get(SECCOMP)}: {error}", remedy)
+        return
+    if profile and any(option.startswith(PREFIX) for option in entries(wishes, SECURITY_OPTS)):
+        yield Wrong(SECCOMP, f"it is set, and so is {PREFIX}… in {SECURITY_OPTS}", "leave one of them out")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.swap import NEW, OLD
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
@@ -86,12 +87,14 @@ NOTHING: dict[str, Any] = {
     "inside": [],
     "reach": {},
     "reached": False,
+    "left": [],
 }
 """What the role's tasks read of a host on which there is no container to be.
 
 ``settings`` are those that are configured, whatever is planned: the network benchmark makes its containers with them.
 ``reach`` is what must be tested live: the containers that are to reach one another over the overlay network.
 ``reached`` is whether they did when facts were gathered, and nothing has been changed on any host since.
+``left`` are this cluster's other containers on the host: of an earlier name of it, or of a run that was interrupted.
 """
 SHARED_MEMORY = "df -B1 --output=size /dev/shm | tail -n 1"
 
@@ -116,8 +119,27 @@ class Node:
 
     @property
     def ours(self) -> bool:
+        return self._made_here(self.container)
+
+    @property
+    def beside(self) -> dict[str, Mapping[str, Any]]:
+        """All other containers of the host."""
+        known = mapping(mapping(self.facts.get("docker")).get("containers"))
+        return {str(name): mapping(container) for name, container in known.items() if name != self.name}
+
+    @property
+    def left(self) -> list[str]:
+        """This cluster's others: of an earlier name of this host, or of a run that was interrupted."""
+        return [name for name, container in self.beside.items() if self._made_here(container)]
+
+    @property
+    def renamed(self) -> list[str]:
+        """Those of them that run."""
+        return [name for name in self.left if self.beside[name].get("state") == "running"]
+
+    def _made_here(self, container: Mapping[str, Any]) -> bool:
         """By the hash, which only this role gives: an image hands on the cluster's label to any container of it."""
-        labels = mapping(self.container.get("labels"))
+        labels = mapping(container.get("labels"))
         return HASH_LABEL in labels and labels.get(CLUSTER_LABEL) == self.cluster
 
     @property
@@ -137,7 +159,7 @@ class Node:
     def jobs(self) -> list[str]:
         """The jobs that run in it."""
         known = mapping(self.facts.get("jobs"))
-        return [str(name) for name, state in known.items() if state in ACTIVE] if self.runs else []
+        return [str(name) for name, state in known.items() if state in ACTIVE] if self.runs or self.renamed else []
 
 
 class TrainingContainerPlanner:
@@ -162,9 +184,9 @@ class TrainingContainerPlanner:
             # Where what concerns all hosts is not known, preflight says why.
             if wished.get("deepspeed_launch_runtime") == "host" or not inputs.cluster.get("underlay"):
                 left = Node(host, wished, found, {}, container)
-                acts[host] = {**NOTHING, "name": left.name, "ours": left.ours}  # for teardown
+                acts[host] = {**NOTHING, "name": left.name, "ours": left.ours, "left": left.left}  # for teardown
                 continue
-            wrong = [Refusal(ROLE, host, *one) for one in problems(wished, found, inputs.files, network_name(wished))]
+            wrong = [Refusal(ROLE, host, *one) for one in problems(wished, found, inputs.files)]
             wrong += _misplaced(host, wished, found)
             profile = "" if wrong else seccomp_profile(wished, inputs.files)
             settings = wanted_settings(host, wished, found, inputs.cluster, container, profile=profile)
@@ -180,12 +202,13 @@ class TrainingContainerPlanner:
             records = unrecorded(found, ours(wished)) if reasons else []
             add_records(collected, found, records)
             _add_container(collected, node, reasons, folders, inputs.digest_key)
+            _add_left(collected, node)
             changes += collected.found
             made = {**_made(node, folders, profile), "owned": entries(records)} if reasons else {}
             acts[host] = {**_as_found(node), **_reach(node, hosts, facts), **made}
-            if reasons:
+            if reasons or node.left:
                 after[host] = {
-                    **_facts_after(node, folders, inputs.digest_key),
+                    **_facts_after(node, folders if reasons else [], bool(reasons), inputs.digest_key),
                     "folders": recorded(found, records),
                 }
         if changes:  # the role goes on with all hosts, and tests what it has changed
@@ -201,8 +224,10 @@ def _misplaced(host: str, wishes: Mapping[str, Any], facts: Mapping[str, Any]) -
 
 
 def _refusal(node: Node) -> Iterator[Refusal]:
-    if node.container and not node.ours:
-        text = f"a container {node.name} exists that this collection did not make"
+    foreign = [node.name] if node.container and not node.ours else []
+    foreign += [name for name in (node.name + NEW, node.name + OLD) if name in node.beside and name not in node.left]
+    if foreign:
+        text = f"a container {foreign[0]} exists that this collection did not make"
         yield Refusal(ROLE, node.host, text, "rename or remove it, or choose another cluster_name")
     elif not node.settings[IMAGE]:
         text = "the name of the training image is not known, which the role training_image works out"
@@ -251,12 +276,21 @@ def _add_container(changes: Changes, node: Node, reasons: Sequence[str], folders
     changes.add(what, state, "made again" if node.runs else "running", why, _consent(node))
 
 
-def _consent(node: Node) -> Consent | None:
+def _add_left(changes: Changes, node: Node) -> None:
+    for name in node.left:
+        state = str(node.beside[name].get("state") or "unknown")
+        interrupted = name in (node.name + NEW, node.name + OLD)
+        why = "left by a run that was interrupted" if interrupted else "of another name of this host"
+        changes.add(f"container {name}", state, None, why, _consent(node, name) if name in node.renamed else None)
+
+
+def _consent(node: Node, left: str = "") -> Consent | None:
     if not node.jobs:
         return None
+    what = f"{left} must be removed" if left else f"{node.name} must be made again"
     return Consent(
         variable="training_container_recreate",
-        effect=f"container {node.name} must be made again, which cuts off job {', '.join(node.jobs)} in it",
+        effect=f"container {what}, which cuts off job {', '.join(node.jobs)} in it",
         given=bool(node.wishes["training_container_recreate"]),
         otherwise="wait for the job, or stop it",
     )
@@ -268,6 +302,7 @@ def _as_found(node: Node) -> dict[str, Any]:
         **NOTHING,
         "name": node.name,
         "ours": node.ours,
+        "left": node.left,
         "settings": node.settings,
         "inside": run_inside(node.name, "sh", "-c", SHARED_MEMORY),
     }
@@ -276,6 +311,9 @@ def _as_found(node: Node) -> dict[str, Any]:
 def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any]:
     """Return what the tasks read where it is made, for the first time or again."""
     image = str(node.settings[IMAGE])
+    # Beside the one that is there, so that what the engine refuses is refused before anything happens to that.
+    swap = bool(node.container or node.renamed)
+    name = node.name + NEW if swap else node.name
     missing = (
         f"{node.host}: the image {image} is not there, and the container is made of it. Remedy: ansible-playbook "
         "site.yml --tags training_image,training_container"
@@ -285,19 +323,20 @@ def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any
         "image_check": _image_check(node.wishes, image),
         "folders": [entry_of(item) for item in folders],
         "make": {
+            "name": name,
             "hostname": node.name if network_mode(node.wishes) == OVERLAY else "",
             "labels": labels_of(node.cluster, node.settings),
             # The engine's API takes a profile itself, not the path of one.
             "security_opts": [*node.settings["security_opts"], *([PREFIX + profile] if profile else [])],
-            # One that has ended, too: when the engine was restarted, its place in the overlay can be lost.
-            "recreate": bool(node.container),
-            "state": "present" if node.address else "started",
+            # Also where it has ended: when the engine was restarted, its place in the overlay can be lost.
+            "swap": swap,
+            "restore": bool(node.runs or node.renamed),
+            "others": node.renamed,
+            "state": "present" if node.address or swap else "started",
         },
         # An address goes with a network by name, which docker_container looks for first, in vain on a worker.
-        "connect": ["docker", "network", "connect", "--ip", node.address, node.network, node.name]
-        if node.address
-        else [],
-        "start": ["docker", "start", node.name] if node.address else [],
+        "connect": ["docker", "network", "connect", "--ip", node.address, node.network, name] if node.address else [],
+        "start": ["docker", "start", node.name] if node.address and not swap else [],
         "ready": run_inside(node.name, "ssh", "-o", "ConnectTimeout=5", node.host, "true"),
         "log": ["docker", "logs", "--tail", "5", node.name],
     }
@@ -339,8 +378,11 @@ def _reached(facts: Facts) -> bool:
     )
 
 
-def _facts_after(node: Node, folders: list[ManagedFile], key: str) -> dict[str, Any]:
+def _facts_after(node: Node, folders: list[ManagedFile], made: bool, key: str) -> dict[str, Any]:
     docker = mapping(node.facts.get("docker"))
+    known = {name: one for name, one in mapping(docker.get("containers")).items() if name not in node.left}
+    if not made:
+        return {**node.facts, "docker": {**docker, "containers": known}}
     labels = {**mapping(node.container.get("labels")), **labels_of(node.cluster, node.settings)}
     container = {
         **node.container,
@@ -352,6 +394,6 @@ def _facts_after(node: Node, folders: list[ManagedFile], key: str) -> dict[str, 
     }
     return {
         **node.facts,
-        "docker": {**docker, "containers": {**mapping(docker.get("containers")), node.name: container}},
+        "docker": {**docker, "containers": {**known, node.name: container}},
         "files": {**mapping(node.facts.get("files")), **{item.path: fact_after(item, key) for item in folders}},
     }

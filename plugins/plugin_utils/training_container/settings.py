@@ -18,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import SERVER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import as_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
@@ -26,12 +27,18 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
     extensions_of,
     workspace_of,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.mounts import (
+    CONFIGURATION,
+    JOBS,
+    WORKSPACE,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import devices, options
 
 OVERLAY = "overlay"
 CLUSTER_LABEL, HASH_LABEL = "swarmspeed.cluster", "swarmspeed.spec"
 SETTINGS_LABEL, ADDRESS_LABEL = "swarmspeed.settings", "swarmspeed.address"
 ENVIRONMENT, IMAGE, IMAGE_ID = "environment", "image", "image_id"
+_ENVIRONMENT = "training_container_environment"
 NO_NEW_PRIVILEGES = "no-new-privileges"
 RDMA_DEVICES = "/dev/infiniband:/dev/infiniband"
 _ID = re.compile("sha256:[0-9a-f]+")
@@ -74,7 +81,7 @@ def wanted_settings(
     image = image_of(wishes, cluster, container)
     address = mapping(mapping(cluster.get(OVERLAY)).get("addresses")).get(host) if overlay else None
     root = str(wishes["cluster_root"])
-    volumes = [f"{root}/etc:/etc/swarmspeed:ro", f"{root}/jobs:/jobs", f"{workspace_of(wishes)}:/workspace"]
+    volumes = [f"{root}/etc:{CONFIGURATION}:ro", f"{root}/jobs:{JOBS}", f"{workspace_of(wishes)}:{WORKSPACE}"]
     assets = assets_of(wishes)
     volumes += [f"{assets}:{assets}:ro"] if assets else []
     # Where VS Code's server installs others, too, and keeps its list of all.
@@ -92,7 +99,8 @@ def wanted_settings(
         "devices": [*([RDMA_DEVICES] if mapping(facts.get("fabric")).get("infiniband") else []), *devices(wishes)],
         "device_requests": _device_requests(wishes, facts, cluster),
         "volumes": [*volumes, *wishes["training_container_volumes"]],
-        ENVIRONMENT: wishes["training_container_environment"],
+        # As text, which the module wants. What is text already keeps the hash that it had.
+        ENVIRONMENT: {name: as_text(value) for name, value in mapping(wishes[_ENVIRONMENT]).items()},
         "restart_policy": wishes["training_container_restart_policy"],
         **options(wishes, profile),
         **({"address": str(address)} if address else {}),

@@ -128,6 +128,7 @@ FACTS = mapping(
         "trees": by_name(_PATH, listing(lines(4096))),
         "trees_missing": by_name(_PATH, listing(lines(4096))),
         "groups": by_name(NAME, optional(names)),
+        "accounts": by_name(NAME, flag),
         "sysctls": by_name(NAME, optional(lines(4096))),
         "jobs": _jobs,
         "jobs_succeeded": _succeeded,

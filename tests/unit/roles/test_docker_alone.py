@@ -37,6 +37,7 @@ def facts(*running: str, **packages: str) -> dict[str, Any]:
         "held": [],
         "files": {},
         "groups": {"docker": []},
+        "accounts": {"ada": True},
         "engine": {"config_exists": False, "config": {}, "problem": None, "unit": None},
         "docker": {
             **honest()["docker"],

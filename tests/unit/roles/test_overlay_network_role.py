@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 
 from tests.adversary.hostile import facts as honest
 from tests.planned_roles import plan_of, shown, tasks_that_run
-from tests.role_values import ROLES, load
+from tests.role_values import ROLES, acts, load, templar, variables
 from tests.stand_ins import StandIns, changed
 from tests.swarm_hosts import HOSTS, listed, member
 
@@ -94,13 +94,44 @@ def test_teardown_removes_what_is_ours_and_what_a_benchmark_has_left() -> None:
     assert names("teardown", bench_left=True) == ["Remove what a killed benchmark left", always]
 
 
+GONE, THERE = "d61e" + "0" * 60, "beef" + "0" * 60
+
+
+@pytest.mark.parametrize(
+    ("containers", "why"),
+    [
+        ([], ""),
+        ([f"exited {THERE} theirs", f"created {THERE} other"], ""),
+        (
+            [f"running {THERE} theirs", f"paused {THERE} other", f"exited {THERE} old"],
+            "the engine of gpu3 has kept the place of a container that is gone, and containers run there (theirs, "
+            "other). Remedy: systemctl restart docker there when these may be interrupted, then run again.",
+        ),
+        (
+            [f"exited {GONE} theirs"],
+            "container d61e00000000 on gpu3 has a place in it. Remedy: docker rm --force d61e00000000 there, then run "
+            "again.",
+        ),
+    ],
+)
+def test_an_engine_is_restarted_for_a_place_only_where_no_container_runs(containers: list[str], why: str) -> None:
+    read, fail, restart, dummy = load("overlay_network/tasks/place.yml")
+    seen = {"stdout_lines": containers}
+    given = {"_overlay_network_place_host": "gpu3", "_overlay_network_place_container": GONE}
+    values = {**variables("overlay_network"), **given, "_overlay_network_place_seen": seen, **fail["vars"]}
+    assert str(templar(values).template(values["_overlay_network_place_why"])).strip() == why
+    assert acts(fail, values) is bool(why)
+    assert read["delegate_to"] == restart["delegate_to"] == "{{ _overlay_network_place_host }}"
+    assert restart["ansible.builtin.systemd_service"]["state"] == "restarted" and "when" not in restart
+
+
 def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
     files = [*sorted((ROLES / "overlay_network/tasks").glob("*.yml")), ROLES / "overlay_network/vars/main.yml"]
     text = "".join(path.read_text(encoding="utf-8") for path in files)
     assert set(re.findall(r"_overlay_network_act\.(\w+)", text)) == set(NOTHING)
     assert not [
         task
-        for file in ("main", "converge", "verify", "remove")
+        for file in ("main", "converge", "verify", "remove", "place")
         for task in load(f"overlay_network/tasks/{file}.yml")
         if "tags" in task
     ]

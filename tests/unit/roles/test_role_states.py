@@ -54,6 +54,7 @@ def clean() -> dict[str, Any]:
         "sysctls": {"net.core.somaxconn": "8192"},
         "firewall": {"active": [], "ufw": [], "iptables": {}, "nftables": [], "ephemeral_ports": [32768, 60999]},
         "groups": {"docker": ["games"]},
+        "accounts": {"games": True},
         "held": [],
         "engine": {"config_exists": False, "config": {}, "problem": None, "unit": None},
         "docker": {

@@ -78,6 +78,10 @@ AGAIN = "Gather facts and plan again, with the ids of the nodes that joined"
             ["Promote, demote and remove nodes, and set their availability", "Gather facts and plan again"],
         ),
         ({"arranging": True}, ["Gather facts and plan again"]),
+        (
+            {"record": [{"path": "/x"}]},
+            ["Record which swarm is this cluster's, where no container can write", "Gather facts and plan again"],
+        ),
     ],
 )
 def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], expected: list[str]) -> None:
@@ -88,11 +92,17 @@ def test_all_hosts_leave_before_the_first_manager_ends_the_swarm() -> None:
     assert [task["name"] for task in load("swarm/tasks/teardown.yml")] == [
         "Leave the swarm, workers first",
         "End the swarm on its first manager",
+        "Remove the record of the swarm",
+        "Remove its folder, if nothing else is in it",
     ]
     ids = {"member_ids": ["a"]}
     assert names("teardown") == []
     assert names("teardown", leave=ids) == ["Leave the swarm, workers first"]
     assert names("teardown", leave_last=ids) == ["End the swarm on its first manager"]
+    assert names("teardown", recorded="/x/swarm.json")[-2:] == [
+        "Remove the record of the swarm",
+        "Remove its folder, if nothing else is in it",
+    ]
 
 
 def test_the_tokens_are_requested_once_and_never_shown() -> None:

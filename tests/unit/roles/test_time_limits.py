@@ -28,6 +28,7 @@ LIMITS = {
     "community.docker.docker_image_remove": (120, 1800),
     "community.docker.docker_image_tag": (60, 600),
     "community.docker.docker_network": (60, 600),
+    "swarmspeed.cluster.container_swap": (120, 600),
     "swarmspeed.cluster.docker_daemon_config": (120, 1200),
     "swarmspeed.cluster.driver_preview": (600, 3600),
     "swarmspeed.cluster.ds_config": (60, 600),

@@ -22,6 +22,8 @@ MODULES = {
     "ansible.builtin.include_tasks": "",
     "ansible.builtin.import_tasks": "",
 }
+MAKE: dict[str, Any] = {"name": "lab-gpu2", "swap": False, "restore": False, "others": []}
+SWAP: dict[str, Any] = {"name": "lab-gpu2.new", "swap": True, "restore": True, "others": []}
 REACH = {"containers": {host: f"lab-{host}" for host in HOSTS}, "port": 2222}
 
 
@@ -92,29 +94,34 @@ def test_a_host_at_which_the_play_has_failed_is_not_tried() -> None:
 )
 def test_what_is_not_planned_has_no_task(act_: dict[str, Any], ran: list[str]) -> None:
     made, ready = "community.docker.docker_container", "ansible.builtin.command"
-    assert runs("converge", planned(True, **act_)) == [
-        "ansible.builtin.assert",
-        *ran,
-        made,
-        ready,
-        "gather and plan",
-    ]
+    assert runs("make", planned(True, make=MAKE, **act_)) == ["ansible.builtin.assert", *ran, made, ready]
+
+
+def test_one_that_is_there_is_replaced_once_the_new_one_is_created() -> None:
+    made, ready = "community.docker.docker_container", "ansible.builtin.command"
+    swap = "swarmspeed.cluster.container_swap"
+    assert runs("make", planned(True, make=SWAP)) == ["ansible.builtin.assert", made, swap, ready]
+    assert runs("converge", planned(True, make=SWAP)) == ["make.yml", swap, "gather and plan"]
+    assert runs("converge", planned(True, make=MAKE)) == ["make.yml", "gather and plan"]
+    # What an interrupted run has left goes, and the container that runs is let alone.
+    assert runs("converge", planned(True, left=["lab-gpu2.old"])) == [swap, "gather and plan"]
+    states = [task["swarmspeed.cluster.container_swap"]["state"] for task in load(CONVERGE) if swap in task]
+    assert states == ["swapped", "restored"]
 
 
 def test_one_with_an_address_of_its_own_is_started_once_it_has_it() -> None:
-    found = planned(True, connect=["docker", "network"], start=["docker", "start"])
-    ran = runs("converge", found)
+    found = planned(True, make=MAKE, connect=["docker", "network"], start=["docker", "start"])
+    ran = runs("make", found)
     assert ran == [
         "ansible.builtin.assert",
         "community.docker.docker_container",
         *["ansible.builtin.command"] * 3,
-        "gather and plan",
     ]
-    names = [task["name"] for task in load(f"{ROLE}/tasks/converge.yml")]
+    names = [task["name"] for task in load(f"{ROLE}/tasks/make.yml")]
     assert names.index("Assign the container its address") < names.index("Start the container at its address")
 
 
-CONVERGE = f"{ROLE}/tasks/converge.yml"
+CONVERGE = f"{ROLE}/tasks/make.yml"
 RESTARTS = "Error response from daemon: Container 5f is restarting, wait until the container is running"
 ENDED = "Error response from daemon: container 5f is not running"
 NO_INTERFACE = "swarmspeed: no interface of this container is in 10.1.0.0/24; its networks are: eth0 UP 10.2.0.3/24 ;"
@@ -127,10 +134,12 @@ def named(name: str) -> dict[str, Any]:
     return dict(task)
 
 
-def refusal(ready: dict[str, Any], log: dict[str, Any]) -> str:
+def refusal(ready: dict[str, Any], log: dict[str, Any], make: Any = MAKE, restored: Any = None) -> str:
     """Return what is printed where sshd is not reached, on one line as Ansible folds it."""
     task = named("Fail as sshd in the container lets no one in")
-    values = given(planned(True, name="lab-gpu2"), _training_container_ready=ready, _training_container_log=log)
+    found = planned(True, name="lab-gpu2", make=make)
+    more = {"_training_container_ready": ready, "_training_container_log": log}
+    values = given(found, _training_container_restored=restored, **more)
     assert acts(task, values)
     return str(templar({**values, **task["vars"]}).template(task["ansible.builtin.fail"]["msg"]))
 
@@ -147,8 +156,9 @@ def refusal(ready: dict[str, Any], log: dict[str, Any]) -> str:
 @pytest.mark.parametrize("log", [{"skipped": True}, {"rc": 1, "stderr_lines": ["no logs"]}, {"rc": 0}])
 def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str, log: dict[str, Any]) -> None:
     ready = {"rc": 255, "stderr": printed}
-    ran = runs("converge", planned(True, name="lab-gpu2"), _training_container_ready=ready, _training_container_log=log)
-    assert ran[-2:] == ["ansible.builtin.fail", "gather and plan"]
+    found = planned(True, name="lab-gpu2", make=MAKE)
+    ran = runs("make", found, _training_container_ready=ready, _training_container_log=log)
+    assert ran[-1] == "ansible.builtin.fail"
     assert refusal(ready, log) == (
         f"{HOST}: container lab-gpu2 is not reached by ssh from itself: {printed.rstrip('.')}. Remedy: {remedy}"
     )
@@ -156,9 +166,27 @@ def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str, log
 
 def test_a_wait_for_sshd_that_itself_fails_is_reported_as_well() -> None:
     """A task that times out has neither an exit status nor an output."""
-    found, ready = planned(True, name="lab-gpu2"), {"failed": True, "msg": "Timed out after 300 seconds."}
-    assert "ansible.builtin.fail" in runs("converge", found, _training_container_ready=ready)
+    found, ready = planned(True, name="lab-gpu2", make=MAKE), {"failed": True, "msg": "Timed out after 300 seconds."}
+    assert "ansible.builtin.fail" in runs("make", found, _training_container_ready=ready)
     assert "from itself: Timed out after 300 seconds. Remedy: see " in refusal(ready, {"skipped": True})
+
+
+@pytest.mark.parametrize(("changed", "shown"), [(True, True), (False, False)])
+def test_where_the_new_one_lets_no_one_in_the_earlier_one_runs_again(changed: bool, shown: bool) -> None:
+    ready = {"rc": 255, "stderr": "Connection refused"}
+    found = planned(True, name="lab-gpu2", make=SWAP)
+    ran = runs("make", found, _training_container_ready=ready)
+    assert ran[-2:] == ["swarmspeed.cluster.container_swap", "ansible.builtin.fail"]
+    ended = {**SWAP, "restore": False}
+    assert runs("make", planned(True, make=ended), _training_container_ready=ready)[-2:] == [
+        "ansible.builtin.command",
+        "ansible.builtin.fail",
+    ]
+    logs = LOGS.replace("lab-gpu2", "lab-gpu2.new") if shown else LOGS
+    again = "The earlier container runs again, as it was. " if shown else ""
+    assert refusal(ready, {"skipped": True}, SWAP, {"changed": changed}) == (
+        f"{HOST}: container lab-gpu2 is not reached by ssh from itself: Connection refused. {again}Remedy: {logs}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +237,7 @@ def test_the_wait_ends_early_and_the_log_is_read_where_the_container_does_not_st
 
 @pytest.mark.parametrize("missing", ["", "gpu2: the image a:1 is not there"])
 def test_no_container_is_made_of_an_image_that_is_not_there(missing: str) -> None:
-    (first, *dummy) = load(f"{ROLE}/tasks/converge.yml")
+    (first, *dummy) = load(f"{ROLE}/tasks/make.yml")
     values = given(planned(True, missing=missing))
     assert templar(values).evaluate_conditional(first["ansible.builtin.assert"]["that"]) is (not missing)
     assert templar(values).template(first["ansible.builtin.assert"]["fail_msg"]) == missing
@@ -217,7 +245,7 @@ def test_no_container_is_made_of_an_image_that_is_not_there(missing: str) -> Non
 
 def container_of(made: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with which the engine is asked for a container, those that are left out without."""
-    task = next(task for task in load(f"{ROLE}/tasks/converge.yml") if "community.docker.docker_container" in task)
+    task = next(task for task in load(f"{ROLE}/tasks/make.yml") if "community.docker.docker_container" in task)
     omit = "__omit__"
     values = given({"acts": {HOST: {ROLE: made}}}, omit=omit)
     arguments = task["community.docker.docker_container"]
@@ -287,8 +315,13 @@ def test_what_an_image_lacks_keeps_the_container_from_being_made(problem: str, r
 
 def test_teardown_removes_the_container_that_is_ours() -> None:
     task, folders = load(f"{ROLE}/tasks/teardown.yml")
-    assert acts(task, given(planned(False, ours=True, name="lab-gpu2")))
-    assert not acts(task, given(planned(False, name="lab-gpu2")))
+
+    def removed(**act_: Any) -> list[str]:
+        found: list[str] = templar(given(planned(False, name="lab-gpu2", **act_))).template(task["loop"])
+        return found
+
+    assert removed(ours=True) == ["lab-gpu2"] and removed() == []
+    assert removed(left=["lab-gpu2.old"]) == ["lab-gpu2.old"]
     # Behind it: what is mounted is not to be removed.
     assert folders["swarmspeed.cluster.vscode_extensions"]["state"] == "absent"
 

@@ -95,7 +95,11 @@ def test_a_failure_is_passed_on_as_it_is(monkeypatch: pytest.MonkeyPatch, answer
     assert result == {key: value for key, value in answer.items() if key != "ansible_facts"} and len(calls) == 1
 
 
-DEFAULTS: dict[str, Any] = {**dict.fromkeys(node_facts.GATHERED["docker"].variables, ""), "docker_proxy": {}}
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(node_facts.GATHERED["docker"].variables, ""),
+    "docker_proxy": {},
+    "docker_users": [],
+}
 
 
 def planned(monkeypatch: pytest.MonkeyPatch, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -125,6 +129,15 @@ def test_what_the_plan_compares_is_gathered_beside_the_rest(monkeypatch: pytest.
     dummy, requested = planned(monkeypatch)
     assert requested["packages"] == ["rsync", *part.packages]
     assert requested["groups"] == ["games", "docker"] and requested["files"] == list(part.files)
+
+
+@pytest.mark.parametrize(
+    ("users", "expected"),
+    [(["ada", "bob"], ["ada", "bob"]), ("ada,bob", ["ada", "bob"]), (["a\nb", "x" * 300, "eve"], ["eve"])],
+)
+def test_the_node_reports_which_of_the_users_exist(monkeypatch: pytest.MonkeyPatch, users: Any, expected: Any) -> None:
+    dummy, requested = planned(monkeypatch, docker_users=users)
+    assert requested["accounts"] == expected
 
 
 def test_what_follows_from_a_hosts_variables_is_gathered_too() -> None:

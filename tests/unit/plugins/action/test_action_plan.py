@@ -50,6 +50,7 @@ def gathered(run: str = RUN, running: tuple[str, ...] = (), **wished: Any) -> di
         "docker": docker,
         "engine": {"config": {}},
         "groups": {"docker": []},
+        "accounts": {"ada": True, "bob": True},
         "files": {},
         "held": [],
         "run": run,

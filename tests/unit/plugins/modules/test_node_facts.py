@@ -80,6 +80,7 @@ def test_everything_that_is_asked_for(
         trees={str(tmp_path): {"a": digest, "key": digest, "none": digest}, "/none": {}},
         disks=[str(tmp_path)],
         groups=["no_such_group"],
+        accounts=["root", "no_such_user"],
         sysctls=["no.such"],
         jobs=str(tmp_path),
         docker_socket="/run/other.sock",
@@ -94,6 +95,7 @@ def test_everything_that_is_asked_for(
     assert facts["trees"] == {str(tmp_path): ["key", "none"], "/none": []}
     assert facts["trees_missing"] == {str(tmp_path): ["none"], "/none": []}
     assert list(facts["disk"]) == [str(tmp_path)]
+    assert facts["accounts"] == {"root": True, "no_such_user": False}
     assert (facts["groups"], facts["sysctls"]) == ({"no_such_group": None}, {"no.such": None})
     assert facts["jobs"] == {"digits": "running"}
     assert list(facts["vscode"].values()) == [{"folder": FOLDER, "intact": True}]
@@ -144,7 +146,7 @@ def test_a_host_without_docker_is_no_failure(bare: pytest.MonkeyPatch, capsys: p
     facts = result["ansible_facts"]["swarmspeed"]
     assert (result["changed"], facts["docker"]["running"], facts["docker"]["error"]) == (False, False, "no answer")
     assert Engine.opened == "/var/run/docker.sock"
-    for name in ("disk", "packages", "files", "trees", "groups", "sysctls", "jobs"):
+    for name in ("disk", "packages", "files", "trees", "groups", "accounts", "sysctls", "jobs"):
         assert facts[name] == {}
 
 

@@ -9,6 +9,7 @@ import grp
 import hashlib
 import json
 import os
+import pwd
 import time
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,21 @@ def test_groups(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(grp, "getgrnam", lookup)
     assert node_io.group_facts(["docker", "none"]) == {"docker": ["amy", "zoe"], "none": None}
+
+
+def test_accounts_are_those_that_the_host_knows_from_whatever_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the C library, so by /etc/nsswitch.conf: an account of a directory service is in no file of the host."""
+    known = pwd.getpwuid(0)
+
+    def lookup(name: str) -> pwd.struct_passwd:
+        if name == "ldap-ada":
+            return pwd.struct_passwd((name, *known[1:]))
+        if "\0" in name:
+            raise ValueError("embedded null byte")
+        raise KeyError(name)
+
+    monkeypatch.setattr(pwd, "getpwnam", lookup)
+    assert node_io.account_facts(["ldap-ada", "none", "a\0b"]) == {"ldap-ada": True, "none": False, "a\0b": False}
 
 
 def test_sysctls_are_one_line_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,7 @@ def host(codename: str = "bookworm", config: dict[str, Any] | None = None, **mor
         "held": [],
         "files": {},
         "groups": {"docker": []},
+        "accounts": {"ada": True, "bob": True},
         "engine": {"config_exists": config is not None, "config": config or {}, "problem": None, "unit": None},
         "docker": {**engine, "settings": engine_settings({}), **more.pop("docker", {})},
         **more,

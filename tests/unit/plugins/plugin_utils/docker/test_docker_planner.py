@@ -223,6 +223,24 @@ def test_a_restart_under_running_containers_needs_consent(wished: dict[str, Any]
     assert idle.missing_consents == [] and ("~", "service docker.service") in shown(idle)
 
 
+@pytest.mark.parametrize("accounts", [{}, {"nosuchuser": False}, {"nosuchuser": "yes"}, None])
+def test_only_existing_accounts_are_added_and_none_is_created(accounts: Any) -> None:
+    known = {"ada": True, **accounts} if accounts is not None else None
+    made = plan(host(DEBIAN, accounts=known), docker_users=["nosuchuser", "ada", "nosuchuser"])
+    (refusal, *others) = made.refusals
+    assert not [other for other in others if "nosuchuser" in other.text]
+    assert (refusal.role, refusal.host) == ("docker", "gpu1")
+    assert refusal.text == "docker_users has 'nosuchuser', and there is no such account"
+    assert refusal.remedy == "create it (sudo adduser nosuchuser), or take it out of docker_users"
+    assert "nosuchuser" not in act(made)["users"]
+    assert not [change for change in made.changes if "nosuchuser" in change.what]
+
+
+def test_an_account_that_is_a_member_already_is_not_added_again() -> None:
+    made = plan(host(DEBIAN, groups={"docker": ["ada"]}), docker_users=["ada"])
+    assert (shown(made), list(made.refusals), act(made)["users"]) == ([], [], [])
+
+
 def test_an_engine_that_has_kept_ports_of_a_swarm_is_restarted() -> None:
     stale = {**host(CE)["docker"], "stale_swarm_ports": [7946]}
     made = plan(host(CE, docker=stale))

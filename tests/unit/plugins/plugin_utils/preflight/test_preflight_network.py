@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight import members, overlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ CHECKS = {
     "host_names": members.check_host_names,
     "swarm_fixed": members.check_swarm_fixed,
     "swarm_managers": members.check_swarm_managers,
+    "swarm_left": members.check_swarm_left,
     "swarm_ports": members.check_swarm_ports,
     "overlay_subnet": overlay.check_overlay_subnet,
     "overlay_network": overlay.check_overlay_network,
@@ -351,7 +353,7 @@ MORE = "; were one more lost, no node could join and no container be put on the 
             ],
         ),
         (
-            [listed("gpu1"), listed("gpu2"), listed("old", reachable="unreachable"), listed("w", "worker")],
+            [listed("gpu1"), listed("gpu2"), listed("old", reachable="unreachable"), listed("gpu4", "worker")],
             [],
             [
                 f"group managers: 2 of the swarm's 3 managers answer, old not{MORE}. Remedy: start the engines of "
@@ -438,3 +440,58 @@ def test_any_facts_pass_or_get_words(hosts: dict[str, Any], recreate: bool) -> N
         hosts, overlay={"encrypted": True, "recreate": recreate}, overlay_subnet="10.64.0.0/24"
     )
     assert all(": " in line and "Remedy: " in line for line in [*problems, *warnings])
+
+
+# Hosts that were taken out of the inventory
+
+
+def left(*nodes: dict[str, Any], **wanted: Any) -> list[str]:
+    swarm = {
+        "state": "active",
+        "node_id": "n1",
+        "manager": True,
+        "labels": {"swarmspeed.cluster": "demo"},
+        "nodes": [
+            {"id": "n1", "hostname": "gpu1", "role": "manager", "state": "ready", "reachability": "reachable"},
+            *nodes,
+        ],
+    }
+    problems, warnings = reported({"a": node(1, swarm=swarm)}, **wanted)
+    assert problems == []
+    return [line for line in warnings if "inventory" in line]
+
+
+OUT_OF_IT = {"id": "n9", "hostname": "gpu9", "role": "worker", "state": "ready", "addr": "10.0.0.9"}
+
+
+def test_a_node_of_the_swarm_that_is_no_host_is_named_with_the_command_that_removes_it() -> None:
+    (line,) = left(OUT_OF_IT)
+    text, dummy, remedy = line.partition(" Remedy: ")
+    assert text == (
+        "gpu9: is still a node of the swarm (at 10.0.0.9), though it is no host of the inventory, and its container "
+        "may still run."
+    )
+    assert "docker ps --all --quiet --filter label=swarmspeed.cluster=demo --filter label=swarmspeed.spec" in remedy
+    assert 'site.yml -e \'{"swarm_removed_nodes": ["gpu9"]}\'' in remedy and "demote" not in remedy
+    (line,) = left({**OUT_OF_IT, "role": "manager", "reachability": "reachable"})
+    assert "docker node demote gpu9" in line
+    (line,) = left({**OUT_OF_IT, "state": "down"})
+    assert "; it is down. Remedy: " in line and "docker rm" not in line
+
+
+def test_stale_entries_removed_nodes_and_members_are_no_such_nodes() -> None:
+    assert left() == []
+    assert left({**OUT_OF_IT, "hostname": "gpu1", "state": "down"}) == []
+    assert left(OUT_OF_IT, swarm={"removed_nodes": ["gpu9"]}) == []
+    assert left(OUT_OF_IT, runtime="host") == []
+
+
+@pytest.mark.parametrize(("missing", "named"), [([], True), (["b"], False)])
+def test_while_a_host_gives_no_facts_any_node_may_be_it(missing: list[str], named: bool) -> None:
+    """``unreachable`` names every host, with an empty reason for those that answered."""
+    nodes = [{"id": "n1", "hostname": "gpu1", "role": "manager", "reachability": "reachable"}, OUT_OF_IT]
+    own = {"state": "active", "node_id": "n1", "manager": True, "labels": {"swarmspeed.cluster": "demo"}}
+    hosts = {"a": node(1, swarm={**own, "nodes": nodes}), **dict.fromkeys(missing)}
+    wanted = parse_wanted({"cluster_name": "demo", "managers": ["a"]})
+    facts = Facts(hosts=hosts, wanted=wanted, unreachable=dict.fromkeys(hosts, ""))
+    assert [problem.subject for problem in FACT_CHECKS["swarm_left"](facts)] == ["gpu9"] * named

@@ -210,3 +210,16 @@ def test_a_leave_that_hung_is_distinguished_from_another_swarm() -> None:
     assert lines({"a": manager("1", "2"), "b": half}) == [expected]
     # Leaving is what hung: consent to leave does not fix it.
     assert lines({"a": manager("1", "2"), "b": half}, leave=True) == [expected]
+
+
+def test_a_dead_swarm_that_is_recorded_as_this_clusters_is_not_another_one() -> None:
+    docker = {"a": NONE, "b": worker("n2"), "c": worker("n3")}
+
+    def refused(*own: str, **more: Any) -> list[str]:
+        given = {**docker, **more}
+        options: dict[str, Any] = {"cluster_name": "demo", "leave_foreign": False, "adopt": False}
+        return [found.subject for found in check_foreign_swarm(given, managers=["a"], own=own, **options)]
+
+    assert (refused(), refused("b"), refused("b", "c")) == (["b", "c"], ["c"], [])
+    # As long as a manager lists it, it is not dead.
+    assert refused("b", "c", c=manager("n3", "n2", label="other")) == ["b", "c"]

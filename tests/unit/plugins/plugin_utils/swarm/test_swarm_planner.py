@@ -5,20 +5,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import consent_text, drift_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import GATHERED, record_path
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import NOTHING, SwarmPlanner
 
 from tests.role_values import ROLES
-from tests.swarm_hosts import OUT, WISHES, act, fabric, facts, inputs, listed, member, out, plan, shown, whole
+from tests.swarm_hosts import HOSTS, OUT, WISHES, act, fabric, facts, inputs, listed, member, out, plan, shown, whole
 
 REST = {"cluster": "lab", "first": "gpu1"}
+RECORD = record_path("lab")
 
 
 def drift(made: Any) -> list[tuple[str, str]]:
@@ -81,8 +84,8 @@ def test_nothing_is_planned_for_a_swarm_that_is_as_wished() -> None:
     made = plan(whole())
     assert shown(made) == [] and made.refusals == () and made.facts == whole()
     leave = {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
-    assert act(made) == {**NOTHING, **REST, "leave_last": leave}
-    assert act(made, "gpu3") == {**NOTHING, **REST, "leave": leave}
+    assert act(made) == {**NOTHING, **REST, "leave_last": leave, "recorded": RECORD}
+    assert act(made, "gpu3") == {**NOTHING, **REST, "leave": leave, "recorded": RECORD}
 
 
 def test_a_node_that_left_joins_again_and_the_first_manager_takes_part() -> None:
@@ -458,3 +461,101 @@ def test_no_host_is_planned_for_while_the_first_managers_engine_is_to_be_started
     found = {**whole(), "gpu1": facts("gpu1", OUT, unseen=True)}
     made = plan(found)
     assert (made.changes, made.refusals) == ((), ()) and {act(made, host) == NOTHING for host in found} == {True}
+
+
+# The record of the swarm, and a swarm whose managers are lost
+
+CONTAINER = {"state": "running", "addresses": {"lab": "10.64.0.2"}, "labels": {}}
+OVERLAYS = {"lab": {"driver": "overlay"}, "bridge": {"driver": "bridge"}}
+
+
+def test_the_swarm_is_recorded_on_each_node_once_its_ids_are_known() -> None:
+    found = whole()
+    for host in HOSTS:
+        found[host]["docker"]["swarm"]["cluster_id"] = "swarm1" if host == "gpu1" else None
+    made = plan(found)
+    assert shown(made) == [(host, "~", RECORD, found[host]["files"][RECORD]["content"], ANY) for host in HOSTS]
+    (entry,) = act(made, "gpu2")["record"]
+    assert json.loads(entry["content"]) == {"node": "id-gpu2", "swarm": "swarm1"}
+    assert (entry["path"], entry["mode"], entry["owner"]) == (RECORD, "0600", 0)
+    assert shown(plan(made.facts)) == []
+    # A cluster of an earlier release has none: it gets one, and nothing else happens to it.
+    bare = {host: {**facts, "files": {}} for host, facts in found.items()}
+    made = plan(bare)
+    assert {what for dummy, dummy, what, dummy, dummy in shown(made)} == {RECORD, RECORD.rpartition("/")[0]}
+    assert [item["mode"] for item in act(made, "gpu3")["record"]] == ["0700", "0600"]
+    assert not any(act(made, host)[name] for host in HOSTS for name in ("form", "join", "rejoin", "entering"))
+    # Who is still to join has no id yet.
+    assert act(plan(out()), "gpu2")["record"] == []
+
+
+def wiped(**changed: Any) -> dict[str, dict[str, Any]]:
+    """The only manager's engine was reinstalled; the workers wait for it."""
+    found = whole(gpu1=OUT)
+    found["gpu2"] |= {name: value for name, value in changed.items() if name != "docker"}
+    found["gpu2"]["docker"] |= {"networks": OVERLAYS, **changed.get("docker", {})}
+    return found
+
+
+def test_this_clusters_dead_swarm_is_left_without_consent_where_nothing_runs() -> None:
+    made = plan(wiped())
+    assert made.refusals == () and made.missing_consents == []
+    befores = [change.before for change in made.changes if change.what == "membership of swarm lab"]
+    assert befores == [None, *["worker of this cluster's former swarm"] * 2]
+    assert act(made, "gpu2")["join"]["leave_foreign"] is True and act(made)["form"]
+    assert act(made, "gpu2")["leave"] == {"member_ids": ["id-gpu2"]}  # teardown
+
+
+OURS = {**CONTAINER, "labels": {"swarmspeed.cluster": "lab", "swarmspeed.spec": "hash"}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "variable"),
+    [
+        ({"jobs": {"digits": "running"}}, "training_container_recreate"),
+        ({"jobs": {"digits": "succeeded"}}, ""),
+        ({"docker": {"containers": {"lab-gpu2": OURS}}}, ""),
+        ({"docker": {"containers": {"theirs": CONTAINER}}}, "swarm_leave_foreign"),
+        ({"docker": {"containers": {"theirs": {**CONTAINER, "state": "exited"}}}}, ""),
+        ({"docker": {"containers": {"theirs": {**CONTAINER, "addresses": {"bridge": None}}}}}, ""),
+        (
+            {"docker": {"containers": {"task": {"state": "running", "labels": {"com.docker.swarm.task.id": "t"}}}}},
+            "swarm_leave_foreign",
+        ),
+    ],
+)
+def test_what_runs_in_a_dead_swarm_is_cut_off_by_consent_alone(changed: dict[str, Any], variable: str) -> None:
+    made = plan(wiped(**changed))
+    assert [change.consent.variable for change in made.missing_consents if change.consent] == [variable] * bool(
+        variable
+    )
+    if variable:
+        assert plan(wiped(**changed), **{variable: True}).missing_consents == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "[]",
+        "{}",
+        "[" * 100_000,
+        '{"node": "id-gpu9", "swarm": ""}',
+        '{"node": "id-gpu2", "swarm": 1}',
+        '{"node": ["id-gpu2"], "swarm": ""}',
+        '{"node": "id-gpu2"}' + " " * 1000,
+    ],
+)
+def test_without_a_record_of_this_very_membership_it_is_another_swarm(text: str | None) -> None:
+    found = wiped()
+    found["gpu2"]["files"][RECORD] = {**found["gpu2"]["files"][RECORD], "content": text}
+    (missing,) = plan(found).missing_consents
+    assert (missing.host, missing.before) == ("gpu2", "worker of another swarm")
+
+
+def test_a_swarm_that_a_manager_still_lists_is_not_dead() -> None:
+    nodes = (listed("gpu3", "manager"), listed("gpu2"))
+    made = plan(whole(gpu1=OUT, gpu3=member("gpu3", *nodes)))
+    assert [refusal.host for refusal in made.refusals] == ["gpu3"]
+    assert {change.before for change in made.missing_consents} >= {"worker of another swarm"}

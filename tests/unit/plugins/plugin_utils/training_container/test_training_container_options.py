@@ -43,8 +43,8 @@ def host(container: dict[str, Any] | None = None) -> dict[str, Any]:
     return {**found, "files": {**found["files"], **HERE["files"]}}
 
 
-def wrong(files: dict[str, str] | None = None, network: str = "lab", **wished: Any) -> list[tuple[str, str]]:
-    return list(problems({**WISHES, **wished}, HERE, files or {}, network))
+def wrong(files: dict[str, str] | None = None, **wished: Any) -> list[tuple[str, str]]:
+    return list(problems({**WISHES, **wished}, HERE, files or {}))
 
 
 def test_by_default_there_is_none_of_them() -> None:
@@ -157,7 +157,7 @@ QUOTED = 'write it in quotes, such as "127.0.0.1:8888:8888"'
         ({GROUPS: ["a b"]}, f"{GROUPS}: 'a b' is neither the name nor the number of a group", "correct it"),
         (
             {**CHOSEN, OPTIONS: ["seccomp=unconfined"]},
-            f"{SECCOMP} and a seccomp=… in {OPTIONS} are both set",
+            f"{SECCOMP}: it is set, and so is seccomp=… in {OPTIONS}",
             "leave one of them out",
         ),
     ],
@@ -168,7 +168,7 @@ def test_what_is_refused(wished: dict[str, Any], text: str, remedy: str) -> None
 
 def test_in_the_hosts_network_nothing_is_published() -> None:
     text = f"{PORTS}: with cluster_network_mode: host there is nothing to publish, as each port is the host's own"
-    assert wrong(network="host", **only(PORTS, "80:80")) == [(text, f"leave {PORTS} out")]
+    assert wrong(cluster_network_mode="host", **only(PORTS, "80:80")) == [(text, f"leave {PORTS} out")]
 
 
 def test_all_problems_are_refused_together_before_anything_is_made() -> None:

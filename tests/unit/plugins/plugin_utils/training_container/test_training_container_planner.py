@@ -200,8 +200,11 @@ def test_one_that_is_missing_is_made(of_cluster: Any, wished: Any, place: str) -
     address, found = "address" in place, act(made)
     hostname = "" if wished else NAME
     assert {name: value for name, value in found["make"].items() if name != "labels"} == {
+        "name": NAME,
         "hostname": hostname,
-        "recreate": False,
+        "swap": False,
+        "restore": False,
+        "others": [],
         "state": "present" if address else "started",
         "security_opts": ["no-new-privileges"],
     }
@@ -298,7 +301,10 @@ def test_a_setting_that_differs_is_named_and_the_container_is_made_again(
     sign = "+" if before is None else "~"
     assert shown(made) == [(sign, f"{what} of container {NAME}", before, after), AGAIN]
     assert made.changes[-1].why == what
-    assert act(made)["make"]["recreate"] is True and made.missing_consents == []
+    make = act(made)["make"]
+    assert (make["name"], make["swap"], make["restore"], make["state"]) == (f"{NAME}.new", True, True, "present")
+    assert act(made)["start"] == [] and made.missing_consents == []
+    assert act(made)["connect"][-1:] in ([], [f"{NAME}.new"])
 
 
 def test_an_address_that_is_given_up_is_named() -> None:
@@ -311,6 +317,59 @@ def test_of_another_image_of_the_same_name_the_id_is_shown() -> None:
     assert shown(made) == [("~", f"image id of container {NAME}", ID, OTHER), AGAIN]
     made = plan(facts(running(), docker={"images": {"train:2": OTHER}}), cluster(image="train:2"))
     assert shown(made) == [("~", f"image of container {NAME}", IMAGE, "train:2"), AGAIN]
+
+
+@pytest.mark.parametrize("state", ["created", "exited"])
+@pytest.mark.parametrize("suffix", [".new", ".old"])
+def test_what_an_interrupted_run_has_left_is_removed_and_what_others_made_is_not(suffix: str, state: str) -> None:
+    beside = NAME + suffix
+    found = facts(running())
+    found["docker"]["containers"][beside] = {**running(), "state": state}
+    made = plan(found)
+    assert shown(made) == [("-", f"container {beside}", state, None)]
+    assert act(made)["left"] == [beside] and act(made)["make"] == {} and made.missing_consents == []
+    assert list(made.facts[HOST]["docker"]["containers"]) == [NAME]
+    again = plan(found, training_container_shm_size="8g")
+    assert shown(again)[-2:] == [AGAIN, ("-", f"container {beside}", state, None)]
+    assert list(again.facts[HOST]["docker"]["containers"]) == [NAME]
+    # Of somebody who gave it this name.
+    found["docker"]["containers"][beside] = {"state": state, "labels": {}, "addresses": {}}
+    (refusal,) = plan(found).refusals
+    assert refusal.text == f"a container {beside} exists that this collection did not make"
+    assert act(plan(found))["left"] == []
+
+
+def test_the_container_of_another_name_of_the_host_goes_once_the_new_one_runs() -> None:
+    """Left there, it would keep its place in the overlay network, whose removal then fails for ever."""
+    found = facts(None, docker={"containers": {"lab-gpu9": running()}})
+    made = plan(found)
+    assert [(one[0], one[1]) for one in shown(made)] == [("+", f"container {NAME}"), ("-", "container lab-gpu9")]
+    make = act(made)["make"]
+    assert (make["name"], make["swap"], make["restore"], make["others"]) == (f"{NAME}.new", True, True, ["lab-gpu9"])
+    assert act(made)["left"] == ["lab-gpu9"] and list(made.facts[HOST]["docker"]["containers"]) == [NAME]
+    assert made.missing_consents == [] and not plan(made.facts[HOST]).changes
+    beside = facts(running(), docker={"containers": {NAME: running(), "lab-gpu9": running()}})
+    assert shown(plan(beside)) == [("-", "container lab-gpu9", "running", None)] and not act(plan(beside))["make"]
+
+
+def test_a_job_in_it_is_not_cut_off_without_consent() -> None:
+    found = facts(None, docker={"containers": {"lab-gpu9": running()}}, jobs={"digits": "running"})
+    (missing,) = plan(found).missing_consents
+    assert missing.what == "container lab-gpu9"
+    assert missing.consent is not None and missing.consent.effect == (
+        "container lab-gpu9 must be removed, which cuts off job digits in it"
+    )
+    assert plan(found, training_container_recreate=True).missing_consents == []
+
+
+@pytest.mark.parametrize("label", ["swarmspeed.cluster", "swarmspeed.spec"])
+def test_containers_of_other_clusters_and_of_others_stay(label: str) -> None:
+    other = running()
+    other["labels"] = {**other["labels"], label: "other"}
+    if label == "swarmspeed.spec":
+        del other["labels"][label]
+    found = facts(running(), docker={"containers": {NAME: running(), "lab-gpu9": other}})
+    assert shown(plan(found)) == [] and act(plan(found))["left"] == []
 
 
 @pytest.mark.parametrize("images", [{}, {IMAGE: "(known after apply)"}])
@@ -355,7 +414,7 @@ def test_the_hash_decides_and_not_the_list_of_settings() -> None:
 def test_one_that_does_not_run_is_made_again_whatever_ran_in_it(state: str | None) -> None:
     made = plan(facts({**running(), "state": state, "addresses": {}}, jobs={"digits": "running"}))
     assert shown(made) == [("~", f"container {NAME}", state or "unknown", "running")]
-    assert made.missing_consents == [] and act(made)["make"]["recreate"] is True
+    assert made.missing_consents == [] and act(made)["make"]["swap"] is True
     if state:
         assert drift_text(made.changes[0]) == f"container {NAME} is {state}, wanted is running"
 
