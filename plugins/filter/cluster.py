@@ -12,7 +12,7 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters as hostfile_filters
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import code_digest, tree_manifest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 
 
@@ -41,4 +41,9 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters."""
-        return {"tree_manifest": _manifest, "fingerprint": fingerprint, "launch_plan": _launch_plan}
+        return {
+            "tree_manifest": _manifest,
+            "code_digest": code_digest,
+            "fingerprint": fingerprint,
+            "launch_plan": _launch_plan,
+        }

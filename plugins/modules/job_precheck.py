@@ -89,6 +89,12 @@ options:
     description: Working directory of the ranks.
     type: str
     default: ''
+  code:
+    description:
+      - Folder of the job's own copy of the source, relative to O(chdir). What it has is checked there, the rest in
+        O(chdir). Empty where the job starts in O(chdir) itself.
+    type: str
+    default: ''
   script:
     description: The script, relative to O(chdir). Not checked when empty.
     type: str
@@ -249,7 +255,7 @@ def request(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
         ipaddress.ip_network(params["subnet"] or "10.0.0.0/8", strict=False)
     except ValueError as error:
         raise InvalidRequest(f"subnet: {error}. Write it as in 10.20.0.0/24.") from error
-    copied = ("ssh_config", "packages", "programs", "operators", "chdir", "script", "data_paths", "checkpoints")
+    copied = ("ssh_config", "packages", "programs", "operators", "chdir", "code", "script", "data_paths", "checkpoints")
     return {
         **{
             key: params[key]
@@ -325,6 +331,7 @@ def main() -> None:
             "programs": names,
             "modules": names,
             "chdir": text,
+            "code": text,
             "script": text,
             "data_paths": names,
             "checkpoints": text,

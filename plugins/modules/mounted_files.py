@@ -27,6 +27,25 @@ options:
         are only in O(root) stay.
       - It should be where no container can write.
     type: path
+  whole:
+    description:
+      - Folder below O(root) that is to hold the files of O(archive) and nothing else. It appears whole, by renaming a
+        new one; what had its name before is removed.
+      - Without it, O(archive) is unpacked into O(root).
+    type: str
+  absent:
+    description: What is removed below O(root), and folders that are empty then. No link is followed.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      path:
+        description: Path relative to O(root), of a file or a folder.
+        type: str
+        required: true
+      sha256:
+        description: Remove only a file with this content, with what Python has compiled of it.
+        type: str
   files:
     description: Files to write. Their folders are created with mode 0755.
     type: list
@@ -58,7 +77,7 @@ attributes:
     support: partial
     description: A file that is already as requested stays.
     details:
-      - O(archive) is unpacked by every call; check first whether anything differs.
+      - O(archive) is unpacked by every call, and so is O(whole); check first whether anything differs.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """
@@ -83,18 +102,26 @@ files:
   returned: success
   type: list
   elements: str
+removed:
+  description: Paths that were removed, or in check mode would be, relative to O(root).
+  returned: success
+  type: list
+  elements: str
 """
 
 import re
+import secrets
 import stat
+from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.unpack import ArchiveError, unpack
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
     FolderError,
-    UntrustedFolder,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_links import LinkingFolder
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CACHE, joined, parent, run_of
 
 
 def _mode(text: str) -> int:
@@ -105,7 +132,7 @@ def _mode(text: str) -> int:
 
 def apply(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     """What the module returns."""
-    folder = UntrustedFolder(params["root"])
+    folder = LinkingFolder(params["root"])
     modes = [_mode(entry["mode"]) for entry in params["files"]]
     if folder.kind("") != "a folder" and not (check_mode and folder.kind("") is None):  # it may be made before
         raise FolderError(f"root: {params['root']} is no folder. Remedy: make it first.")
@@ -121,15 +148,67 @@ def apply(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
             before = (found or b"").decode("utf-8", "replace")
             diff.append({"before": before, "after": entry["content"], "before_header": path, "after_header": path})
     written = [change[0] for change in changes]
+    gone = [entry for entry in params["absent"] if _lies(folder, entry)]
     if not check_mode:
         if params["archive"]:
-            written = unpack(params["archive"], folder) + written
+            written = _unpack(params["archive"], folder, params["whole"]) + written
+        for entry in gone:
+            _remove(folder, entry["path"])
         for path, wanted, mode in changes:
             parent = path.rpartition("/")[0]
             if parent:
                 folder.make_folder(parent, 0o755)
             folder.write(path, wanted, mode)
-    return {"changed": bool(written or params["archive"]), "files": written, "diff": diff}
+    removed = [entry["path"] for entry in gone]
+    return {"changed": bool(written or params["archive"] or gone), "files": written, "removed": removed, "diff": diff}
+
+
+def _unpack(archive: str, folder: LinkingFolder, whole: str | None) -> list[str]:
+    if not whole:
+        return unpack(archive, folder, give_way=partial(_give_way, folder))
+    above, random = parent(whole), secrets.token_hex(16)
+    if above:
+        folder.make_folder(above, 0o755)
+    new, old = (f"{above}/.{kind}{random[1:]}.new".lstrip("/") for kind in "ab")
+    try:
+        folder.make_folder(new, 0o755)
+        written = unpack(archive, folder, below=new)
+        if folder.kind(whole) is not None:
+            folder.rename(whole, old)
+        folder.rename(new, whole)
+    finally:
+        for left in (new, old):
+            folder.remove(left)
+    return [whole + name[len(new) :] for name in written]
+
+
+def _give_way(folder: LinkingFolder, name: str) -> None:
+    """Remove a link by which a run shows in the workspace what it makes: it brings that there when it has ended."""
+    parts = name.split("/")
+    for above in ("/".join(parts[: depth + 1]) for depth in range(len(parts) - 1)):
+        text = folder.link_text(above)
+        if text and run_of(text, above):
+            folder.remove_link(above, text)
+
+
+def _lies(folder: LinkingFolder, entry: dict[str, Any]) -> bool:
+    if entry["sha256"] is None:
+        return folder.kind(entry["path"]) is not None
+    return folder.kind(entry["path"]) == "a plain file" and folder.digest(entry["path"]) == entry["sha256"]
+
+
+def _remove(folder: LinkingFolder, path: str) -> None:
+    folder.remove(path)
+    above, name = parent(path), path.rpartition("/")[2]
+    if name.endswith(".py"):
+        cache = joined(above, CACHE)
+        if folder.kind(cache) == "a folder":
+            for compiled in folder.entries(cache):
+                if compiled.startswith(f"{name[:-3]}.") and compiled.endswith(".pyc"):
+                    folder.remove(f"{cache}/{compiled}")
+            folder.remove_empty(cache)
+    while above and folder.remove_empty(above):
+        above = parent(above)
 
 
 def main() -> None:
@@ -138,6 +217,13 @@ def main() -> None:
         argument_spec={
             "root": {"type": "path", "required": True},
             "archive": {"type": "path"},
+            "whole": {"type": "str"},
+            "absent": {
+                "type": "list",
+                "elements": "dict",
+                "default": [],
+                "options": {"path": {"type": "str", "required": True}, "sha256": {"type": "str"}},
+            },
             "files": {
                 "type": "list",
                 "elements": "dict",

@@ -121,6 +121,9 @@ options:
   vscode:
     description: Folder in which M(swarmspeed.cluster.vscode_extensions) keeps VS Code extensions.
     type: path
+  code:
+    description: One of the folders in O(trees), to which the role P(swarmspeed.cluster.workspace#role) copies code.
+    type: path
   reach:
     description:
       - Tests whether the C(container) of this host reaches those in C(hosts), by the hosts' names, at C(port) over the
@@ -257,6 +260,14 @@ ansible_facts:
           returned: always
         trees_missing:
           description: For each directory, those that are missing.
+          type: dict
+          returned: always
+        code:
+          description:
+            - Of the code in O(code). Files that an earlier source had, C(left) as they were copied (with their digests
+              C(copied)) or C(kept), which somebody has changed; whether the wanted ones are C(recorded) as copied;
+              digests of code that is C(unneeded), as no job of this node was started from it; and C(readers), jobs of
+              an earlier release that run in O(code) itself. Empty where it was not asked for.
           type: dict
           returned: always
         groups:
@@ -401,6 +412,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state_io import SystemFirewallIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_facts_io import code_facts
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import changed_files, missing_files
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.proxy_io import SystemProxyIO, gather_proxies
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services_io import (
@@ -440,6 +452,11 @@ def _mistake(requested: dict[str, Any]) -> str | None:
         if seen.setdefault(entry["path"], entry) != entry:
             return f"files: {entry['path']} is asked for twice, in different ways. Ask once."
     return None
+
+
+def _code(requested: dict[str, Any]) -> dict[str, Any]:
+    root = requested["code"]
+    return code_facts(root, requested["trees"].get(root, {}), requested["jobs"]) if root else {}
 
 
 def _driver(gpu: dict[str, Any], kernel: str) -> dict[str, Any] | None:
@@ -493,6 +510,7 @@ def main() -> None:
                 },
             },
             "vscode": {"type": "path"},
+            "code": {"type": "path"},
             "reach": {
                 "type": "dict",
                 "default": {},
@@ -541,6 +559,7 @@ def main() -> None:
             "files": gathered_files(requested["files"], [*requested["trees"], requested["jobs"] or ""], key),
             "trees": {root: changed_files(requested["trees"][root], found) for root, found in trees.items()},
             "trees_missing": {root: missing_files(found) for root, found in trees.items()},
+            "code": _code(requested),
             "groups": group_facts(requested["groups"]),
             "accounts": account_facts(requested["accounts"]),
             "sysctls": sysctl_facts(requested["sysctls"]),

@@ -217,6 +217,27 @@ options:
     description: Releases that were found for the job, such as C(torch) and C(python), for its summary.
     type: dict
     default: {}
+  code:
+    description:
+      - Digest of the source in C(.swarmspeed/code) of O(chdir), as the role P(swarmspeed.cluster.workspace#role)
+        wrote it there. Its files must be those of C(workspace) in O(fingerprint), a mapping of relative path to
+        SHA-256.
+      - The job then starts in its own copy of them, which nothing changes under it, together with what else is in
+        O(chdir). What it writes by relative paths is in O(chdir) within a second.
+      - Without it, the job starts in O(chdir) itself.
+    type: str
+  files:
+    description:
+      - Files of this host that later jobs may change, such as hostfile and C(ds_config.json), by the path that
+        O(command) and O(ds_config) have for them. A job that is started gets copies in its folder, and their paths.
+    type: dict
+    default: {}
+  digests:
+    description:
+      - Digests of what the job computes from, such as C(code), C(image) and C(assets), for its summary. The job adds
+        those of its configuration and its environment, keyed by O(secret_file).
+    type: dict
+    default: {}
   rerun:
     description: Start the job again although it has succeeded.
     type: bool
@@ -436,6 +457,7 @@ log_path:
 import contextlib
 import os.path
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -444,6 +466,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.arguments import ARGUMENTS, spec_of
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.copies_io import own_copies
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.observe_io import check_log_limit, current, report
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import JobRunner, RunStore
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
@@ -485,7 +508,7 @@ class Call:
         """This node's part of the job, for its supervisor."""
         members, node, leader = self.params["members"] or [], self.params["node"], self.params["leader"]
         given = ("master_port", "stall_timeout", "resume", "resume_args", "checkpoints", "restarts", "shrink")
-        options = {key: self.params[key] for key in given}
+        options = {key: self.params[key] for key in (*given, "code", "digests")}
         if not members:
             return {"options": options}
         names = [item["name"] for item in members]
@@ -570,7 +593,12 @@ class Call:
             found, versions = self._container(), self.params["versions"]
             self._move()
             runner = JobRunner(self.store, self.runtime)
-            runner.start(self.spec, digest, container, found, self.inside, place=self.place, versions=versions)
+            copies = own_copies(self.params["files"], self.spec)
+            names = {inside: Path(path).name for inside, path in self.params["files"].items()}
+            self.place["options"]["files"] = {inside: name for inside, name in names.items() if name in copies}
+            runner.start(
+                self.spec, digest, container, found, self.inside, place=self.place, versions=versions, copies=copies
+            )
             return
         if self.damaged:
             runner.clear(self.runtime.container("") if self.store.on_host else self._sweepable(), self.inside)

@@ -146,7 +146,13 @@ def test_launch_json_is_written_through_no_link(workspace: Path, victim: Path, p
     (workspace / place).parent.mkdir(exist_ok=True)
     (workspace / place).symlink_to(victim.parent if place == ".vscode" else victim)
     wanted = {"path": ".vscode/launch.json", "content": "{}", "mode": "0644"}
-    requested: dict[str, Any] = {"root": str(workspace), "archive": None, "files": [wanted]}
+    requested: dict[str, Any] = {
+        "root": str(workspace),
+        "archive": None,
+        "whole": None,
+        "absent": [],
+        "files": [wanted],
+    }
     if place == ".vscode":
         with pytest.raises(FolderError, match="is a link, and containers can write here"):
             mounted_files.apply(requested, False)

@@ -9,6 +9,7 @@ import os.path
 import tarfile
 import zlib
 from collections.abc import Iterator
+from typing import Callable
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line, printable
@@ -51,15 +52,21 @@ def _members(archive: str) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo, s
         raise ArchiveError(f"{archive} cannot be read: {on_one_line(str(error))}. Remedy: send it again.") from error
 
 
-def unpack(archive: str, folder: UntrustedFolder) -> list[str]:
+def unpack(
+    archive: str, folder: UntrustedFolder, give_way: Callable[[str], None] = lambda _name: None, below: str = ""
+) -> list[str]:
     """Write all files of the archive; return their paths. What only the folder has stays.
+
+    ``give_way`` is called with the path of each file before it is written. ``below``: a folder in ``folder``, which is
+    not opened by its path, as a container could replace it by a link meanwhile.
 
     Every member is checked before the first is written. Of modes the permissions count: no file becomes setuid.
     """
     for dummy in _members(archive):
         pass
     written = []
-    for opened, member, name in _members(archive):
+    for opened, member, path in _members(archive):
+        name = f"{below}/{path}" if path and below else path
         if member.isdir():
             if name:
                 folder.make_folder(name, 0o755)
@@ -68,6 +75,7 @@ def unpack(archive: str, folder: UntrustedFolder) -> list[str]:
         if source is None:  # not for a plain file
             continue
         parent = name.rpartition("/")[0]
+        give_way(name)
         if parent:
             folder.make_folder(parent, 0o755)
         with source:

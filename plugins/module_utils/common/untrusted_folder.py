@@ -6,6 +6,7 @@
 Root in the container may put links, pipes and devices there, and change them at any moment. So each component is opened
 by the handle of the folder before it and without following links, only plain files are read or written, no more than
 a stated number of bytes is read, and a file is replaced by renaming a new one with an unpredictable name.
+Also part of the supervisor's archive: standard library, Python 3.8 or later.
 
 The folder itself is the operator's: a link may lead to it, and no container can replace what it has mounted.
 """
@@ -22,8 +23,8 @@ import stat
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.empty_folder import empty_folder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json, printable
+from .empty_folder import empty_folder
+from .untrusted_text import parse_json, printable
 
 JSON_BYTES = 8 << 20
 """Most bytes of a JSON file: a state with 1,000 ranks has about 200 KiB."""

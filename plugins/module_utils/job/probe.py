@@ -236,13 +236,13 @@ def check_space(path: str) -> dict[str, Any]:
     return {"path": path, "at": str(there), "free": free, "writable": writable, "error": ""}
 
 
-def missing_module(name: str, folder: str) -> str:
+def missing_module(name: str, folders: list[str]) -> str:
     """Which part of a module's name Python does not find, empty where it can be run. Nothing of it is imported.
 
-    ``folder`` is where it is started, which comes first on its path.
+    ``folders`` are where it is started, which comes first on its path.
     """
     first, *rest = name.split(".")
-    sys.path.insert(0, folder)
+    sys.path[:0] = folders
     try:
         found = importlib.util.find_spec(first)
         known = first
@@ -257,7 +257,7 @@ def missing_module(name: str, folder: str) -> str:
     except (ImportError, KeyError, ValueError):
         return ""  # what only an import could say
     finally:
-        sys.path.remove(folder)
+        del sys.path[: len(folders)]
     return "" if found is not None else known
 
 
@@ -301,16 +301,19 @@ def probe(requested: dict[str, Any]) -> dict[str, Any]:
         waiting.add("smi", name, partial(run, ["nvidia-smi", *words], SMI_PATIENCE))
 
     chdir = Path(requested["chdir"] or Path.cwd())
+    # Where a run starts, the source is seen together with the rest of the workspace, and wins.
+    code = [chdir / requested["code"]] if requested.get("code") else []
 
     def inside(path: str) -> str:
-        return str(chdir / path)
+        relative = os.path.relpath(path, chdir) if path.startswith(f"{chdir}/") else path
+        return str(next((own / relative for own in code if (own / relative).exists()), chdir / path))
 
     roots = extension_roots(requested["torch_extensions"], os.environ)
     answer: dict[str, Any] = {
         "python": ".".join(map(str, sys.version_info[:3])),
         "versions": versions(requested["packages"]),
         "programs": {name: shutil.which(inside(name) if "/" in name else name) for name in requested["programs"]},
-        "modules": {name: missing_module(name, str(chdir)) for name in requested.get("modules", [])},
+        "modules": {name: missing_module(name, [*map(str, code), str(chdir)]) for name in requested.get("modules", [])},
         "addresses": local_addresses(read_text(Path("/proc/net/fib_trie"))),
         "shm": shared_memory("/dev/shm"),
         "memlock": locked_memory(read_text(Path("/proc/self/status")), read_text(Path("/proc/self/uid_map"))),
@@ -318,7 +321,9 @@ def probe(requested: dict[str, Any]) -> dict[str, Any]:
         "locks": locks(roots, requested["remove_locks"], requested["sees_all"]),
         "operators": operators(requested["operators"], requested["accelerator"], roots, os.environ),
         "chdir": check_path(str(chdir)),
-        "exports": exports(["~", str(chdir)], os.environ.get("DS_ENV_FILE", EXPORTS)) if requested["ssh"] else {},
+        "exports": exports(["~", *map(str, code), str(chdir)], os.environ.get("DS_ENV_FILE", EXPORTS))
+        if requested["ssh"]
+        else {},
         "script": check_file(inside(requested["script"])) if requested["script"] else None,
         "ds_config": check_file(inside(requested["ds_config"])) if requested["ds_config"] else None,
         "hostfile": check_file(inside(requested["hostfile"])) if requested["hostfile"] else None,

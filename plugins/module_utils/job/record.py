@@ -93,6 +93,13 @@ def _networks(value: Any) -> bool:
     return isinstance(value, dict) and all(_word(node) and about(found) for node, found in value.items())
 
 
+def _digests(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _word(name) and (_word(one) or (isinstance(one, dict) and all(_word(item) for item in one.values())))
+        for name, one in value.items()
+    )
+
+
 _PORT, _COUNT = _whole(0, 65535), _whole(0, 10**9)
 FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "reason": (_text(1 << 20), "text"),
@@ -137,6 +144,7 @@ FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a mapping of figures",
     ),
     "versions": (_mapping, "a mapping"),
+    "digests": (_digests, "a mapping of digests"),
     "gpus": (_rows, "a mapping of rows of figures by node"),
     "nccl": (_each(size=_COUNT, connected=_COUNT, nodes=_networks), "a mapping of what NCCL has connected"),
     "first_failure": (

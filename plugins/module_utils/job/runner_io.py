@@ -67,15 +67,21 @@ class RunStore(Store):
         return last
 
     def prepare(
-        self, spec: dict[str, Any], state: dict[str, Any], place: Mapping[str, Any] = MappingProxyType({})
+        self,
+        spec: dict[str, Any],
+        state: dict[str, Any],
+        place: Mapping[str, Any] = MappingProxyType({}),
+        copies: Mapping[str, bytes] = MappingProxyType({}),
     ) -> dict[str, Any]:
-        """Put an earlier run aside and write the files of the next one."""
+        """Put an earlier run aside and write the files of the next one; ``copies``: of the cluster's, by name."""
         if self.on_host:
             make_private(self._folder.root)
         last = self.set_aside()
         state = {**state, "run": place.get("run") or last + 1}
         state.setdefault("run_id", f"{self.name}/{state['run']}/{state.get('started_at')}")
         self.write_program()
+        for name, content in copies.items():
+            self._folder.write(f"{self.name}/{name}", content)
         self._write("spec.json", json.dumps({"spec": spec, **place, "run_id": state["run_id"]}))
         self.write_state(state)
         return state
@@ -112,11 +118,12 @@ class JobRunner:
         *,
         place: Mapping[str, Any] = MappingProxyType({}),
         versions: Mapping[str, Any] = MappingProxyType({}),
+        copies: Mapping[str, bytes] = MappingProxyType({}),
     ) -> dict[str, Any]:
         """Start a run in the container ``found`` and wait until its supervisor has reported.
 
         ``place``: this node's part of it: ``node``, ``leader``, ``options``, and ``run`` where the leader has counted.
-        ``versions``: releases that were seen before the start, for the summary.
+        ``versions``: releases that were seen before the start, for the summary. ``copies``: files that the job keeps.
         """
         state = self._store.prepare(
             spec,
@@ -137,6 +144,7 @@ class JobRunner:
                 **({"run_id": place["run_id"]} if "run_id" in place else {}),
             },
             place,
+            copies,
         )
         problem = ""
         try:

@@ -123,6 +123,7 @@ def summary(
         "runtime": state.get("runtime"),
         "spec": shown_spec(spec),
         "spec_hash": state.get("spec_hash"),
+        "digests": state.get("digests") or {},
         "versions": {
             **{name: known.get(name) for name in VERSIONS},
             **{name: value for name, value in known.items() if value is not None},

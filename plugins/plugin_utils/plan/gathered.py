@@ -18,7 +18,7 @@ class Gathered:
 
     ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
     names. ``by_wishes`` returns what more of them follows from the variables of a host, and of ``accounts``,
-    ``repositories``, ``trees``, ``folders``, ``jobs``, ``assets`` and ``vscode``.
+    ``repositories``, ``trees``, ``folders``, ``jobs``, ``assets``, ``vscode`` and ``code``.
     """
 
     variables: Sequence[str] = ()
@@ -50,7 +50,7 @@ def requested(arguments: Mapping[str, Any], needed: Sequence[Gathered], wishes: 
             former = merged.get("folders") or {"paths": []}
             paths = dict.fromkeys([*former["paths"], *by_wishes["folders"]["paths"]])
             merged["folders"] = {**former, **by_wishes["folders"], "paths": list(paths)}
-        for name in ("jobs", "assets", "vscode"):
+        for name in ("jobs", "assets", "vscode", "code"):
             if by_wishes.get(name):
                 merged[name] = by_wishes[name]
     return merged

@@ -103,6 +103,23 @@ _ASSET = mapping(
 )
 
 
+def _code(value: Any) -> Any:
+    """Code in the workspace; empty where it was not asked about."""
+    return value if isinstance(value, Mapping) and not value else _CODE(value)
+
+
+_CODE = mapping(
+    {
+        "left": listing(lines(4096)),
+        "copied": by_name(lines(4096), hex_digest),
+        "kept": by_name(lines(4096), hex_digest),
+        "recorded": flag,
+        "unneeded": listing(hex_digest),
+        "readers": names,
+    }
+)
+
+
 def _assets(value: Any) -> Any:
     """Models and data sets; empty where none were asked about."""
     return value if isinstance(value, Mapping) and not value else _ASSETS(value)
@@ -127,6 +144,7 @@ FACTS = mapping(
         "disk": by_name(_PATH, mapping({"free_bytes": count, "total_bytes": count})),
         "trees": by_name(_PATH, listing(lines(4096))),
         "trees_missing": by_name(_PATH, listing(lines(4096))),
+        "code": _code,
         "groups": by_name(NAME, optional(names)),
         "accounts": by_name(NAME, flag),
         "sysctls": by_name(NAME, optional(lines(4096))),

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.common.validation import check_type_list
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import code_digest, tree_manifest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
@@ -92,8 +93,14 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
         with contextlib.suppress(TypeError):
             exclude = [str(name) for name in check_type_list(exclude)]
         manifest = tree_manifest(source, exclude)
-        found["trees"] = {path: manifest}
-        found["tree_sizes"] = {path: {name: Path(source, name).stat().st_size for name in manifest}}
+        tree = f"{CODE}/{code_digest(manifest, source)}"
+        # Twice: in the workspace, for people, and where runs start from, which no later source changes.
+        wanted = {**manifest, **{f"{tree}/{name}": digest for name, digest in manifest.items()}}
+        found["trees"] = {path: wanted}
+        found["code"] = path
+        found["jobs"] = f"{wishes['cluster_root']}/jobs"
+        sizes = {name: Path(source, name).stat().st_size for name in manifest}
+        found["tree_sizes"] = {path: {**sizes, **{f"{tree}/{name}": size for name, size in sizes.items()}}}
     if environment:
         found["files"] = [{"path": environment}, {"path": record_path(environment), "content": True}]
         found["jobs"] = f"{wishes['cluster_root']}/jobs"

@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Changes,
@@ -133,11 +134,23 @@ def _differing(host: _Host) -> tuple[list[str], list[str]]:
 
 def _plan_code(host: _Host) -> None:
     (source, name), path = source_of(host.wishes), str(host.wishes["workspace_path"])
-    missing, differing = _differing(host)
-    if not (missing or differing):
+    wrong, code = texts(host.part("trees").get(path)), host.part("code")
+    trees = {name.split("/")[2] for name in wrong if name.startswith(f"{CODE}/") and name.count("/") > 2}
+    readers, left = texts(code.get("readers")), texts(code.get("left"))
+    # A job of an earlier release reads the workspace itself: until it has ended, no file changes there.
+    copies = [] if readers else [name for name in wrong if not name.startswith(f"{CODE}/")]
+    lost = [] if readers else left
+    record = bool(copies or lost or code.get("recorded") is False) and not readers
+    if not source or not (copies or lost or trees or record):
         return
+    missing = set(texts(host.part("trees_missing").get(path)))
+    _add_code(host, name, path, trees, missing)
     listed: set[str] = set()
-    for names, before in ((missing, None), (differing, "different")):
+    new = (
+        ([one for one in copies if one in missing], None),
+        ([one for one in copies if one not in missing], "different"),
+    )
+    for names, before in new:
         for file in names[:LISTED]:
             what = f"{path}/{on_one_line(file)}"
             if what not in listed:  # without what a terminal would obey, two names can look alike
@@ -147,14 +160,46 @@ def _plan_code(host: _Host) -> None:
         if more:
             what = "different files" if before else "files"
             host.changes.add(f"{more} more {what} below {path}", before, f"as in {name}")
+    for file in lost[:LISTED]:
+        host.changes.add(f"{path}/{on_one_line(file)}", "copied from an earlier source", None, f"not in {name}")
+    if lost[LISTED:]:
+        more = len(lost) - LISTED
+        host.changes.add(f"{more} further files below {path}", "copied from an earlier source", None, f"not in {name}")
+    unneeded = texts(code.get("unneeded")) if trees or copies else []
+    for digest in unneeded:
+        host.changes.add(f"{path}/{CODE}/{digest}", "code of an earlier source", None, "no job was started from it")
+    copied = mapping(code.get("copied"))
     host.act["code"] = {
         "root": str(host.wishes["cluster_root"]),
         "source": source,
         "path": path,
         "archive": f"{host.wishes['cluster_root']}/workspace.tar.gz",
+        "trees": [f"{CODE}/{digest}" for digest in sorted(trees)],
+        "copies": bool(copies),
+        "record": record,
+        # Names that runs do not see in the workspace: before it is changed, and afterwards.
+        "kept": dict(mapping(code.get("kept"))),
+        "copied": dict(copied),
+        "absent": [
+            *({"path": file, "sha256": str(copied.get(file) or "")} for file in lost),
+            *({"path": f"{CODE}/{digest}"} for digest in unneeded),
+        ],
     }
-    host.after["trees"] = {**host.part("trees"), path: []}
-    host.after["trees_missing"] = {**host.part("trees_missing"), path: []}
+    # What a job of an earlier release reads stays as it is.
+    stays = [name for name in wrong if readers and not name.startswith(f"{CODE}/")]
+    host.after["trees"] = {**host.part("trees"), path: stays}
+    host.after["trees_missing"] = {**host.part("trees_missing"), path: [one for one in stays if one in missing]}
+    if code:
+        unread = {} if readers else {"left": [], "copied": {}, "recorded": True}
+        host.after["code"] = {**code, **unread, "unneeded": [] if trees or copies else texts(code.get("unneeded"))}
+
+
+def _add_code(host: _Host, name: str, path: str, trees: set[str], missing: set[str]) -> None:
+    for digest in sorted(trees):
+        lies = [one for one in missing if one.startswith(f"{CODE}/{digest}/")]
+        host.changes.add(
+            f"{path}/{CODE}/{digest}", None if lies else "different", f"as in {name}", "for runs to start from"
+        )
 
 
 def _plan_environment(host: _Host, inputs: Inputs) -> None:

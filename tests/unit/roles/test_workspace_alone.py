@@ -31,6 +31,7 @@ def facts(number: int, *, code: bool, record: str | None = None) -> dict[str, An
     found["jobs"] = {}
     found["trees"] = {PATH: [] if code else ["train.py"]}
     found["trees_missing"] = found["trees"]
+    found["code"] = {}
     return found
 
 

@@ -18,12 +18,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from ...common.untrusted_folder import FolderError
+from ..code_places import DIGEST, start_folder
 from ..members import ranks_by_node, world_size
 from .local_run import (
     LocalRun,
     rest,
     survivors,
 )
+from .start_folder import CodeError, StartFolder
 
 POLL = 0.25
 """Seconds between two reads of logs, processes, the other supervisors and the stop file."""
@@ -44,6 +47,7 @@ PROGRAM = "supervisor.pyz"
 """The archive of the supervisor in the folder of its job."""
 RESUMES = "resumes"
 """A file in the folder of a job that goes on after a restart of its container; entrypoint.sh looks for it."""
+MODULES = "PYTHONPATH"
 LEADER_GONE = 15.0
 """Seconds without a word of the leader after which a follower ends its part."""
 
@@ -90,6 +94,40 @@ class NodeContext:
         self.leader: dict[str, Any] = request.get("leader") or {}
         self.run = str(request.get("run_id", folder.name))
         self.direct = self.spec.get("transport", "pdsh") == "direct"
+        self.start = self._start_folder()
+        """Where the run has code of its own; ``None`` where the job has no source that is known."""
+
+    def _start_folder(self) -> StartFolder | None:
+        chdir, digest = self.spec.get("chdir"), str(self.options.get("code") or "")
+        wanted = (self.spec.get("fingerprint") or {}).get("workspace")
+        if not (chdir and wanted and DIGEST.fullmatch(digest)):
+            return None
+        first = self.spec["members"][0]["name"] if self.spec.get("members") else ""
+        return StartFolder(chdir, start_folder(self.folder.name, first), digest, wanted)
+
+    def named(self, path: str) -> str:
+        """Return what the cluster calls a file of which the job has a copy."""
+        return next((name for name, own in self._own_copies().items() if own == path), path)
+
+    def look(self) -> None:
+        """Show what the run has made, as long as it runs."""
+        if self.start:
+            self.start.look()
+
+    @property
+    def chdir(self) -> str | None:
+        """Where the launcher starts."""
+        return self.start.path if self.start else self.spec.get("chdir")
+
+    @property
+    def ds_config(self) -> str | None:
+        """The job's configuration, of its own where it has a copy."""
+        path = self.spec.get("ds_config")
+        return self._own_copies().get(path, path) if path else None
+
+    def _own_copies(self) -> dict[str, str]:
+        """Files of the cluster's that later jobs change, by the path that the command has."""
+        return {path: str(self.folder / name) for path, name in (self.options.get("files") or {}).items()}
 
     @property
     def followers(self) -> list[str]:
@@ -144,6 +182,16 @@ class NodeContext:
         """Variables that the user gave: the cluster's, and the job's own."""
         return {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
 
+    def own_environment(self) -> dict[str, str]:
+        """Those of the specification; modules are searched in the run's own code."""
+        return self._searching_own_code(dict(self.spec["environment"]))
+
+    def _searching_own_code(self, environment: dict[str, str]) -> dict[str, str]:
+        start, path = self.start, environment.get(MODULES, os.environ.get(MODULES, ""))
+        if start and path:
+            environment[MODULES] = ":".join(start.holds(part.rstrip("/") or part) for part in path.split(":"))
+        return environment
+
     def computes_on_gpus(self) -> bool:
         """Whether nvidia-smi has something to say of this job, where it is there."""
         return self.known_environment().get("DS_ACCELERATOR") != "cpu"
@@ -157,7 +205,7 @@ class NodeContext:
 
     def environment(self, master_port: int) -> dict[str, str]:
         """Variables of this node's launcher: those requested, and what launchers other than DeepSpeed's need."""
-        found = self.given()
+        found = self._searching_own_code(self.given())
         launcher, devices = self.spec.get("launcher", "deepspeed"), self.spec.get("visible_devices")
         if launcher != "deepspeed" and devices:
             found.setdefault(devices, ",".join(str(slot) for slot in self.slots()))
@@ -173,7 +221,7 @@ class NodeContext:
         return found
 
     def command(self, values: dict[str, Any]) -> list[str]:
-        return fill(
+        words = fill(
             [*self.spec["command"], *values.get("arguments", [])],
             {
                 "@node_rank@": self.rank,
@@ -186,8 +234,10 @@ class NodeContext:
                 "@ds_config@": self.own_config,
                 "@master_port@": values["master_port"],
                 "@logs@": values["logs"],
+                **self._own_copies(),
             },
         )
+        return [self.start.holds(word) for word in words] if self.start else words
 
 
 class Supervisor:
@@ -207,6 +257,30 @@ class Supervisor:
             "pid": os.getpid(),
         }
         return place
+
+    def prepare(self, place: NodeContext, part: LocalRun) -> str:
+        """Lay out what the run starts from; return why that is not possible."""
+        if place.start is None:
+            return ""
+        part.shown = (f"{place.start.path}/", f"{place.start.workspace}/")
+        try:
+            place.start.prepare(again=bool(self.timing.again))
+        except (CodeError, FolderError, OSError) as error:
+            return " ".join(str(error).split())
+        return ""
+
+    def settle(self, place: NodeContext) -> None:
+        """Bring what the run has made into the workspace. What cannot be moved stays where it is."""
+        if place.start is None:
+            return
+        try:
+            problems = place.start.settle()
+        except (FolderError, OSError) as error:
+            problems = [str(error)]
+        if problems:
+            with contextlib.suppress(OSError), (self.folder / "supervisor.log").open("a", encoding="utf-8") as log:
+                lines = [f"{now_text()} Not moved into the workspace: {problem}\n" for problem in problems[:50]]
+                log.write("".join(lines))
 
     def save(self) -> None:
         """Say that we live, and what is new. A full disk must not end the job."""

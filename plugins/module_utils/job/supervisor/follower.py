@@ -50,6 +50,8 @@ class Follower(Supervisor):
         )
         self.part = LocalRun(self.folder, "launcher.log", self._on_line)
         self.sweep(self.part, self.timing.failure_grace)
+        self._unprepared = self.prepare(place, self.part)
+        self._deserted = False
         self.restarts = Restarts(place.options, [])
         self.ending: dict[str, Any] = {}
         self._lines: list[tuple[int | None, str]] = []
@@ -69,6 +71,8 @@ class Follower(Supervisor):
             self._turn()
         self.part.poll()  # the last words
         self._report()
+        if not self._deserted:  # else others may still run, in the same folder where the workspace is shared
+            self.settle(place)
         self._gpus.close()
         self.link.close()
         (self.folder / RESUMES).unlink(missing_ok=True)
@@ -87,6 +91,7 @@ class Follower(Supervisor):
             self.link.send({"t": "ready", "pid": os.getpid()})
             self._reported, self._nccl_reported = {}, {}
         self.part.poll()
+        self.place.look()
         self._report()
         if self.ending.get("again") and self.part.clean():
             self.ending = {}
@@ -94,12 +99,14 @@ class Follower(Supervisor):
             # The leader decides. Where it cannot be reached, this part ends alone.
             self.link.send({"t": "stop", "reason": self.stop_reason})
             if not self.link.welcome:
+                self._deserted = True
                 self.ending = {"t": "bye", "state": "stopped", "reason": self.stop_reason}
                 self.part.stop(self.timing.grace)
         if self.link.silent() > self.timing.leader_gone and self.ending.get("t") != "bye":
             self.part.stop(self.timing.failure_grace)
             # With restarts the node of rank 0 may be rebooting.
             if self.link.silent() > self.timing.leader_gone + (self.restarts.node_wait if self.restarts.wanted else 0):
+                self._deserted = True
                 self.ending = self._leader_gone(self.place)
         self.save()
         time.sleep(self.timing.poll)
@@ -137,11 +144,13 @@ class Follower(Supervisor):
         self.state["attempt"] = message["attempt"]
         values = {**message, "logs": str(logs)}
         try:
+            if self._unprepared:
+                raise OSError(self._unprepared)
             place.lay_out(message["config"])
             if not place.direct:  # the leader's launcher comes over ssh; here its ranks are watched
                 return
             environment = place.environment(message["master_port"])
-            self.part.start(place.command(values), environment, place.spec["chdir"], place.rank_itself())
+            self.part.start(place.command(values), environment, place.chdir, place.rank_itself())
         except OSError as error:
             problem = " ".join(str(error).split())[:2000]
             self.link.send({"t": "ended", "code": 127, "ranks": {}, "problem": problem})

@@ -13,13 +13,18 @@ on every node: the expected world size, and "exits successfully" once a rank.
 from __future__ import annotations
 
 import contextlib
+import hmac
+import json
 import socket
 import time
+from pathlib import Path
+from typing import Any
 
 from ..members import ranks_by_node
 from ..summary import summary
 from .base import (
     RESUMES,
+    NodeContext,
     now_text,
     write_json,
 )
@@ -50,6 +55,19 @@ def free_port(address: str, ports: range = PORTS) -> int:
     return 0
 
 
+def digests(place: NodeContext) -> dict[str, Any]:
+    """What the run computes from, for its summary. Where a secret may be in it, useless without the cluster's key."""
+    found: dict[str, Any] = dict(place.options.get("digests") or {})
+    with contextlib.suppress(OSError, ValueError):
+        key = read_secret(place.spec.get("secret_file") or "")
+        contents = {"environment": json.dumps(sorted(place.given().items())).encode()}
+        if place.ds_config:
+            contents["configuration"] = Path(place.ds_config).read_bytes()
+        for name, data in contents.items():
+            found[name] = f"hmac-sha256:{hmac.digest(key, name.encode() + data, 'sha256').hex()}"
+    return found
+
+
 class Leader(Nodes):
     """One run of one job."""
 
@@ -57,7 +75,7 @@ class Leader(Nodes):
         self.open()
         place, again = self.place, bool(self.timing.again)
         restarts = Restarts(place.options, list(self.state.get("restarts") or []) if again else [])
-        config = read_config(place.spec.get("ds_config")) if place.shrinks else None
+        config = read_config(place.ds_config) if place.shrinks else None
         number = int(self.state.get("attempt") or 1) if again else 1
         if again:
             self.state["container_started_at"] = None  # it was restarted, and with it this supervisor
@@ -67,18 +85,22 @@ class Leader(Nodes):
                 self.leave_out(left_out)
                 self.reset()
         self.state.update(leader=True, attempt=number, master_port=None, first_failure=None, ranks={}, figures={})
+        self.state["digests"] = digests(place)
         self._listen(int(self.state.get("channel_port") or 0) if again else 0)
         self.write()
         self.sweep(self.part, self.timing.failure_grace)  # of an earlier run whose supervisor was killed
+        unprepared = self.prepare(place, self.part)
         self.part.begin(number)
         with contextlib.suppress(OSError):
             (self.folder / RESUMES).touch() if restarts.wanted else None
         self._recovery = RestartRecovery(self, restarts, config)
         failure: Failure | None
-        if again:
+        if unprepared:
+            failure = Failure(unprepared, node=place.node, final=True)
+        elif again:
             failure = Failure(f"{place.node}, the node of rank 0, was restarted while the job ran.", node=place.node)
         else:
-            failure = refused(self, place.spec.get("ds_config")) or can_not_shrink(self, config) or self._gather()
+            failure = refused(self, place.ds_config) or can_not_shrink(self, config) or self._gather()
             if failure is None and not self.requested():
                 resumed = self._recovery.checkpoint() if place.options.get("resuming") else None
                 failure = self._attempt(number, restarts.arguments(resumed))
@@ -125,7 +147,7 @@ class Leader(Nodes):
 
     def _attempt(self, number: int, arguments: list[str]) -> Failure | None:
         """Start the launchers and follow them until all have ended, or must be ended."""
-        spec, place = self.place.spec, self.place
+        place = self.place
         self.gather()
         self.reset()
         logs = self.part.begin(number)
@@ -153,13 +175,15 @@ class Leader(Nodes):
         if not place.direct:
             # The one way by which pdsh's runner hands variables to all nodes; the marker finds the ranks there.
             (self.folder / "environment").write_text(
-                "".join(f"{key}={value}\n" for key, value in {**spec["environment"], MARKER: str(self.folder)}.items()),
+                "".join(
+                    f"{key}={value}\n" for key, value in {**place.own_environment(), MARKER: str(self.folder)}.items()
+                ),
                 encoding="utf-8",
             )
             environment["DS_ENV_FILE"] = str(self.folder / "environment")
         try:
             command = place.command({**values, "logs": str(logs)})
-            self.part.start(command, environment, spec["chdir"], place.rank_itself())
+            self.part.start(command, environment, place.chdir, place.rank_itself())
         except OSError as error:
             return Failure(f"the launcher could not be started: {error}. Check command and chdir.", code=127)
         return self._follow()
@@ -208,6 +232,8 @@ class Leader(Nodes):
             hub.poll()
             rest(2.0, self.tick, lambda: set(hub.connected()) <= set(hub.gone(self.timing.silence)), 0.05)
             hub.close()
+        if self.part.clean():
+            self.settle(self.place)
         self.gather()  # the last words
         self.judge.finish()
         codes = [code for code in self.codes().values() if code is not None]

@@ -106,6 +106,8 @@ class LocalRun:
         """Ranks that have begun to write a log."""
         self.active_at = clock()
         """When anything was last printed."""
+        self.shown = ("", "")
+        """A folder in what is printed, and what a reader is shown instead: the run's own copy of the workspace."""
         self._first_rank = 0
         self._logs: Path | None = None
         self._tails: dict[Path, tuple[int | None, Tail]] = {}
@@ -177,7 +179,7 @@ class LocalRun:
         for rank, tail in list(self._tails.values()):
             for line in tail.lines(last):
                 self.active_at = self._clock()
-                self._on_line(rank, line)
+                self._on_line(rank, line.replace(*self.shown) if self.shown[0] else line)
 
     def _find_ranks(self) -> None:
         """Logs and processes of ranks that were not there before."""

@@ -47,16 +47,22 @@ def options() -> argparse.ArgumentParser:
     return parser
 
 
+def _sweep(given: argparse.Namespace, grace: float) -> bool:
+    """End what is left of the job on this node, and keep what it has made; say whether nothing runs any more."""
+    left = base.Supervisor(given.folder, given)
+    clean = left.sweep(LocalRun(given.folder, "launcher.log", lambda _rank, _line: None), grace)
+    if clean:
+        left.settle(base.NodeContext(given.folder))
+    return clean
+
+
 def main(arguments: list[str]) -> int:
     if arguments[:1] == [ds_config_check.OPTION]:
         return ds_config_check.main(arguments[1:])
     given = options().parse_args(arguments)
     os.umask(0o077)
     if given.sweep:
-        clean = base.Supervisor(given.folder, given).sweep(
-            LocalRun(given.folder, "launcher.log", lambda _rank, _line: None), given.grace
-        )
-        return 0 if clean else 1
+        return 0 if _sweep(given, given.grace) else 1
     supervisor: Any = (Leader if base.NodeContext(given.folder).rank == 0 else Follower)(given.folder, given)
 
     def end_on_signal(number: int, _frame: object) -> None:
@@ -71,9 +77,7 @@ def main(arguments: list[str]) -> int:
         # Without this the job would count as lost, and no one would know why.
         with (given.folder / "supervisor.log").open("a", encoding="utf-8") as log:
             log.write(traceback.format_exc())
-        base.Supervisor(given.folder, given).sweep(
-            LocalRun(given.folder, "launcher.log", lambda _rank, _line: None), given.failure_grace
-        )
+        _sweep(given, given.failure_grace)
         supervisor.state.update(
             state="failed",
             exit_code=1,

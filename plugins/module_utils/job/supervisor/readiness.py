@@ -50,25 +50,25 @@ def refused(nodes: Nodes, path: str | None) -> Failure | None:
     command = ["python3", "-B", str(nodes.folder / PROGRAM), OPTION, path, str(place.world_size)]
     reason = ""
     try:
-        process = nodes.part.launch(command, place.environment(0), place.spec["chdir"], stdout=subprocess.PIPE)
+        process = nodes.part.launch(command, place.environment(0), place.chdir, stdout=subprocess.PIPE)
         ended = rest(CHECK_TIMEOUT, nodes.tick, lambda: process.poll() is not None or bool(nodes.requested()), 0.1)
         if ended and not nodes.stop_reason:
             answer = json.loads(process.stdout.read() if process.stdout else b"")
             nodes.state["deepspeed_version"] = answer["release"] or None
             if answer["refusal"]:
                 reason = (
-                    f"DeepSpeed {answer['release']} in this image refuses {path} for {place.world_size} rank(s): "
-                    f"{answer['refusal']}"
+                    f"DeepSpeed {answer['release']} in this image refuses {place.named(path)} for "
+                    f"{place.world_size} rank(s): {answer['refusal']}"
                 )
             elif requested:
                 with contextlib.suppress(OSError):
                     write_json(accepted, {"asked": requested, "release": answer["release"]})
         elif not nodes.stop_reason:
-            reason = f"DeepSpeed did not read {path} within {CHECK_TIMEOUT:.0f} s. Check the log."
+            reason = f"DeepSpeed did not read {place.named(path)} within {CHECK_TIMEOUT:.0f} s. Check the log."
     except OSError as error:
-        reason = f"{path} could not be checked: {error}. The image needs python3 on its PATH."
+        reason = f"{place.named(path)} could not be checked: {error}. The image needs python3 on its PATH."
     except ValueError:
-        reason = f"DeepSpeed could not be imported to check {path}. The end of the log says why."
+        reason = f"DeepSpeed could not be imported to check {place.named(path)}. The end of the log says why."
     return Failure(reason) if reason else None
 
 

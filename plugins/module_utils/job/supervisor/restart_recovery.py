@@ -59,7 +59,7 @@ class RestartRecovery:
         if not folder:
             return None
         place = self._nodes.place
-        return judge(self._nodes.listings(folder), place.members, place.spec.get("ds_config"), place.world_size)
+        return judge(self._nodes.listings(folder), place.members, place.ds_config, place.world_size)
 
     def _without(self, missing: list[str], number: int, failure: Failure) -> Failure | None:
         """Go on without nodes that stayed away; or why not."""

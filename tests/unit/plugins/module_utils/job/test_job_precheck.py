@@ -159,7 +159,7 @@ def test_whether_a_module_can_be_run_is_found_without_importing_it(tmp_path: Pat
     (tmp_path / "loose").mkdir()
     (tmp_path / "loose" / "train.py").touch()
     before = list(sys.path)
-    assert missing_module(name, str(tmp_path)) == missing
+    assert missing_module(name, [str(tmp_path)]) == missing
     assert sys.path == before
 
 

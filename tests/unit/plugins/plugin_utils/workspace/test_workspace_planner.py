@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import code_digest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import change_lines, drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
@@ -31,6 +36,8 @@ from tests.role_values import NODES, ROLES, value, variables
 from tests.workspace_nodes import CLUSTER, HERE, PATH, PYTHON, RECORD, ROOT, SOURCE, WISHES, act, host, plan
 
 WITH: dict[str, Any] = {"workspace_python_environment": PYTHON}
+EMPTY = hashlib.sha256().hexdigest()
+TREE = f"{CODE}/{'c' * 64}"
 WHEELS: dict[str, Any] = {"workspace_python_wheelhouse": "/srv/wheels"}
 AS_REQUESTED = "cf2b4c098ba30254"
 """What the environment of the defaults is recorded as, by this release and those before it."""
@@ -55,7 +62,9 @@ def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
     (tmp_path / ".git/index").write_text("1", encoding="utf-8")
     (tmp_path / "train.py").write_text("", encoding="utf-8")
     found = by_wishes({**WISHES, **WITH, "workspace_source": str(tmp_path), "workspace_apt_packages": ["git"]})
-    assert {place: list(files) for place, files in found["trees"].items()} == {PATH: ["train.py"]}
+    tree = f"{CODE}/{code_digest({'train.py': EMPTY}, str(tmp_path))}"
+    assert found["trees"] == {PATH: {"train.py": EMPTY, f"{tree}/train.py": EMPTY}}
+    assert found["code"] == PATH
     assert found["files"] == [{"path": PYTHON}, {"path": RECORD, "content": True}]
     assert found["jobs"] == f"{ROOT}/jobs"
     planned = plan(host(packages={}), **WITH, workspace_apt_packages=["git"])
@@ -105,7 +114,56 @@ def test_each_file_is_named_with_what_becomes_of_it() -> None:
         "source": SOURCE,
         "path": PATH,
         "archive": f"{ROOT}/workspace.tar.gz",
+        "trees": [],
+        "copies": True,
+        "record": True,
+        "kept": {},
+        "copied": {},
+        "absent": [],
     }
+
+
+def planned(**facts: Any) -> tuple[list[str], Mapping[str, Any], Plan]:
+    """Return the lines of the plan of a host, what the tasks get, and the plan from the facts afterwards."""
+    wrong, code = facts.pop("wrong", []), facts
+    found = host(missing=wrong)
+    found["code"] = {**found["code"], **code}
+    made = plan(found)
+    lines = [line for change in made.changes for line in change_lines(change)]
+    return lines, act(made).get("code", {}), plan(made.facts[HERE])
+
+
+def test_the_code_that_runs_start_from_is_written_whole() -> None:
+    lines, wanted, after = planned(wrong=[f"{TREE}/a.py", f"{TREE}/b/c.py"])
+    assert lines == [f"+ {PATH}/{TREE}: as in {SOURCE}  # for runs to start from"]
+    assert (wanted["trees"], wanted["copies"], wanted["record"]) == ([TREE], False, False)
+    assert after.changes == ()
+
+
+def test_what_the_source_has_lost_is_removed_unless_somebody_has_changed_it() -> None:
+    lines, wanted, after = planned(left=["old.py"], copied={"old.py": EMPTY}, kept={"mine.py": "b" * 64})
+    assert lines == [f"- {PATH}/old.py: copied from an earlier source  # not in {SOURCE}"]
+    assert wanted["absent"] == [{"path": "old.py", "sha256": EMPTY}]
+    assert (wanted["kept"], wanted["copied"]) == ({"mine.py": "b" * 64}, {"old.py": EMPTY})
+    assert after.changes == ()
+
+
+def test_code_that_no_job_needs_goes_when_other_code_comes() -> None:
+    """Not by itself: verify would find a difference that only time has made."""
+    assert planned(unneeded=["d" * 64])[0] == []
+    lines, wanted, after = planned(wrong=[f"{TREE}/a.py"], unneeded=["d" * 64])
+    assert lines[1:] == [f"- {PATH}/{CODE}/{'d' * 64}: code of an earlier source  # no job was started from it"]
+    assert wanted["absent"] == [{"path": f"{CODE}/{'d' * 64}"}]
+    assert after.changes == ()
+
+
+def test_what_a_job_of_an_earlier_release_reads_stays_as_it_is() -> None:
+    """It runs in the workspace itself. What later jobs start from is beside it."""
+    changes = {"left": ["old.py"], "copied": {"old.py": EMPTY}, "recorded": False, "readers": ["a"]}
+    lines, wanted, after = planned(wrong=["train.py", f"{TREE}/train.py"], **changes)
+    assert lines == [f"+ {PATH}/{TREE}: as in {SOURCE}  # for runs to start from"]
+    assert (wanted["copies"], wanted["record"], wanted["absent"]) == (False, False, [])
+    assert after.changes == ()
 
 
 def test_of_a_repository_the_fetched_files_are_compared_and_sent(tmp_path: Path) -> None:
@@ -113,7 +171,7 @@ def test_of_a_repository_the_fetched_files_are_compared_and_sent(tmp_path: Path)
     name = "https://example.com/t.git at v1 (commit 0123456789ab)"
     of = {"workspace_source": "https://example.com/t.git", "workspace_source_ref": "v1"}
     fetched: dict[str, Any] = {**of, "swarmspeed_source": {"folder": str(tmp_path), "name": name}}
-    assert list(by_wishes({**WISHES, **fetched})["trees"][PATH]) == ["train.py"]
+    assert "train.py" in by_wishes({**WISHES, **fetched})["trees"][PATH]
     made = plan(host(missing=["train.py"]), **fetched)
     assert [change_lines(change) for change in made.changes] == [[f"+ {PATH}/train.py: as in {name}"]]
     assert act(made)["code"]["source"] == str(tmp_path)
@@ -127,7 +185,7 @@ def test_a_relative_source_starts_where_the_playbook_is_run(tmp_path: Path, monk
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "train.py").write_text("", encoding="utf-8")
     monkeypatch.setenv("PWD", str(tmp_path))
-    assert list(by_wishes({**WISHES, "workspace_source": "src"})["trees"][PATH]) == ["train.py"]
+    assert "train.py" in by_wishes({**WISHES, "workspace_source": "src"})["trees"][PATH]
 
 
 def test_of_many_files_some_are_named_and_the_others_counted() -> None:
