@@ -68,7 +68,7 @@ def host(
     return {
         "system": {"cpus": 8},
         "trees": {PATH: sorted([*(differing or []), *(missing or [])])},
-        "code": {"left": [], "copied": {}, "kept": {}, "recorded": True, "unneeded": [], "readers": []},
+        "code": {"left": [], "copied": {}, "kept": {}, "recorded": True, "unneeded": [], "readers": [], "running": {}},
         "trees_missing": {PATH: list(missing or [])},
         "files": {PYTHON: {"exists": exists}, RECORD: there},
         "packages": dict.fromkeys(apt_packages("python3", []), "1"),

@@ -266,8 +266,9 @@ ansible_facts:
           description:
             - Of the code in O(code). Files that an earlier source had, C(left) as they were copied (with their digests
               C(copied)) or C(kept), which somebody has changed; whether the wanted ones are C(recorded) as copied;
-              digests of code that is C(unneeded), as no job of this node was started from it; and C(readers), jobs of
-              an earlier release that run in O(code) itself. Empty where it was not asked for.
+              digests of code that is C(unneeded), as no job of this node was started from it; C(readers), jobs of an
+              earlier release that run in O(code) itself; and for each other job that is C(running) the files of its own
+              code that are not what it was started from. Empty where it was not asked for.
           type: dict
           returned: always
         groups:

@@ -175,6 +175,7 @@ def facts(number: int = 1) -> dict[str, Any]:
             "recorded": True,
             "unneeded": ["cd" * 32],
             "readers": ["digits"],
+            "running": {"other": ["train.py"]},
         },
         "groups": {"docker": ["root"]},
         "accounts": {"root": True},

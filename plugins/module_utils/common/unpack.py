@@ -57,8 +57,9 @@ def unpack(
 ) -> list[str]:
     """Write all files of the archive; return their paths. What only the folder has stays.
 
-    ``give_way`` is called with the path of each file before it is written. ``below``: a folder in ``folder``, which is
-    not opened by its path, as a container could replace it by a link meanwhile.
+    ``give_way`` is called with the path of each file, and of each folder with a slash behind it, before it is written.
+    ``below``: a folder in ``folder``, which is not opened by its path, as a container could replace it by a link
+    meanwhile.
 
     Every member is checked before the first is written. Of modes the permissions count: no file becomes setuid.
     """
@@ -69,6 +70,7 @@ def unpack(
         name = f"{below}/{path}" if path and below else path
         if member.isdir():
             if name:
+                give_way(f"{name}/")
                 folder.make_folder(name, 0o755)
             continue
         source = opened.extractfile(member)

@@ -15,7 +15,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
     FolderError,
     UntrustedFolder,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE, COPIED, DIGEST
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import (
+    CODE,
+    COPIED,
+    DIGEST,
+    start_folder,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE
@@ -23,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource im
 YOUNG = 3600.0
 """Seconds for which code stays that no job has: a playbook that has just written it is about to start one."""
 SILENT = 600.0
-"""Seconds without a heartbeat after which a job no longer counts as one that reads the workspace."""
+"""Seconds without a heartbeat after which a job no longer counts as running: its container may be restarting."""
 
 
 def code_facts(
@@ -33,7 +38,8 @@ def code_facts(
 
     ``left`` and ``kept`` are files that an earlier source had, as they were copied and as somebody has changed them;
     ``recorded`` says whether the wanted ones are known as copied; ``unneeded`` is code by digest; ``readers`` are jobs
-    that were started in the workspace itself, by an earlier release.
+    that an earlier release has started in the workspace itself; ``running`` names for each other job that runs which
+    files of its own code are not what it was started from.
     """
     folder = UntrustedFolder(workspace)
     own = {name: digest for name, digest in wanted.items() if not name.startswith(f"{CODE}/")}
@@ -42,16 +48,47 @@ def code_facts(
     now = {name: _digest(folder, name) for name in former}
     jobs = list(_jobs(jobs_dir)) if jobs_dir else []
     needed = {name.split("/")[2] for name in wanted if name.startswith(f"{CODE}/")}
-    needed |= {str((request.get("options") or {}).get("code")) for _name, _state, request in jobs}
+    needed |= {str(_options(request).get("code")) for _name, _state, request in jobs}
+    running = {name: request for name, state, request in jobs if _runs(state, clock()) and _manifest(request)}
     return {
         "left": sorted(name for name, digest in former.items() if now[name] == digest),
         "kept": {name: digest for name, digest in former.items() if now[name] not in (None, digest)},
         "copied": {name: digest for name, digest in former.items() if now[name] == digest},
         "recorded": all(copied.get(name) == digest for name, digest in own.items()),
         "unneeded": sorted(_unneeded(folder, needed, clock())),
-        "readers": sorted(
-            name for name, state, request in jobs if _reads_workspace(state, request, clock()) and JOB_NAME.match(name)
-        ),
+        "readers": sorted(name for name, request in running.items() if not _options(request).get("code")),
+        "running": {
+            name: _changed(folder, name, request) for name, request in running.items() if _options(request).get("code")
+        },
+    }
+
+
+def _changed(folder: UntrustedFolder, job: str, request: Mapping[str, Any]) -> list[str]:
+    """Files of a run's own copy that its specification has otherwise; a script may have written some of them."""
+    members = request["spec"].get("members")
+    first = members[0].get("name") if isinstance(members, list) and members and isinstance(members[0], dict) else ""
+    own = start_folder(job, str(first or ""))
+    return sorted(name for name, digest in _manifest(request).items() if _digest(folder, f"{own}/{name}") != digest)
+
+
+def _options(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = request.get("options")
+    return found if isinstance(found, dict) else {}
+
+
+def _manifest(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    spec = request.get("spec")
+    fingerprint = spec.get("fingerprint") if isinstance(spec, dict) else None
+    found = fingerprint.get("workspace") if isinstance(fingerprint, dict) else None
+    return _entries(found) if isinstance(found, dict) else {}
+
+
+def _entries(found: Mapping[str, Any]) -> dict[str, str]:
+    """Paths with their SHA-256, of a file that containers can write."""
+    return {
+        name: digest
+        for name, digest in found.items()
+        if isinstance(digest, str) and DIGEST.fullmatch(digest) and name.isprintable() and 0 < len(name) <= 4096
     }
 
 
@@ -61,11 +98,7 @@ def _copied(folder: UntrustedFolder) -> dict[str, str]:
         found = folder.read_json(COPIED) or {}
     except (OSError, FolderError):
         return {}
-    return {
-        name: digest
-        for name, digest in found.items()
-        if isinstance(digest, str) and DIGEST.fullmatch(digest) and name.isprintable() and len(name) <= 4096
-    }
+    return _entries(found)
 
 
 def _digest(folder: UntrustedFolder, name: str) -> str | None:
@@ -92,17 +125,9 @@ def _read(jobs: UntrustedFolder, name: str) -> dict[str, Any]:
         return {}
 
 
-def _reads_workspace(state: Mapping[str, Any], request: Mapping[str, Any], now: float) -> bool:
-    spec, options, beat = request.get("spec"), request.get("options"), state.get("heartbeat")
-    fingerprint = spec.get("fingerprint") if isinstance(spec, dict) else None
-    return (
-        state.get("state") in ACTIVE
-        and isinstance(beat, (int, float))
-        and now - beat < SILENT
-        and isinstance(fingerprint, dict)
-        and bool(fingerprint.get("workspace"))
-        and not (isinstance(options, dict) and options.get("code"))
-    )
+def _runs(state: Mapping[str, Any], now: float) -> bool:
+    beat = state.get("heartbeat")
+    return state.get("state") in ACTIVE and isinstance(beat, (int, float)) and now - beat < SILENT
 
 
 def _unneeded(folder: UntrustedFolder, needed: set[str], now: float) -> Iterator[str]:

@@ -116,6 +116,7 @@ _CODE = mapping(
         "recorded": flag,
         "unneeded": listing(hex_digest),
         "readers": names,
+        "running": by_name(NAME, listing(lines(4096))),
     }
 )
 

@@ -109,10 +109,10 @@ class NodeContext:
         """Return what the cluster calls a file of which the job has a copy."""
         return next((name for name, own in self._own_copies().items() if own == path), path)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Show what the run has made, as long as it runs."""
         if self.start:
-            self.start.look()
+            self.start.refresh()
 
     @property
     def chdir(self) -> str | None:

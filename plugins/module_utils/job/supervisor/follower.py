@@ -91,7 +91,7 @@ class Follower(Supervisor):
             self.link.send({"t": "ready", "pid": os.getpid()})
             self._reported, self._nccl_reported = {}, {}
         self.part.poll()
-        self.place.look()
+        self.place.refresh()
         self._report()
         if self.ending.get("again") and self.part.clean():
             self.ending = {}

@@ -193,7 +193,7 @@ class Nodes(Supervisor):
             elif kind == "stop":
                 self.stop_reason = self.stop_reason or f"{message.get('reason')}, on {node}"
         self.gather()
-        self.place.look()
+        self.place.refresh()
         self._report()
         self.save()
 

@@ -39,7 +39,7 @@ from ..code_places import (
 )
 
 INTERVAL = 1.0
-"""Seconds between two looks for what is new."""
+"""Seconds between two searches for what is new."""
 SETTLED = 2.0
 """Seconds after which a folder whose time did not change has nothing new: file systems count in steps."""
 
@@ -99,7 +99,7 @@ class StartFolder:
         self._linked: set[str] = set()
         """What was linked once: where the run removes such a link, it stays away."""
         self._shown: set[str] = set()
-        self._looked: dict[str, tuple[int, int]] = {}
+        self._listed: dict[str, tuple[int, int]] = {}
         self._next = 0.0
 
     def holds(self, path: str) -> str:
@@ -176,15 +176,15 @@ class StartFolder:
                 self._linked.add(rel)
 
     def _new(self, folder: str) -> Iterator[tuple[str, str]]:
-        """What lies in a folder; nothing where nothing has come or gone since the last look."""
+        """What lies in a folder; nothing where nothing has come or gone since the last call."""
         with contextlib.suppress(FolderError):  # a link of somebody's in the place of a folder of the source
             status = self._files.status(folder)
             if status is None or not stat.S_ISDIR(status.st_mode):
                 return
-            now, seen = int(self._clock()), self._looked.get(folder)
+            now, seen = int(self._clock()), self._listed.get(folder)
             if seen is not None and seen[0] == status.st_mtime_ns and seen[1] - status.st_mtime_ns // 10**9 > SETTLED:
                 return
-            self._looked[folder] = (status.st_mtime_ns, now)
+            self._listed[folder] = (status.st_mtime_ns, now)
             yield from self._files.entries(folder).items()
 
     def _shown_as(self, rel: str) -> str:
@@ -192,7 +192,7 @@ class StartFolder:
 
     # --- while it runs
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Show in the workspace what the run has made, and in the start folder what is new in the workspace."""
         if self._clock() < self._next:
             return

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -72,3 +74,66 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], ent
     reply = run(capsys, root=str(tmp_path), files=[{"path": "first", "content": ""}, entry])
     assert reply["failed"] is True and reply["msg"].startswith(says)
     assert list(tmp_path.iterdir()) == []
+
+
+def archive_of(path: Path, **texts: str) -> str:
+    source = path / "source"
+    for name, text in texts.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / f"{name}.py").write_text(text)
+    with tarfile.open(path / "a.tar.gz", "w:gz") as file:
+        file.add(source, arcname=".")
+    return str(path / "a.tar.gz")
+
+
+@pytest.mark.parametrize("before", ["nothing", "other files", "a link"])
+def test_a_folder_appears_whole_and_has_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], before: str
+) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    (root / "code").mkdir(parents=True)
+    outside.mkdir()
+    if before == "other files":
+        (root / "code/x/old").mkdir(parents=True)
+    if before == "a link":
+        (root / "code/x").symlink_to(outside)
+    args = {"root": str(root), "archive": archive_of(tmp_path, a="a", b="b"), "whole": "code/x"}
+    assert run(capsys, check=True, **args)["changed"] is True
+    assert (root / "code/x").exists() is (before != "nothing")
+    assert run(capsys, **args)["files"] == ["code/x/a.py", "code/x/b.py"]
+    assert {path.name: path.read_text() for path in (root / "code/x").iterdir()} == {"a.py": "a", "b.py": "b"}
+    assert [path.name for path in (root / "code").iterdir()] == ["x"]
+    assert list(outside.iterdir()) == []
+
+
+def test_what_is_absent_goes_with_what_python_made_of_it_and_empty_folders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("pkg/old.py", "pkg/__pycache__/old.cpython-311.pyc", "pkg/deep/x.py", "mine/old.py", "mine/new.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("old")
+    (tmp_path / "tree/a").mkdir(parents=True)
+    digest = hashlib.sha256(b"old").hexdigest()
+    absent = [{"path": name, "sha256": digest} for name in ("pkg/old.py", "pkg/deep/x.py", "mine/old.py", "none")]
+    absent += [{"path": "mine/new.py", "sha256": "0" * 64}, {"path": "tree"}, {"path": "gone"}]
+    expected = ["pkg/old.py", "pkg/deep/x.py", "mine/old.py", "tree"]
+    assert run(capsys, check=True, root=str(tmp_path), absent=absent)["removed"] == expected
+    assert run(capsys, root=str(tmp_path), absent=absent)["removed"] == expected
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["mine", "new.py"]
+    assert run(capsys, root=str(tmp_path), absent=absent)["changed"] is False
+
+
+def test_a_link_by_which_a_run_shows_a_folder_gives_way_and_no_other_link_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "root"
+    (root / ".swarmspeed/runs/a@gpu1/out").mkdir(parents=True)
+    (root / "out").symlink_to(".swarmspeed/runs/a@gpu1/out")
+    (tmp_path / "source/out").mkdir(parents=True)
+    archive = archive_of(tmp_path, **{"out/x": "x"})
+    assert run(capsys, root=str(root), archive=archive)["changed"] is True
+    assert not (root / "out").is_symlink()
+    assert list((root / ".swarmspeed/runs/a@gpu1/out").iterdir()) == []
+    shutil.rmtree(root / "out")
+    (root / "out").symlink_to(tmp_path)
+    assert "is not followed" in run(capsys, root=str(root), archive=archive)["msg"]

@@ -48,9 +48,9 @@ class Workspace:
         wanted = self.source(SOURCE if files is None else files, digest)
         return StartFolder(str(self.path), f"{RUNS}/{job}@gpu1", digest, wanted, clock=lambda: self.now)
 
-    def look(self, run: StartFolder) -> None:
+    def refresh(self, run: StartFolder) -> None:
         self.now += 5
-        run.look()
+        run.refresh()
 
     def read(self, name: str) -> str:
         return (self.path / name).read_text()
@@ -95,7 +95,7 @@ def test_what_comes_later_is_seen_but_not_a_later_source(workspace: Workspace) -
     run.prepare()
     workspace.working_copy({"b_only.py": "", "b/mod.py": ""})
     (workspace.path / "STOP").write_text("")
-    workspace.look(run)
+    workspace.refresh(run)
     own = Path(run.path)
     assert (own / "STOP").exists()
     assert not (own / "b_only.py").exists()
@@ -112,7 +112,7 @@ def test_outputs_are_in_the_workspace_at_once_and_for_good_afterwards(workspace:
     (own / "latest").symlink_to("ckpt/step1")
     (own / "pkg/__pycache__").mkdir()
     (own / "pkg/__pycache__/late.pyc").write_text("")
-    workspace.look(run)
+    workspace.refresh(run)
     assert workspace.read("ckpt/step1/model") == "weights"
     assert workspace.read("out/log.txt") == "1"
     (own / "out/log.txt").write_text("2")
@@ -139,7 +139,7 @@ def test_a_file_that_a_run_replaces_is_replaced_in_the_workspace(workspace: Work
     (own / "dir").unlink()
     (own / "dir").mkdir()
     (own / "dir/added").write_text("added")
-    workspace.look(run)
+    workspace.refresh(run)
     assert workspace.read("metrics.json") == "new"
     assert run.settle() == []
     assert workspace.read("metrics.json") == "new"
@@ -153,10 +153,10 @@ def test_what_a_run_removes_stays_away_and_leaves_no_link(workspace: Workspace) 
     own = Path(run.path)
     (own / "old").unlink()
     (own / "step1").mkdir()
-    workspace.look(run)
+    workspace.refresh(run)
     assert (workspace.path / "step1").is_symlink()
     (own / "step1").rmdir()
-    workspace.look(run)
+    workspace.refresh(run)
     assert not (own / "old").exists()
     assert not (workspace.path / "step1").is_symlink()
     run.settle()
@@ -179,7 +179,7 @@ def test_a_removed_file_is_gone_also_after_a_crash(workspace: Workspace) -> None
     run.prepare()
     (Path(run.path) / "ckpt").mkdir()
     (Path(run.path) / "ckpt/1").write_text("1")
-    workspace.look(run)  # and then the container is killed
+    workspace.refresh(run)  # and then the container is killed
     left = {name: text for name, text in SOURCE.items() if name != "pkg/late.py"}
     fresh = workspace.run(files=left, digest="b" * 64)
     fresh.prepare()
@@ -211,7 +211,7 @@ def test_nodes_that_share_the_workspace_prepare_and_settle_alike(workspace: Work
     (own / "ckpt").mkdir()
     for number, node in enumerate(nodes):
         (own / f"ckpt/{number}").write_text("")
-        workspace.look(node)
+        workspace.refresh(node)
     assert [node.settle() for node in nodes] == [[], [], []]
     assert len(list((workspace.path / "ckpt").iterdir())) == 3
     assert not own.exists()
@@ -224,7 +224,7 @@ def test_two_runs_that_make_a_folder_of_the_same_name_both_keep_what_they_made(w
     for run, name in ((one, "1"), (two, "2")):
         (Path(run.path) / "ckpt").mkdir()
         (Path(run.path) / "ckpt" / name).write_text(name)
-        workspace.look(run)
+        workspace.refresh(run)
     assert two.settle() == []
     assert one.settle() == []
     assert {path.name for path in (workspace.path / "ckpt").iterdir()} == {"1", "2"}
