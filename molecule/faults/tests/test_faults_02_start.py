@@ -40,7 +40,7 @@ def test_a_master_port_that_is_taken() -> None:
 
 def test_a_script_that_is_missing_on_one_node() -> None:
     playbook("launch", "--tags", "workspace", *variables(**STEPS)).done()
-    on("lab2", f"rm {WORKSPACE}/steps.py")
+    on("lab2", f"rm {WORKSPACE}/steps.py {WORKSPACE}/.swarmspeed/code/*/steps.py")
     playbook("launch", "--tags", "launch", *variables(**STEPS)).refused("lab2", "steps.py")
     not_started()
 

@@ -63,6 +63,6 @@ def link_to_run(folder: str, name: str) -> str:
 
 
 def run_of(text: str, name: str) -> str:
-    """Return the start folder to which a link of this name in the workspace leads; empty where it is none of ours."""
+    """Return the start folder to which a link of this name in the workspace leads; empty where it leads elsewhere."""
     folder = text[3 * name.count("/") : -len(name) - 1]
     return folder if re.fullmatch(rf"{RUNS}/[^/]+", folder) and text == link_to_run(folder, name) else ""

@@ -123,6 +123,21 @@ def test_verify_fails_at_what_is_left_to_change_and_tries_the_environment() -> N
     assert runs("verify", planned(False, interpreter=MADE["interpreter"]))[-1] == "Check the Python environment"
 
 
+@pytest.mark.parametrize(("changed", "right"), [([], True), (["train.py"], False)])
+def test_verify_compares_with_what_a_running_job_was_started_from(changed: list[str], right: bool) -> None:
+    """A later job has brought other code to the workspace since."""
+    _gather, workspace, own = load("workspace/tasks/verify.yml")[:3]
+    plan = planned(True, "/srv/swarmspeed/lab/workspace/train.py is different")
+    facts = {"ansible_facts": {"swarmspeed": {"code": {"running": {"a": changed}}}}}
+    place = {"workspace_path": "/srv/swarmspeed/lab/workspace"}
+    for name, of_workspace in (("a", True), ("b", False)):
+        given = variables("workspace", swarmspeed_plan=plan, deepspeed_launch_name=name, **facts, **place)
+        assert templar(given).evaluate_conditional(workspace["ansible.builtin.assert"]["that"]) is of_workspace
+        assert templar(given).evaluate_conditional(own["when"]) is (name == "a")
+    given = variables("workspace", swarmspeed_plan=plan, deepspeed_launch_name="a", **facts, **place)
+    assert templar(given).evaluate_conditional(own["ansible.builtin.assert"]["that"]) is right
+
+
 @pytest.mark.parametrize("consent", [True, "true"])  # the command line (-e workspace_remove=true) gives text
 def test_teardown_removes_by_consent_alone(consent: bool | str) -> None:
     given = planned(False, made=True)

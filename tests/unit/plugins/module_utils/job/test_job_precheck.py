@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -462,3 +463,19 @@ def test_nothing_of_what_is_asked_shows_on_the_command_line() -> None:
 )
 def test_the_answer_is_found_among_other_words(text: str, answer: Any) -> None:
     assert read_answer(text) == answer
+
+
+def test_what_the_source_has_is_checked_in_the_code_of_the_run(tmp_path: Path) -> None:
+    code = tmp_path / ".swarmspeed/code/abc"
+    code.mkdir(parents=True)
+    for folder, text in ((tmp_path, "later"), (code, "own")):
+        (folder / "train.py").write_text(text)
+    (code / "late.py").write_text("")
+    (tmp_path / "theirs.py").write_text("")
+    (tmp_path / "data").mkdir()
+    wanted = {"chdir": str(tmp_path), "code": ".swarmspeed/code/abc", "data_paths": ["data"]}
+    for script in ("train.py", f"{tmp_path}/train.py"):
+        found = gather(script=script, modules=["late", "theirs", "none"], **wanted)
+        assert found["script"]["sha256"] == hashlib.sha256(b"own").hexdigest()
+        assert found["modules"] == {"late": "", "theirs": "", "none": "none"}
+        assert found["paths"] == {"data": ""}

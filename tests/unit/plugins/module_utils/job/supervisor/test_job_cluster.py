@@ -9,6 +9,7 @@ Stand-ins: each node's launcher is a shell script that prints the lines of DeepS
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -608,3 +609,70 @@ def test_without_the_node_of_rank_0_there_is_only_advice(cluster: Callable[..., 
     job.until(lambda: all(job.state(name)["state"] == "failed" for name in NAMES[1:]))
     assert "Without the node of rank 0 a job cannot go on with fewer. Check that node" in job.state("gpu2")["reason"]
     job.end()
+
+
+def with_code(job: Cluster, shared: bool) -> Callable[[str], Path]:
+    """Give the job a source, in one workspace for all nodes or one for each; return where a node's is."""
+
+    def workspace(name: str) -> Path:
+        return job.path / ("shared" if shared else name) / "workspace"
+
+    files = {"a.txt": "A", "out/README": "outputs"}
+    digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
+    job.options = {**job.options, "code": "a" * 64, "files": {"/etc/swarmspeed/hostfile": "hostfile"}}
+    job.spec.update(fingerprint={"workspace": digests}, chdir=str(workspace(NAMES[0])))
+    for node in NAMES:
+        for name, text in files.items():
+            for place in (workspace(node) / name, workspace(node) / ".swarmspeed/code" / ("a" * 64) / name):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text)
+    return workspace
+
+
+STEPS = """
+rank 'mkdir -p new; for i in 1 2 3 4 5 6; do cat a.txt; echo; echo $i > new/$RANK; echo $i > out/$RANK; sleep 0.5; done'
+ended
+"""
+
+
+def test_nodes_that_share_the_workspace_run_from_one_copy_of_their_code(cluster: Callable[..., Cluster]) -> None:
+    """Stand-in for NFS: one folder of this host is the workspace of all three nodes."""
+    job = cluster(STEPS)
+    workspace = with_code(job, shared=True)("gpu1")
+    job.run()
+    job.until(lambda: "rank 0: A" in job.log())
+    (workspace / "a.txt").write_text("B")  # a later job's, in the working copy
+    job.until(lambda: (workspace / "new/0").exists() and (workspace / "out/0").exists())
+    state = job.end()
+    assert state["state"] == "succeeded", job.log()
+    assert [line for line in job.log().splitlines() if line.endswith(": B")] == []
+    for folder in ("new", "out"):
+        found = {path.name: path.read_text() for path in (workspace / folder).iterdir()}
+        assert {**found, "README": ""} == {"README": "", **dict.fromkeys("012", "6\n")}
+        assert not (workspace / folder).is_symlink()
+    assert list((workspace / ".swarmspeed/runs").iterdir()) == []
+    assert set(json.loads((job.folder("gpu1") / "summary.json").read_text())["digests"]) == {"environment"}
+
+
+def test_a_restart_goes_on_with_the_code_and_what_the_run_has_made(cluster: Callable[..., Cluster]) -> None:
+    script = "if [ -e new ]; then rank 'cat a.txt new; touch last'; else echo made > new; rank 'kill -9 $$'; fi; ended"
+    job = cluster(script, options=RESUMING)
+    workspace = with_code(job, shared=True)("gpu1")
+    (workspace / "a.txt").write_text("B")
+    state = job.run().end()
+    assert (state["state"], state["attempt"]) == ("succeeded", 2), job.log()
+    assert "gpu1: rank 0: Amade" in job.log()
+    assert {"new", "last"} <= {path.name for path in workspace.iterdir()}
+    assert not (workspace / "new").is_symlink()
+
+
+@pytest.mark.parametrize("node", ["gpu1", *slowly("gpu3")])
+def test_a_node_whose_code_was_changed_starts_nothing(cluster: Callable[..., Cluster], node: str) -> None:
+    job = cluster("touch $SWARMSPEED_JOB/started; rank 'echo began'; ended")
+    workspace = with_code(job, shared=False)
+    job.spec["chdir"] = f"{job.path}/{node}/workspace"  # the nodes of this test are one host
+    (workspace(node) / ".swarmspeed/code" / ("a" * 64) / "a.txt").write_text("forged")
+    state = job.run().end()
+    assert state["state"] == "failed"
+    assert "Launch again, which restores it." in state["reason"] + job.log()
+    assert not (job.folder(node) / "started").exists()
