@@ -394,3 +394,22 @@ def test_main_turns_errors_into_one_message(
     monkeypatch.setattr(Call, "run", down)
     reply = run_main(capsys, {"name": "a", "jobs_dir": str(tmp_path), "state": "stopped"})
     assert reply["msg"] == "training job a: no answer from the Docker engine"
+
+
+def test_a_job_keeps_the_code_and_the_files_that_it_was_started_with(tmp_path: Path) -> None:
+    """Not as parts of its specification: a job that an earlier release has started is the same job."""
+    runtime = FakeRuntime(tmp_path)
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    (etc / "hostfile").write_text("gpu1 slots=1\n")
+    names = {"/etc/swarmspeed/hostfile": f"{etc}/hostfile", "/etc/swarmspeed/none": f"{etc}/none"}
+    started = call(runtime, code="a" * 64, files=names, digests={"code": "a" * 64})
+    (etc / "hostfile").write_text("a later job's")
+    folder = runtime.jobs / "digits"
+    assert (folder / "hostfile").read_text() == "gpu1 slots=1\n"
+    request = json.loads((folder / "spec.json").read_text())
+    assert request["options"]["files"] == {"/etc/swarmspeed/hostfile": "hostfile"}
+    assert (request["options"]["code"], request["options"]["digests"]) == ("a" * 64, {"code": "a" * 64})
+    assert "a" * 64 not in json.dumps(request["spec"])
+    assert call(runtime)["todo"] == "none"
+    assert call(runtime)["job"]["spec_hash"] == started["job"]["spec_hash"]

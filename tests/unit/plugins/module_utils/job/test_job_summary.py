@@ -93,6 +93,12 @@ def test_a_job_that_shrank() -> None:
     assert summary(SPEC, STATE)["shrunk_from"] is None
 
 
+def test_the_digests_of_what_it_computed_from_are_in_it() -> None:
+    digests = {"code": "a" * 64, "assets": {"net": "b" * 64}, "environment": "hmac-sha256:0"}
+    assert summary(SPEC, {**STATE, "digests": digests})["digests"] == digests
+    assert summary(SPEC, STATE)["digests"] == {}
+
+
 def test_no_value_of_the_environment_and_no_secret_is_in_it() -> None:
     text = json.dumps(summary(SPEC, STATE), allow_nan=False)
     assert "hf_s3cret" not in text and "eth7" not in text
