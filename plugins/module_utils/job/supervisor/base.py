@@ -263,6 +263,7 @@ class Supervisor:
         if place.start is None:
             return ""
         part.shown = (f"{place.start.path}/", f"{place.start.workspace}/")
+        place.start.tick = self.save
         try:
             place.start.prepare(again=bool(self.timing.again))
         except (CodeError, FolderError, OSError) as error:

@@ -51,10 +51,11 @@ class CodeError(Exception):
 class _Digested:
     """A file that is read once, for its copy and its digest."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.digest = file, hashlib.sha256()
+    def __init__(self, file: BinaryIO, tick: Callable[[], None]) -> None:
+        self._file, self._tick, self.digest = file, tick, hashlib.sha256()
 
     def read(self, size: int = -1) -> bytes:
+        self._tick()
         data = self._file.read(size)
         self.digest.update(data)
         return data
@@ -66,6 +67,8 @@ class _Laid:
 
     files: Mapping[str, Any]
     keep: Mapping[str, str]
+    kept: set[str]
+    """Folders of what is kept."""
     folders: set[str]
 
     @classmethod
@@ -74,7 +77,7 @@ class _Laid:
         files, more = recorded.get("files"), recorded.get("folders")
         files = files if isinstance(files, dict) else {}
         others = {one for one in more if isinstance(one, str)} if isinstance(more, list) else set()
-        return cls(files, keep, folders_of([*files, *keep]) | others)
+        return cls(files, keep, folders_of(keep), folders_of([*files, *keep]) | others)
 
 
 class StartFolder:
@@ -95,6 +98,10 @@ class StartFolder:
         self._folders = folders_of(wanted)
         self._others: set[str] = set()
         """Files and folders of other sources in the workspace: a run does not see them."""
+        self._all_folders = self._folders
+        """Those of any source."""
+        self.tick: Callable[[], None] = lambda: None
+        """Called while files are copied or compared, which may take a while."""
         self._learned = 0
         self._linked: set[str] = set()
         """What was linked once: where the run removes such a link, it stays away."""
@@ -118,7 +125,7 @@ class StartFolder:
         if not again:
             self._collect(self._wanted)
             self._files.make_folder(parent(self._name), 0o755)
-            laid = {"files": self._wanted, "folders": sorted(self._others)}
+            laid = {"files": self._wanted, "folders": sorted(self._all_folders - self._folders)}
             self._files.write(f"{self._name}.json", json.dumps(laid).encode())
         self._files.make_folder(self._name, 0o755)
         for name, digest in self._wanted.items():
@@ -127,6 +134,7 @@ class StartFolder:
 
     def _copy(self, name: str, digest: str, again: bool) -> None:
         source, target = f"{self._tree}/{name}", f"{self._name}/{name}"
+        self.tick()
         if self._files.kind(target) == "a plain file" and (again or self._files.digest(target) == digest):
             return
         with contextlib.ExitStack() as stack:
@@ -137,7 +145,7 @@ class StartFolder:
             if file is None:
                 raise self._wrong(name, "is missing")
             stack.enter_context(file)
-            status, read = os.fstat(file.fileno()), _Digested(file)
+            status, read = os.fstat(file.fileno()), _Digested(file, self.tick)
             self._files.make_folder(parent(target), 0o755)
             self._files.write(target, read, stat.S_IMODE(status.st_mode) & 0o777, status.st_mtime)  # type: ignore[arg-type]
         if read.digest.hexdigest() != digest:
@@ -157,12 +165,14 @@ class StartFolder:
             if status is not None and status.st_mtime_ns != self._learned:
                 self._learned = status.st_mtime_ns
                 copied = self._read(COPIED)
-                self._others = ({*copied} | folders_of(copied)) - {*self._wanted} - self._folders
+                folders = folders_of(copied)
+                self._others = ({*copied} | folders) - {*self._wanted} - self._folders
+                self._all_folders = self._folders | folders
 
     def _link(self) -> None:
         """Link what the workspace has beside the source."""
         self._learn()
-        for folder in sorted(self._folders | self._others):
+        for folder in sorted(self._all_folders):
             for name, kind in self._new(folder):
                 rel = joined(folder, name)
                 if is_ours(name) or rel in self._wanted or rel in self._folders or rel in self._others:
@@ -184,8 +194,8 @@ class StartFolder:
             now, seen = int(self._clock()), self._listed.get(folder)
             if seen is not None and seen[0] == status.st_mtime_ns and seen[1] - status.st_mtime_ns // 10**9 > SETTLED:
                 return
-            self._listed[folder] = (status.st_mtime_ns, now)
             yield from self._files.entries(folder).items()
+            self._listed[folder] = (status.st_mtime_ns, now)  # not where one of them could not be dealt with
 
     def _shown_as(self, rel: str) -> str:
         return link_to_run(self._name, rel)
@@ -202,7 +212,7 @@ class StartFolder:
             self._link()
 
     def _show(self) -> None:
-        for folder in sorted(self._folders | self._others):
+        for folder in sorted(self._all_folders):
             for name, kind in self._new(joined(self._name, folder) if folder else self._name):
                 rel = joined(folder, name)
                 if is_ours(name) or rel in self._wanted or rel in self._folders or rel in self._others:
@@ -266,10 +276,11 @@ class StartFolder:
         own, name = f"{self._name}/{rel}", rel.rpartition("/")[2]
         if kind == "a folder" and rel in laid.folders:
             self._empty(rel, laid, problems)
-            if rel not in folders_of(laid.keep):
+            if rel not in laid.kept:
                 self._files.remove_empty(own)
             return True
         if kind == "a plain file" and (rel in laid.files or rel in laid.keep):
+            self.tick()
             digest = self._files.digest(own)
             if digest is None or digest not in (laid.files.get(rel), laid.keep.get(rel)):
                 return False  # the run has changed it
@@ -296,6 +307,9 @@ class StartFolder:
 
     def _move(self, own: str, to: str) -> None:
         kind, there = self._files.kind(own), self._files.kind(to)
+        if kind == "a link" and self._files.link_text(own) == link_to_workspace(own[len(self._name) + 1 :]):
+            self._files.remove(own)
+            return
         if kind == there == "a folder":
             for name in self._files.entries(own):
                 self._move(f"{own}/{name}", f"{to}/{name}")
