@@ -209,7 +209,8 @@ def test_verify_leaves_out_files_of_which_a_running_job_has_copies() -> None:
         ("a", "/srv/lab/etc/job_key is missing", False),
     ):
         facts = {"ansible_facts": {"swarmspeed": {"code": {"running": {"a": []}}}}, "cluster_root": "/srv/lab"}
-        values = given(planned(True, drift), deepspeed_launch_name=name, **facts)
+        elsewhere = {"hostvars": {"gpu1": facts, "gpu2": {}}, "ansible_play_hosts_all": ["gpu2", "gpu1"]}
+        values = given(planned(True, drift), deepspeed_launch_name=name, **facts, **elsewhere)
         assert templar(values).evaluate_conditional(judged[ASSERT]["that"]) is right
 
 

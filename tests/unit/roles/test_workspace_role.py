@@ -132,7 +132,12 @@ def test_verify_compares_with_what_a_running_job_was_started_from(changed: list[
     place = {"workspace_path": "/srv/swarmspeed/lab/workspace"}
     for name, of_workspace in (("a", True), ("b", False)):
         given = variables("workspace", swarmspeed_plan=plan, deepspeed_launch_name=name, **facts, **place)
-        assert templar(given).evaluate_conditional(workspace["ansible.builtin.assert"]["that"]) is of_workspace
+        # Also on a host that takes no part in the job.
+        elsewhere = {"hostvars": {"gpu1": facts, "gpu2": {}}, "ansible_play_hosts_all": ["gpu2", "gpu1"]}
+        assert (
+            templar({**given, **elsewhere}).evaluate_conditional(workspace["ansible.builtin.assert"]["that"])
+            is of_workspace
+        )
         assert templar(given).evaluate_conditional(own["when"]) is (name == "a")
     given = variables("workspace", swarmspeed_plan=plan, deepspeed_launch_name="a", **facts, **place)
     assert templar(given).evaluate_conditional(own["ansible.builtin.assert"]["that"]) is right

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from ..code_places import RUNS
 
 MOST_FILES = 100000
 """Entries of a folder that are listed."""
@@ -50,8 +53,7 @@ def list_files(folder: str) -> dict[str, Any]:
     found: list[tuple[float, str, int]] = []
     latest: dict[str, str] = {}
     truncated = False
-    for parent, folders, names in os.walk(folder):
-        folders.sort()
+    for parent, names in _walk(folder):
         for name in sorted(names):
             if len(found) >= MOST_FILES:
                 truncated = True
@@ -74,6 +76,20 @@ def list_files(folder: str) -> dict[str, Any]:
         [path, BROKEN if path in broken else size] for _when, path, size in sorted(found, key=lambda item: item[1])
     ]
     return {"files": files, "latest": latest, "truncated": truncated}
+
+
+def _walk(folder: str) -> Iterator[tuple[str, list[str]]]:
+    """Folders in order, with the names of their files. Of links to folders only those are followed by which a run shows
+    what it makes in a folder of its source (start_folder.py)."""
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        yield parent, names
+        for name in folders:
+            link = Path(parent, name)
+            if link.is_symlink() and f"{RUNS}/" in os.readlink(link):  # noqa: PTH115 Path.readlink is of Python 3.9
+                for inner, deeper, files in os.walk(link):
+                    deeper.sort()
+                    yield inner, files
 
 
 def _ends_well(path: Path, size: int) -> bool:

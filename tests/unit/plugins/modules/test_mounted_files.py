@@ -97,7 +97,7 @@ def test_a_folder_appears_whole_and_has_nothing_else(
         (root / "code/x/old").mkdir(parents=True)
     if before == "a link":
         (root / "code/x").symlink_to(outside)
-    args = {"root": str(root), "archive": archive_of(tmp_path, a="a", b="b"), "whole": "code/x"}
+    args: dict[str, Any] = {"root": str(root), "archive": archive_of(tmp_path, a="a", b="b"), "whole": "code/x"}
     assert run(capsys, check=True, **args)["changed"] is True
     assert (root / "code/x").exists() is (before != "nothing")
     assert run(capsys, **args)["files"] == ["code/x/a.py", "code/x/b.py"]

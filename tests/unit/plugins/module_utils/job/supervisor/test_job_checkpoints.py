@@ -404,3 +404,16 @@ def test_restarts_ask_for_the_kind_that_the_configuration_loads(tmp_path: Path) 
     ):
         config.write_text(json.dumps(content))
         assert judge(both, TWO, str(config), 2).tag == tag
+
+
+def test_what_a_run_shows_by_a_link_is_listed_and_no_other_link_is_followed(tmp_path: Path) -> None:
+    run, other = tmp_path / "workspace/.swarmspeed/runs/a@gpu1/ckpt/step7", tmp_path / "other"
+    for folder in (run, other):
+        folder.mkdir(parents=True)
+        (folder / "mp_rank_00_model_states.pt").write_text("x")
+    shown = tmp_path / "workspace/ckpt"
+    shown.mkdir()
+    (shown / "step7").symlink_to("../.swarmspeed/runs/a@gpu1/ckpt/step7")
+    (shown / "again").symlink_to(other)
+    (run / "loop").symlink_to(run)
+    assert list_files(str(shown))["files"] == [["step7/mp_rank_00_model_states.pt", 1]]
