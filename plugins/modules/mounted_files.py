@@ -18,7 +18,7 @@ description:
   - A link in place of a file is replaced. A link in place of a folder is an error, and nothing is written through it.
 options:
   root:
-    description: The folder. It must exist, and its own path is not checked.
+    description: The folder. It must exist unless only O(absent) is given, and its own path is not checked.
     type: path
     required: true
   archive:
@@ -46,6 +46,10 @@ options:
       sha256:
         description: Remove only a file with this content, with what Python has compiled of it.
         type: str
+      empty:
+        description: Remove only a folder in which nothing lies.
+        type: bool
+        default: false
   files:
     description: Files to write. Their folders are created with mode 0755.
     type: list
@@ -134,6 +138,8 @@ def apply(params: dict[str, Any], check_mode: bool) -> dict[str, Any]:
     """What the module returns."""
     folder = LinkingFolder(params["root"])
     modes = [_mode(entry["mode"]) for entry in params["files"]]
+    if folder.kind("") is None and not (params["archive"] or params["files"]):
+        return {"changed": False, "files": [], "removed": [], "diff": []}
     if folder.kind("") != "a folder" and not (check_mode and folder.kind("") is None):  # it may be made before
         raise FolderError(f"root: {params['root']} is no folder. Remedy: make it first.")
     changes: list[tuple[str, bytes, int]] = []
@@ -192,6 +198,8 @@ def _give_way(folder: LinkingFolder, name: str) -> None:
 
 
 def _lies(folder: LinkingFolder, entry: dict[str, Any]) -> bool:
+    if entry["empty"]:
+        return folder.kind(entry["path"]) == "a folder" and not folder.entries(entry["path"])
     if entry["sha256"] is None:
         return folder.kind(entry["path"]) is not None
     return folder.kind(entry["path"]) == "a plain file" and folder.digest(entry["path"]) == entry["sha256"]
@@ -222,7 +230,11 @@ def main() -> None:
                 "type": "list",
                 "elements": "dict",
                 "default": [],
-                "options": {"path": {"type": "str", "required": True}, "sha256": {"type": "str"}},
+                "options": {
+                    "path": {"type": "str", "required": True},
+                    "sha256": {"type": "str"},
+                    "empty": {"type": "bool", "default": False},
+                },
             },
             "files": {
                 "type": "list",

@@ -84,11 +84,12 @@ def test_nothing_is_removed_through_a_link(workspace: Path, outside: Path, place
     (outside / "train.py").rename(outside / "old.py")
     (workspace / place).parent.mkdir(parents=True, exist_ok=True)
     (workspace / place).symlink_to(outside / "old.py" if place.endswith(".py") else outside)
-    absent = [
+    absent: list[dict[str, Any]] = [
         {"path": "sub/old.py", "sha256": SHA},
         {"path": TREE, "sha256": None},
         {"path": f"{TREE}/x", "sha256": None},
     ]
+    absent = [{**entry, "empty": empty} for entry in absent for empty in (True, False)]
     mounted_files.apply({**NOTHING, "root": str(workspace), "absent": absent}, False)
     (outside / "old.py").rename(outside / "train.py")
     assert untouched(outside)

@@ -148,9 +148,10 @@ def test_teardown_removes_by_consent_alone(consent: bool | str) -> None:
     given = planned(False, made=True)
     assert runs("teardown", given) == []
     requested = {"workspace_remove": consent, "workspace_python_remove": consent}
-    assert len(runs("teardown", given, **requested)) == 2
+    assert len(runs("teardown", given, **requested)) == 3
     # Never a folder that this role did not make.
-    assert runs("teardown", planned(False, made=False), **requested) == ["Remove the workspace, with consent"]
+    removed = ["Remove the code that runs started from, with consent", "Remove the workspace, with consent"]
+    assert runs("teardown", planned(False, made=False), **requested) == removed
 
 
 def test_no_task_has_tags_of_its_own() -> None:

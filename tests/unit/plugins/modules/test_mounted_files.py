@@ -121,6 +121,16 @@ def test_what_is_absent_goes_with_what_python_made_of_it_and_empty_folders(
     assert run(capsys, root=str(tmp_path), absent=absent)["removed"] == expected
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["mine", "new.py"]
     assert run(capsys, root=str(tmp_path), absent=absent)["changed"] is False
+    assert run(capsys, root=str(tmp_path / "none"), absent=absent)["changed"] is False
+
+
+def test_only_an_empty_folder_goes_where_that_is_requested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "c").write_text("")
+    absent = [{"path": name, "empty": True} for name in ("a", "c", "d")]
+    assert run(capsys, root=str(tmp_path), absent=absent)["removed"] == []
+    assert run(capsys, root=str(tmp_path), absent=[{"path": "a/b", "empty": True}])["removed"] == ["a/b"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c"]
 
 
 def test_a_link_by_which_a_run_shows_a_folder_gives_way_and_no_other_link_does(
