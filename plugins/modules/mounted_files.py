@@ -127,6 +127,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_links import LinkingFolder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CACHE, joined, parent, run_of
 
+ATTEMPTS = 100
+"""How often a folder is put in the place of one that others put there meanwhile."""
+
 
 def _mode(text: str) -> int:
     if not re.fullmatch(r"0?[0-7]{3}", text):
@@ -179,13 +182,25 @@ def _unpack(archive: str, folder: LinkingFolder, whole: str | None) -> list[str]
     try:
         folder.make_folder(new, 0o755)
         written = unpack(archive, folder, below=new)
-        if folder.kind(whole) is not None:
-            folder.rename(whole, old)
-        folder.rename(new, whole)
+        _put(folder, new, whole, old)
     finally:
         for left in (new, old):
             folder.remove(left)
     return [whole + name[len(new) :] for name in written]
+
+
+def _put(folder: LinkingFolder, new: str, whole: str, old: str) -> None:
+    """Rename the new folder. Nodes that share the workspace do the same at once."""
+    for attempt in range(ATTEMPTS):
+        try:
+            folder.remove(old)
+            if folder.kind(whole) is not None:
+                folder.rename(whole, old)
+            folder.rename(new, whole)
+            return
+        except FolderError:
+            if attempt == ATTEMPTS - 1 or folder.kind(new) is None:
+                raise
 
 
 def _give_way(folder: LinkingFolder, name: str) -> None:

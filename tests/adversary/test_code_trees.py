@@ -170,7 +170,7 @@ def test_a_hostile_manifest_leads_nowhere(workspace: Path, outside: Path, name: 
 
 @pytest.mark.parametrize("place", ["out", "ckpt", f"{RUN}/out", f"{RUNS}/other@gpu1"])
 def test_outputs_are_moved_through_no_link(workspace: Path, outside: Path, place: str) -> None:
-    """A link that looks like one of ours leads only to what is below the workspace, and not further."""
+    """A link that looks like a supervisor's leads only to what is below the workspace, and not further."""
     (workspace / TREE / "out").mkdir(parents=True)
     (workspace / TREE / "out/README").write_bytes(b"test")
     run = StartFolder(str(workspace), RUN, "a" * 64, {"out/README": SHA})

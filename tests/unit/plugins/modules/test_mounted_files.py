@@ -9,6 +9,7 @@ import hashlib
 import json
 import shutil
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,18 @@ def test_a_folder_appears_whole_and_has_nothing_else(
     assert {path.name: path.read_text() for path in (root / "code/x").iterdir()} == {"a.py": "a", "b.py": "b"}
     assert [path.name for path in (root / "code").iterdir()] == ["x"]
     assert list(outside.iterdir()) == []
+
+
+def test_nodes_that_share_the_folder_write_it_at_once(tmp_path: Path) -> None:
+    archive = archive_of(tmp_path, a="a", b="b")
+    (tmp_path / "root").mkdir()
+    args = {"root": str(tmp_path / "root"), "archive": archive, "whole": "code/x", "absent": [], "files": []}
+    with ThreadPoolExecutor(8) as nodes:
+        for reply in nodes.map(lambda _node: mounted_files.apply(args, False), range(40)):
+            assert reply["changed"] is True
+    code = tmp_path / "root/code"
+    assert [path.name for path in code.iterdir()] == ["x"]
+    assert {path.name for path in (code / "x").iterdir()} == {"a.py", "b.py"}
 
 
 def test_what_is_absent_goes_with_what_python_made_of_it_and_empty_folders(
