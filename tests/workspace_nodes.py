@@ -41,6 +41,7 @@ WISHES: dict[str, Any] = {
     "cluster_name": "lab",
     "cluster_root": ROOT,
     "swarmspeed_source": None,
+    "deepspeed_launch_name": "job",
     "deepspeed_launch_include": "",
     "deepspeed_launch_exclude": "",
     "deepspeed_launch_ds_config_preset": "zero2",

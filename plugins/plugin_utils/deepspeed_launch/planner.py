@@ -63,6 +63,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.running import runs_apart, tolerated
 
 NOTHING: dict[str, Any] = {
     "etc": "",
@@ -165,6 +166,9 @@ class DeepspeedLaunchPlanner:
                 acts[host] = {**acts[host], "share_key": True}
             act, unpacked = extensions.plan(collected, wished, found, inputs.files)
             acts[host] = {**acts[host], "ds_config": _masked(node), "extensions": act}
+            # A job that runs has copies of these two.
+            own = (f"{node.etc}/hostfile", f"{node.etc}/ds_config.json") if runs_apart(facts.values(), wished) else ()
+            collected.found[:] = tolerated(collected.found, own)
             changes += collected.found
             if collected.found:
                 after[host] = {**found, "files": left, "vscode": unpacked}

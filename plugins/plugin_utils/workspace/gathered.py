@@ -44,6 +44,7 @@ _OPTIONAL = (
     # Where the source is on the controller, fetched where it is a repository.
     "swarmspeed_source",
     # Which nodes take part in the job, and what it needs compiled.
+    "deepspeed_launch_name",
     "deepspeed_launch_include",
     "deepspeed_launch_exclude",
     "deepspeed_launch_ds_config_preset",

@@ -45,6 +45,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathe
     record_path,
     source_of,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.running import runs_apart, tolerated
 
 NOTHING: dict[str, Any] = {
     "owned": [],
@@ -102,7 +103,10 @@ class WorkspacePlanner:
         hosts = [_Host(name, found, wishes[name], Changes(ROLE, name)) for name, found in facts.items()]
         for host in hosts:
             _plan_records(host)
+            others = len(host.changes.found)
             _plan_code(host)
+            if runs_apart(facts.values(), host.wishes):
+                host.changes.found[others:] = tolerated(host.changes.found[others:])
             _plan_environment(host, inputs)
         changes: list[Change] = [change for host in hosts for change in host.changes.found]
         return RolePlan(

@@ -201,19 +201,6 @@ def test_verify_fails_at_what_is_left_to_change(drift: str, right: bool) -> None
     assert templar(values).evaluate_conditional(judged[ASSERT]["that"]) is right
 
 
-def test_verify_leaves_out_files_of_which_a_running_job_has_copies() -> None:
-    judged = load(f"{ROLE}/tasks/verify.yml")[1]
-    for name, drift, right in (
-        ("a", "/srv/lab/etc/ds_config.json is different", True),
-        ("b", "/srv/lab/etc/ds_config.json is different", False),
-        ("a", "/srv/lab/etc/job_key is missing", False),
-    ):
-        facts = {"ansible_facts": {"swarmspeed": {"code": {"running": {"a": []}}}}, "cluster_root": "/srv/lab"}
-        elsewhere = {"hostvars": {"gpu1": facts, "gpu2": {}}, "ansible_play_hosts_all": ["gpu2", "gpu1"]}
-        values = given(planned(True, drift), deepspeed_launch_name=name, **facts, **elsewhere)
-        assert templar(values).evaluate_conditional(judged[ASSERT]["that"]) is right
-
-
 def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
     paths = [*sorted((ROLES / ROLE / "tasks").glob("*.yml")), ROLES / f"{ROLE}/vars/main.yml"]
     text = "".join(path.read_text(encoding="utf-8") for path in paths)

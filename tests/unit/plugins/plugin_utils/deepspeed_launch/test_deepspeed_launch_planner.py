@@ -515,3 +515,14 @@ def test_two_configurations_are_refused_before_anything_is_changed(tmp_path: Pat
     own: dict[str, Any] = {"deepspeed_launch_args": ["--deepspeed", "my.json"], "deepspeed_launch_integration": "none"}
     none = of_source(tmp_path, TRAINER, **own)
     assert none.refusals == () and act(none)["request"] == {}
+
+
+@pytest.mark.parametrize(("job", "fails"), [("a", False), ("b", True)])
+def test_verify_does_not_fail_at_files_of_a_later_job_while_the_job_runs(job: str, fails: bool) -> None:
+    """The job has copies of them."""
+    facts: dict[str, Any] = {host: {"files": {}} for host in HOSTS}
+    facts["gpu1"]["code"] = {"running": {"a": []}}
+    wishes = {host: {**WISHES, "deepspeed_launch_name": job} for host in HOSTS}
+    made = fold([DeepspeedLaunchPlanner()], facts, wishes, Inputs(CLUSTER, {}, "key"))
+    assert made.changes
+    assert {change.tolerated for change in made.changes if "/etc/" in change.what} == {not fails}

@@ -157,6 +157,16 @@ def test_code_that_no_job_needs_goes_when_other_code_comes() -> None:
     assert after.changes == ()
 
 
+@pytest.mark.parametrize(("job", "expected"), [("a", []), ("b", [f"{PATH}/train.py is missing"])])
+def test_verify_does_not_fail_at_what_a_later_job_brought_while_the_job_runs(job: str, expected: list[str]) -> None:
+    """Also on a host that takes no part in it. The change itself is planned."""
+    there = host()
+    there["code"] = {**there["code"], "running": {"a": []}}
+    made = plan(host(missing=["train.py"]), there, deepspeed_launch_name=job)
+    assert [drift_text(change) for change in made.changes if not change.tolerated] == expected
+    assert len(made.changes) == 1
+
+
 def test_what_a_job_of_an_earlier_release_reads_stays_as_it_is() -> None:
     """It runs in the workspace itself. What later jobs start from is beside it."""
     changes = {"left": ["old.py"], "copied": {"old.py": EMPTY}, "recorded": False, "readers": ["a"]}
