@@ -183,10 +183,12 @@ class NodeContext:
         return {**read_environment(self.spec.get("env_file")), **self.spec["environment"]}
 
     def own_environment(self) -> dict[str, str]:
-        """Those of the specification; modules are searched in the run's own code."""
-        return self._searching_own_code(dict(self.spec["environment"]))
+        """Those of the specification, with the run's own code and files in them."""
+        return self._with_own(dict(self.spec["environment"]))
 
-    def _searching_own_code(self, environment: dict[str, str]) -> dict[str, str]:
+    def _with_own(self, environment: dict[str, str]) -> dict[str, str]:
+        copies = self._own_copies()  # Accelerate gets its configuration by a variable
+        environment = {name: copies.get(value, value) for name, value in environment.items()}
         start, path = self.start, environment.get(MODULES, os.environ.get(MODULES, ""))
         if start and path:
             environment[MODULES] = ":".join(start.holds(part.rstrip("/") or part) for part in path.split(":"))
@@ -205,7 +207,7 @@ class NodeContext:
 
     def environment(self, master_port: int) -> dict[str, str]:
         """Variables of this node's launcher: those requested, and what launchers other than DeepSpeed's need."""
-        found = self._searching_own_code(self.given())
+        found = self._with_own(self.given())
         launcher, devices = self.spec.get("launcher", "deepspeed"), self.spec.get("visible_devices")
         if launcher != "deepspeed" and devices:
             found.setdefault(devices, ",".join(str(slot) for slot in self.slots()))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE, COPIED, RUNS
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import NodeContext
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.start_folder import (
     CodeError,
     StartFolder,
@@ -298,3 +299,32 @@ def test_absolute_paths_of_the_source_lead_to_the_runs_own(workspace: Workspace)
     assert run.holds(root) == run.path
     for word in (f"{root}/checkpoints/a", f"{root}er/a.txt", "a.txt", "/etc/passwd"):
         assert run.holds(word) == word
+
+
+def test_a_job_uses_its_own_code_and_files_by_whatever_way_it_gets_their_paths(workspace: Workspace) -> None:
+    inside = "/etc/swarmspeed/ds_config.json"
+    folder = workspace.path.parent / "jobs/a"
+    folder.mkdir(parents=True)
+    root = str(workspace.path)
+    spec = {
+        "command": ["deepspeed", f"{root}/a.txt", "--deepspeed_config", inside, f"{root}/ckpt"],
+        "chdir": root,
+        "environment": {"ACCELERATE_DEEPSPEED_CONFIG_FILE": inside, "PYTHONPATH": f"{root}:/opt/lib:{root}/pkg"},
+        "ds_config": inside,
+        "members": [{"name": "gpu1", "address": "gpu1", "slots": [0]}],
+        "fingerprint": {"workspace": workspace.source(SOURCE)},
+    }
+    options = {"code": "a" * 64, "files": {inside: "ds_config.json"}}
+    (folder / "spec.json").write_text(json.dumps({"spec": spec, "node": "gpu1", "options": options}))
+    place = NodeContext(folder)
+    own, copy = f"{root}/{RUNS}/a@gpu1", f"{folder}/ds_config.json"
+    assert (place.chdir, place.ds_config, place.named(copy)) == (own, copy, inside)
+    assert place.command({"master_port": 1, "logs": ""})[1:] == [
+        f"{own}/a.txt",
+        "--deepspeed_config",
+        copy,
+        f"{root}/ckpt",
+    ]
+    expected = {"ACCELERATE_DEEPSPEED_CONFIG_FILE": copy, "PYTHONPATH": f"{own}:/opt/lib:{own}/pkg"}
+    assert place.own_environment() == expected
+    assert place.environment(1) == expected
