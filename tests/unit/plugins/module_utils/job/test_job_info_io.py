@@ -141,7 +141,11 @@ def test_one_that_cannot_be_read_does_not_hide_the_others(tmp_path: Path, text: 
     write(tmp_path, "good")
     jobs, dummy = reader(tmp_path)
     bad, good = (jobs.gather(name, tail=1) for name in jobs.names())
-    assert bad["state"] == "unreadable" and words in bad["reason"] and "state: absent" in bad["reason"]
+    assert (
+        bad["state"] == "unreadable"
+        and words in bad["reason"]
+        and "stop.yml -e deepspeed_launch_name=bad" in bad["reason"]
+    )
     assert bad["summary"]["name"] == "bad"
     assert good["state"] == "running"
 
