@@ -94,7 +94,6 @@ def test_it_asks_for_all_the_others_and_not_for_itself() -> None:
             "slots": [0],
             "checkpoint_gib": 0.0,
             "chdir": "/workspace",
-        "code": "",
         },
         "image": {"reference": "train:1", "id": "sha256:1", "content": "sha256:2"},
         "answer": {"python": "3.11.2", "locks": []},
@@ -160,7 +159,7 @@ UP = "ansible-playbook site.yml --tags training_container"
         (
             FakeHost(done=CommandResult(9, "")),
             {"container": None},
-            "its checks could not run on the host: exit code 9",
+            "its checks could not run on the host: exit status 9",
             "it needs python3 3.8 or later there",
         ),
     ],
