@@ -127,7 +127,9 @@ class NcclEnvPlanner:
             if release.record is not None:
                 owned.append(ManagedFile(record, release.record))
             different = [item for item in owned if differs(item, known, inputs.digest_key)]
+            # On servers without Docker the folder of jobs is in both lists.
             records = [*unrecorded(found, ours(requested)), *unrecorded(found, jobs(requested), there=True)]
+            records = list(dict.fromkeys(records))
             collected = Changes(ROLE, host)
             add_records(collected, found, records)
             for item in different:

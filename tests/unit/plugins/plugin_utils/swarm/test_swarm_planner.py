@@ -530,7 +530,8 @@ def test_what_runs_in_a_dead_swarm_is_cut_off_by_consent_alone(changed: dict[str
         variable
     )
     if variable:
-        assert plan(wiped(**changed), **{variable: True}).missing_consents == []
+        allowed: dict[str, Any] = {variable: True}
+        assert plan(wiped(**changed), **allowed).missing_consents == []
 
 
 @pytest.mark.parametrize(
