@@ -26,7 +26,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 
 playbook = ansible-playbook --inventory localhost,
 
-.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit oracle differential resolve molecule cores \
+.PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit mutants oracle differential resolve molecule cores \
 	chaos chaos-report venv gpu-proof gpu-proof-wheels gpu-proof-table
 
 help: ## this list
@@ -100,6 +100,10 @@ sanity: venv
 
 unit: venv ## unit tests and attacks [SLOW=1]
 	pytest tests/unit tests/adversary -n 2 --dist worksteal $(if $(SLOW),--slow)
+
+# A filter keeps nothing: the results are those of a whole run.
+mutants: venv ## breaks the guards one by one, and a test must notice (20 minutes) [ONLY=hub] [NAMED=O_NOFOLLOW]
+	@python -m tests.mutants $(if $(value ONLY),--only '$(value ONLY)') $(if $(value NAMED),--named '$(value NAMED)')
 
 oracle: venv
 	@tests/oracle/install .cache/oracle $(ORACLE_RELEASES)

@@ -1,0 +1,106 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""What is known of survivors, what makes the command fail, and the table of docs/security.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mutants.mutant import KINDS
+from tests.mutants.results import (
+    EQUIVALENT,
+    KILLED,
+    SURVIVED,
+    ExplanationError,
+    Result,
+    complaints,
+    exists,
+    explanations,
+    judged,
+    read_explanations,
+)
+from tests.mutants.targets import TARGETS
+
+FIRST = "plugins/module_utils/common/private_folder.py::make_private"
+
+
+def entry(**changed: Any) -> list[dict[str, Any]]:
+    return [{"mutants": ["one"], "verdict": EQUIVALENT, "why": "another holds", "defence": FIRST, **changed}]
+
+
+def result(outcome: str, mutant: str = "one", by: str = "") -> Result:
+    return Result("hub", KINDS[0], mutant, outcome, by, 3, 0.5)
+
+
+def test_a_survivor_is_reported() -> None:
+    (complaint,) = complaints([result(SURVIVED), result(KILLED, "two", "a test")], {}, {"one", "two"})
+    assert complaint == (
+        "one: no test notices it (3 were run). Remedy: write a test that fails with it, or explain it in explained.yml."
+    )
+
+
+def test_a_survivor_that_is_explained_is_not() -> None:
+    known = explanations(entry())
+    found = judged(result(SURVIVED), known)
+    assert (found.result, found.by) == (EQUIVALENT, f"{FIRST}: another holds")
+    assert complaints([found], known, {"one"}) == []
+
+
+def test_an_entry_that_a_test_contradicts_is_reported() -> None:
+    known = explanations(entry())
+    found = judged(result(KILLED, by="a test"), known)
+    assert found.result == KILLED
+    assert complaints([found], known, {"one"}) == [
+        "one: explained.yml explains why no test notices it, but a test does. Remedy: remove the entry."
+    ]
+
+
+def test_an_entry_of_a_mutant_that_is_gone_is_reported() -> None:
+    (complaint,) = complaints([], explanations(entry()), {"two"})
+    assert complaint.startswith("one: explained.yml explains it, but there is no such mutant.")
+
+
+@pytest.mark.parametrize("name", ["mutants", "verdict", "why", "defence"])
+def test_an_entry_says_everything(name: str) -> None:
+    with pytest.raises(ExplanationError, match=f"Entry 1 of explained.yml has no {name}"):
+        explanations(entry(**{name: ""}))
+
+
+@pytest.mark.parametrize(
+    "defence",
+    [
+        "the kernel",
+        FIRST.replace("make_private", "no_such"),
+        "plugins/none.py::f",
+        "docs/security.md::Assets",
+        FIRST + ".",
+    ],
+)
+def test_a_defence_that_does_not_exist_is_refused(defence: str) -> None:
+    with pytest.raises(ExplanationError, match="does not exist"):
+        explanations(entry(defence=defence))
+
+
+def test_other_verdicts_and_second_entries_are_refused() -> None:
+    with pytest.raises(ExplanationError, match="write equivalent or explained"):
+        explanations(entry(verdict="harmless"))
+    with pytest.raises(ExplanationError, match="explains one twice"):
+        explanations([*entry(), *entry()])
+
+
+def test_methods_and_constants_are_defences() -> None:
+    folder = "plugins/module_utils/common/untrusted_folder.py"
+    assert all(exists(f"{folder}::{name}") for name in ("UntrustedFolder.read", "UntrustedFolder", "TEXT_BYTES"))
+
+
+def test_the_entries_that_there_are_name_defences_that_exist() -> None:
+    assert all(one.why and one.defence for one in read_explanations().values())
+
+
+def test_targets_have_modules_and_tests() -> None:
+    root = Path(__file__).parents[3]
+    assert all(target.module_paths(root) and target.test_paths(root) for target in TARGETS)
