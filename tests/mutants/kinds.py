@@ -26,15 +26,14 @@ from tests.mutants.mutant import (
 Edits = Iterator[tuple[ast.AST, Edit]]
 
 _EXITS = (ast.Raise, ast.Return, ast.Continue, ast.Break)
-_AT_FOLDER = ("follow_symlinks", "dir_fd", "src_dir_fd", "dst_dir_fd", "exist_ok", "missing_ok", "parents")
-_FLAG_WORDS = frozenset(
-    [*_AT_FOLDER, "mode", "exact", "strict", "delete", "check", "ignore_errors", "start_new_session", "close_fds"]
-)
+_AT_FOLDER = ("follow_symlinks", "dir_fd", "src_dir_fd", "dst_dir_fd")
+_FLAG_WORDS = frozenset([*_AT_FOLDER, "mode", "exact", "exist_ok", "strict", "check", "start_new_session"])
 """Keywords of a call that are a guard, or without which the call means another thing."""
 _HARMLESS_FLAGS = frozenset(["O_RDONLY", "O_WRONLY", "O_RDWR", "O_CLOEXEC"])
 """The first three are how a file is opened, not a guard; the last Python sets on every file by itself (PEP 446)."""
 _WITH_VALUE = re.compile(r"-[cCoFilptNf]")
 """Options of git, ssh and ssh-keygen that are dropped with the word behind them."""
+_TERSE = frozenset(["-q", "--quiet"])
 _OPTION_NAME = re.compile(r"[A-Z][A-Za-z0-9_]{3,}")
 _LIMIT = re.compile(r"_?[A-Z][A-Z0-9_]{2,}|most|limit|longest|size|deepest|total|allowed|expected")
 _LOWEST = re.compile(r"SHORTEST|LEAST|LOWEST|MIN|least|shortest|low")
@@ -155,7 +154,7 @@ def _options(source: Source, node: ast.List | ast.Tuple) -> Edits:
     """Options of a command: words that begin with a hyphen, with their value."""
     words = [element.value if isinstance(element, ast.Constant) else None for element in node.elts]
     for index, word in enumerate(words):
-        if not isinstance(word, str) or not word.startswith("-"):
+        if not isinstance(word, str) or not word.startswith("-") or word in _TERSE:
             continue
         count = 2 if _WITH_VALUE.fullmatch(word) and index + 1 < len(words) else 1
         rest = [*node.elts[:index], *node.elts[index + count :]]
@@ -211,6 +210,11 @@ def _bounds(source: Source) -> Edits:
                 yield node, _replaced(source, BOUND, node, source.text(node.value), normalised(node.value))
 
 
+def _is_number(node: ast.expr) -> bool:
+    """Whether a bound is written as one: among the arguments of parsers, constants in capitals are parsers too."""
+    return is_limit(node) and (isinstance(node, (ast.Constant, ast.BinOp)) or "MOST" in normalised(node))
+
+
 def _is_long(node: ast.expr) -> bool:
     """Whether a bound is one of length: a small number takes a text apart."""
     return is_limit(node) and not (
@@ -253,7 +257,7 @@ def _calls(source: Source, node: ast.Call) -> Edits:
                 yield node, _replaced(source, BOUND, node, source.text(other), normalised(other))
     elif name in _PARSERS:
         for index, argument in enumerate(node.args):
-            if is_limit(argument):
+            if _is_number(argument):
                 huge = ast.parse(_ENDLESS, mode="eval").body
                 yield changed([*node.args[:index], huge, *node.args[index + 1 :]], f"without {normalised(argument)}")
     for keyword in node.keywords:
