@@ -48,10 +48,7 @@ class Reached:
         those that execute anything of it.
         """
         lines = self.lines[mutant.module]
-        first, last = mutant.lines
-        found: set[str] = set().union(*(tests for line, tests in lines.items() if first <= line <= last))
-        if not found:
-            found = set().union(*lines.values())
+        found = lines.get(mutant.line) or set().union(*lines.values())
         return self._in_order(found | self.starting or set(self.seconds))
 
     def others(self, mutant: Mutant) -> list[str]:

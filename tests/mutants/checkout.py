@@ -31,7 +31,7 @@ def copy(to: Path) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, place, follow_symlinks=False)
     for name in _SHARED:
-        if (ROOT / name).exists():
+        if (ROOT / name).exists() and not os.path.lexists(to / name):
             (to / name).symlink_to((ROOT / name).resolve())
 
 

@@ -63,12 +63,7 @@ def is_guard(statement: ast.stmt) -> bool:
 def _replaced(source: Source, kind: str, node: ast.expr, text: str | bytes, after: str) -> Edit:
     data = text.encode() if isinstance(text, str) else text
     what = f"{shortened(normalised(node))} → {shortened(after)}"
-    return Edit(kind, source.start(node), source.end(node), data, _lines(node), what)
-
-
-def _lines(node: ast.AST) -> tuple[int, int]:
-    first: int = getattr(node, "lineno")  # noqa: B009 - ast.AST itself has none
-    return first, getattr(node, "end_lineno", first)
+    return Edit(kind, source.start(node), source.end(node), data, what)
 
 
 # -- condition negated
@@ -116,7 +111,7 @@ def _raises(source: Source) -> Edits:
             # As many lines as before, so that what stands below keeps its place.
             text = b"pass" + b"\n" * source.text(node).count(b"\n")
             what = shortened(normalised(node))
-            yield node, Edit(RAISE, source.start(node), source.end(node), text, _lines(node), what)
+            yield node, Edit(RAISE, source.start(node), source.end(node), text, what)
 
 
 # -- flag dropped
@@ -290,7 +285,7 @@ def _moved(source: Source, statements: list[ast.stmt]) -> Edits:
         last = source.line_start((use.end_lineno or use.lineno) + 1)
         text = source.data[between:last] + source.data[first:between]
         what = f"if {shortened(normalised(guard.test))} ⇄ {shortened(normalised(use))}"
-        yield guard, Edit(MOVED, first, last, text, _lines(guard.test), what)
+        yield guard, Edit(MOVED, first, last, text, what)
 
 
 def _uses(statement: ast.stmt, test: ast.expr) -> bool:

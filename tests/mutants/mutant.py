@@ -24,27 +24,28 @@ _LONGEST = 100
 class Edit:
     """What a kind of mutant proposes: bytes from ``start`` to ``end`` become ``text``.
 
-    ``lines`` are those that a test must execute to notice. ``what`` says in the source's words, normalised, what
-    becomes what.
+    ``what`` says in the source's words, normalised, what becomes what.
     """
 
     kind: str
     start: int
     end: int
     text: bytes
-    lines: tuple[int, int]
     what: str
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """``name`` is made of module, function, kind, normalised source and, where that is not unique, a number."""
+    """``name`` is made of module, function, kind, normalised source and, where that is not unique, a number.
+
+    ``line`` is that of the statement that a test must execute to notice.
+    """
 
     module: str
     function: str
     kind: str
     name: str
-    lines: tuple[int, int]
+    line: int
     source: bytes
 
     @property
@@ -74,22 +75,27 @@ class Source:
             starts.append(starts[-1] + len(line))
         self._starts = starts
         self._names: dict[ast.AST, str] = {}
-        self._name(self.tree, "")
+        self._lines: dict[ast.AST, int] = {}
+        self._name(self.tree, "", 1)
 
-    def _name(self, node: ast.AST, name: str) -> None:
+    def _name(self, node: ast.AST, name: str, line: int) -> None:
         for child in ast.iter_child_nodes(node):
-            inner = name
+            inner, at = name, child.lineno if isinstance(child, ast.stmt) else line
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 inner = f"{name}.{child.name}" if name else child.name
             elif isinstance(child, (ast.Assign, ast.AnnAssign)) and not name:
                 targets = child.targets if isinstance(child, ast.Assign) else [child.target]
                 inner = ", ".join(map(normalised, targets))
-            self._names[child] = inner
-            self._name(child, inner)
+            self._names[child], self._lines[child] = inner, at
+            self._name(child, inner, at)
 
     def function(self, node: ast.AST) -> str:
         """The function that a node stands in, or the constant that it is part of."""
         return self._names.get(node, "")
+
+    def line(self, node: ast.AST) -> int:
+        """The line at which the statement begins that a node is part of."""
+        return self._lines.get(node, 1)
 
     def start(self, node: ast.stmt | ast.expr) -> int:
         return self._starts[node.lineno - 1] + node.col_offset
@@ -118,7 +124,7 @@ def mutants(module: str, source: Source, edits: Iterable[tuple[ast.AST, Edit]]) 
         name = f"{module}::{function}::{edit.kind}: {edit.what}"
         counts[name] = counts.get(name, 0) + 1
         unique = name if counts[name] == 1 else f"{name} #{counts[name]}"
-        yield Mutant(module, function, edit.kind, unique, edit.lines, changed)
+        yield Mutant(module, function, edit.kind, unique, source.line(node), changed)
 
 
 def _compiles(data: bytes) -> bool:

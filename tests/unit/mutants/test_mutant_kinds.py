@@ -128,7 +128,7 @@ def test_cells_share_evenly_and_leave_nothing() -> None:
 
 def test_the_choice_is_the_same_again_and_hardly_another_after_an_edit() -> None:
     def mutants(*numbers: int) -> list[Mutant]:
-        return [Mutant("m.py", "f", RAISE, f"raise {number}", (1, 1), b"") for number in numbers]
+        return [Mutant("m.py", "f", RAISE, f"raise {number}", 1, b"") for number in numbers]
 
     before = choose({"a": mutants(*range(100))}, 40)["a"]
     assert choose({"a": mutants(*reversed(range(100)))}, 40)["a"] == before

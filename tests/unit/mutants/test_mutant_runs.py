@@ -21,6 +21,7 @@ from tests.mutants.checkout import Mutated
 from tests.mutants.kinds import all_mutants
 from tests.mutants.mutant import RAISE, Mutant
 from tests.mutants.results import KILLED, SURVIVED
+from tests.mutants.watch import PROBE, probed
 
 MODULE = """\
 def checked(number):
@@ -135,14 +136,14 @@ def test_a_module_has_its_source_and_its_time_again(checkout: Path) -> None:
 
 def test_what_runs_when_a_module_is_imported_is_noticed_by_any_test_of_it() -> None:
     reached = Reached({"a": 2.0, "b": 1.0, "c": 0.1}, {"m.py": {7: {"a"}, 9: {"b"}}}, set())
-    constant = Mutant("m.py", "LIMIT", RAISE, "one", (1, 1), b"")
+    constant = Mutant("m.py", "LIMIT", RAISE, "one", 1, b"")
     assert reached.tests(constant) == ["b", "a"]
     assert Reached({"a": 1.0}, {"m.py": {}}, set()).tests(constant) == ["a"]
 
 
 def test_tests_that_start_processes_are_among_the_first() -> None:
     reached = Reached({"a": 2.0, "b": 1.0}, {"m.py": {7: {"a"}}}, {"b"})
-    assert reached.tests(Mutant("m.py", "f", RAISE, "one", (7, 7), b"")) == ["b", "a"]
+    assert reached.tests(Mutant("m.py", "f", RAISE, "one", 7, b"")) == ["b", "a"]
     assert reached.limit(["a", "b"]) == LEAST_LIMIT
 
 
@@ -174,3 +175,15 @@ def test_an_error_of_one_worker_ends_the_campaign() -> None:
     assert shared(workers, [3, 1], work, lambda _answer: None) == [3, 1]
     with pytest.raises(CampaignError, match="gone"):
         shared(workers, [1, 2, 3], work, lambda _answer: None)
+
+
+def test_each_statement_of_a_function_tells_that_it_is_reached() -> None:
+    source = (
+        b'X = 1\n\ndef f(a):\n    """Words."""\n    if a:\n        return 1\n    elif X:\n'
+        b"        def g():\n            return 2\n    return g()\n"
+    )
+    told: list[int] = []
+    space: dict[str, Any] = {PROBE: lambda _module, line: told.append(line)}
+    exec(compile(probed(source, "m.py"), "m.py", "exec"), space)
+    assert (space["f"](0), told) == (2, [5, 7, 8, 10, 9])
+    assert space["f"].__doc__ == "Words."
