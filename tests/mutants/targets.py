@@ -103,6 +103,15 @@ TARGETS = (
     Target(
         "assets on nodes",
         (f"{_UTILS}/asset_transfer/files.py",),
-        (f"{_UNIT}/module_utils/asset_transfer/test_*.py", f"{_UNIT}/modules/test_asset_transfer_module.py"),
+        (
+            f"{_UNIT}/module_utils/asset_transfer/test_*.py",
+            f"{_UNIT}/modules/test_asset_transfer_module.py",
+            "tests/adversary/test_folders_assets.py",
+        ),
+    ),
+    Target(
+        "owned folders",
+        (f"{_UTILS}/owned/*.py",),
+        (f"{_UNIT}/module_utils/owned/test_*.py", f"{_UNIT}/modules/test_owned_folders.py"),
     ),
 )
