@@ -42,20 +42,14 @@ class Reached:
     starting: set[str]
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """The tests that can notice a mutant at once, the fastest first.
+        """The tests that can notice a mutant, the fastest first.
 
-        Those that execute its lines and those that start processes; of what is executed when the module is imported,
+        Those that execute its statement and those that start a Python; of what is executed when the module is imported,
         those that execute anything of it.
         """
         lines = self.lines[mutant.module]
         found = lines.get(mutant.line) or set().union(*lines.values())
         return self._in_order(found | self.starting or set(self.seconds))
-
-    def others(self, mutant: Mutant) -> list[str]:
-        """The other tests of the same files: what one of them has reached, others may use without reaching it."""
-        first = self.tests(mutant)
-        files = {test.partition("::")[0] for test in first}
-        return self._in_order({test for test in self.seconds if test.partition("::")[0] in files} - set(first))
 
     def limit(self, tests: Iterable[str]) -> float:
         return min(MOST_LIMIT, max(LEAST_LIMIT, SLOWER * sum(self.seconds[test] for test in tests)))
@@ -142,19 +136,12 @@ def _reach(worker: Worker, target: Target) -> tuple[Reached, list[str], float]:
 
 
 def attempt(ask: Callable[..., dict[str, Any]], target: str, mutant: Mutant, reached: Reached) -> Result:
-    """Run the tests with a mutant; first those that should notice it, then the others of their files."""
-    count, seconds = 0, 0.0
-    for tests in (reached.tests(mutant), reached.others(mutant)):
-        if not tests:
-            continue
-        found = ask(
-            "mutant", module=mutant.module, source=mutant.source.decode(), tests=tests, limit=reached.limit(tests)
-        )
-        count, seconds = count + len(tests), seconds + found["wall"]
-        by = noticed(found)
-        if by:
-            return Result(target, mutant.kind, mutant.name, KILLED, by, count, round(seconds, 1))
-    return Result(target, mutant.kind, mutant.name, SURVIVED, "", count, round(seconds, 1))
+    """Run the tests that can notice a mutant."""
+    tests = reached.tests(mutant)
+    found = ask("mutant", module=mutant.module, source=mutant.source.decode(), tests=tests, limit=reached.limit(tests))
+    by = noticed(found)
+    result = KILLED if by else SURVIVED
+    return Result(target, mutant.kind, mutant.name, result, by, len(tests), round(found["wall"], 1))
 
 
 def noticed(found: dict[str, Any]) -> str:

@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-_STARTS = frozenset(["os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"])
-"""Audit events of a test that starts a process, in which a mutant may act unseen."""
+_FORKS = frozenset(["os.fork", "os.forkpty"])
+_STARTS = frozenset(["os.posix_spawn", "subprocess.Popen"])
+"""Audit events of a test that starts a process, in which a mutant may act unseen where it is a Python."""
 PROBE = "_a_statement_is_reached"
 
 
@@ -91,8 +92,8 @@ class Reach:
 
         SourceFileLoader.get_code = get_code  # type: ignore[method-assign,assignment]
 
-    def _audit(self, event: str, _arguments: Any) -> None:
-        if event in _STARTS and self._test:
+    def _audit(self, event: str, arguments: Any) -> None:
+        if self._test and (event in _FORKS or (event in _STARTS and "python" in str(arguments[:2]))):
             self.starting.add(self._test)
 
     def _reached(self, module: str, line: int) -> None:
