@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,21 +35,31 @@ class CampaignError(Exception):
 
 @dataclass(frozen=True)
 class Reached:
-    """What a target's tests do unmutated: how long each takes, which lines it reaches, and which start processes."""
+    """What tests do unmutated: how long each takes, which lines it reaches, and which start a Python."""
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, set[str]]]
     starting: set[str]
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """The tests that can notice a mutant, the fastest first.
+    def tests(self, mutant: Mutant, own: Collection[str]) -> list[str]:
+        """The tests that can notice a mutant, the fastest first. ``own`` are the files of its target.
 
-        Those that execute its statement and those that start a Python; of what is executed when the module is imported,
-        those that execute anything of it.
+        Those that execute its statement, wherever they are, and those of its target that start a Python; of what is
+        executed when the module is imported, those that execute anything of it.
         """
-        lines = self.lines[mutant.module]
+        lines = self.lines.get(mutant.module, {})
         found = lines.get(mutant.line) or set().union(*lines.values())
-        return self._in_order(found | self.starting or set(self.seconds))
+        found = found | {test for test in self.starting if test.partition("::")[0] in own}
+        return self._in_order(found or {test for test in self.seconds if test.partition("::")[0] in own})
+
+    def add(self, other: Reached) -> None:
+        """Take in what other tests do."""
+        self.seconds.update(other.seconds)
+        self.starting.update(other.starting)
+        for module, lines in other.lines.items():
+            known = self.lines.setdefault(module, {})
+            for line, tests in lines.items():
+                known.setdefault(line, set()).update(tests)
 
     def limit(self, tests: Iterable[str]) -> float:
         return min(MOST_LIMIT, max(LEAST_LIMIT, SLOWER * sum(self.seconds[test] for test in tests)))
@@ -122,22 +132,24 @@ def shared(
     return [answers[number] for number in sorted(answers)]
 
 
-def _reach(worker: Worker, target: Target) -> tuple[Reached, list[str], float]:
-    found = worker.ask("reach", modules=target.module_paths(worker.root), tests=target.test_paths(worker.root))
-    if found.get("failed") or not found.get("passed"):
+def _reach(worker: Worker, modules: Sequence[str], path: str) -> Reached:
+    found = worker.ask("reach", modules=modules, tests=[path])
+    if found["late"] or found.get("failed") or not found.get("collected"):
         raise CampaignError(
-            f"The tests of {target.name} fail without any mutant. Remedy: see to it first.\n"
-            f"{found.get('failed', '')}\n{found['output']}"
+            f"{found.get('failed') or path} fails without any mutant. Remedy: see to it first.\n{found['output']}"
         )
+    worker.ask("warm", names=found["imported"])
     lines = {
         module: {int(line): set(tests) for line, tests in by_line.items()} for module, by_line in found["lines"].items()
     }
-    return Reached(found["passed"], lines, set(found["starting"])), found["imported"], found["wall"]
+    return Reached(found["passed"], lines, set(found["starting"]))
 
 
-def attempt(ask: Callable[..., dict[str, Any]], target: str, mutant: Mutant, reached: Reached) -> Result:
+def attempt(
+    ask: Callable[..., dict[str, Any]], target: str, mutant: Mutant, reached: Reached, own: Collection[str]
+) -> Result:
     """Run the tests that can notice a mutant."""
-    tests = reached.tests(mutant)
+    tests = reached.tests(mutant, own)
     found = ask("mutant", module=mutant.module, source=mutant.source.decode(), tests=tests, limit=reached.limit(tests))
     by = noticed(found)
     result = KILLED if by else SURVIVED
@@ -161,22 +173,22 @@ def noticed(found: dict[str, Any]) -> str:
 def campaign(chosen: Sequence[tuple[Target, Mutant]], say: Callable[[str], None]) -> list[Result]:
     """Try the mutants; return what came of each, in their order. Raises ``CampaignError``."""
     targets = list(dict.fromkeys(target for target, _mutant in chosen))
+    modules = sorted({mutant.module for _target, mutant in chosen})
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         workers: list[Worker] = []
         try:
             for number in range(AT_ONCE):
                 workers.append(Worker(Path(name, str(number))))
-            found = shared(
-                workers, targets, _reach, lambda answer: say(f"{len(answer[0].seconds)} tests pass, {answer[2]:.0f} s")
-            )
-            reached = dict(zip([target.name for target in targets], found, strict=True))
-            names = sorted({module for dummy, modules, dummy_seconds in found for module in modules})
-            for worker in workers:
-                worker.ask("warm", names=names)
+            own = {target.name: set(target.test_paths(workers[0].root)) for target in targets}
+            paths = sorted(set().union(*own.values()))
+            reached = Reached({}, {}, set())
+            for found in shared(workers, paths, lambda worker, path: _reach(worker, modules, path), lambda _one: None):
+                reached.add(found)
+            say(f"{len(reached.seconds)} tests of {len(paths)} files pass without a mutant")
 
             def try_one(worker: Worker, job: tuple[Target, Mutant]) -> Result:
                 target, mutant = job
-                return attempt(worker.ask, target.name, mutant, reached[target.name][0])
+                return attempt(worker.ask, target.name, mutant, reached, own[target.name])
 
             return shared(workers, chosen, try_one, lambda result: say(line(result)))
         finally:

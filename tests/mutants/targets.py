@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is mutated, by package, and the tests that must notice."""
+"""What is mutated, by package, and the tests that must notice: those of its own, and every attack that reaches it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pathlib import Path
 _UTILS = "plugins/module_utils"
 _CONTROLLER = "plugins/plugin_utils"
 _UNIT = "tests/unit/plugins"
+_ATTACKS = "tests/adversary/test_*.py"
 
 
 @dataclass(frozen=True)
 class Target:
-    """Some modules that guard one thing. ``modules`` and ``tests`` are patterns of paths below the checkout."""
+    """Some modules that guard one thing, and their own tests: patterns of paths below the checkout."""
 
     name: str
     modules: tuple[str, ...]
@@ -26,7 +27,8 @@ class Target:
         return list(_matching(root, self.modules))
 
     def test_paths(self, root: Path) -> list[str]:
-        return list(_matching(root, self.tests))
+        """Its own tests, and all attacks."""
+        return list(_matching(root, (*self.tests, _ATTACKS)))
 
 
 def _matching(root: Path, patterns: tuple[str, ...]) -> Iterator[str]:
@@ -45,8 +47,6 @@ TARGETS = (
             f"{_UNIT}/module_utils/common/test_*_folder.py",
             f"{_UNIT}/module_utils/job/test_job_logs.py",
             f"{_UNIT}/action/test_action_job_results.py",
-            "tests/adversary/test_folders*.py",
-            "tests/adversary/test_vsix_attacks.py",
         ),
     ),
     Target(
@@ -56,26 +56,19 @@ TARGETS = (
             f"{_UNIT}/plugin_utils/validate/test_*.py",
             f"{_UNIT}/module_utils/common/test_reported_values.py",
             f"{_UNIT}/modules/test_network_mesh_test_module.py",
-            "tests/adversary/test_generic*.py",
-            "tests/adversary/test_reported.py",
-            "tests/adversary/test_bundles.py",
         ),
     ),
     Target(
         "channel",
         tuple(f"{_UTILS}/job/supervisor/{name}.py" for name in ("channel", "frames", "link", "messages", "wire")),
-        (
-            *(f"{_UNIT}/module_utils/job/supervisor/test_job_{name}.py" for name in ("channel", "frames", "messages")),
-            "tests/adversary/test_channel*.py",
-        ),
+        (*(f"{_UNIT}/module_utils/job/supervisor/test_job_{name}.py" for name in ("channel", "frames", "messages")),),
     ),
     Target(
         "secret names",
-        (f"{_UTILS}/common/secret_names.py",),
+        (f"{_UTILS}/common/secret_*.py",),
         (
-            f"{_UNIT}/module_utils/common/test_secret_names.py",
+            f"{_UNIT}/module_utils/common/test_secret_*.py",
             f"{_UNIT}/module_utils/engine/test_daemon_config_secrets.py",
-            "tests/adversary/test_secrets.py",
         ),
     ),
     Target(
@@ -106,7 +99,6 @@ TARGETS = (
         (
             f"{_UNIT}/module_utils/asset_transfer/test_*.py",
             f"{_UNIT}/modules/test_asset_transfer_module.py",
-            "tests/adversary/test_folders_assets.py",
         ),
     ),
     Target(

@@ -9,7 +9,6 @@ import ast
 import builtins
 import os
 import sys
-import time
 from collections.abc import Generator, Iterator, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -133,8 +132,6 @@ def _with_probe(statement: ast.stmt, module: str) -> Iterator[ast.stmt]:
     yield statement
 
 
-def run(tests: Sequence[str], temporary: Path, plugins: Sequence[object]) -> float:
-    """Run pytest in this process until the first failure; return the seconds."""
-    began = time.monotonic()
+def run(tests: Sequence[str], temporary: Path, plugins: Sequence[object]) -> None:
+    """Run pytest in this process until the first failure."""
     pytest.main(["-x", "-q", f"--basetemp={temporary}", *tests], plugins=list(plugins))
-    return time.monotonic() - began

@@ -59,6 +59,8 @@ def test_waits():
             break
 """
 
+OWN = ["test_guards.py"]
+
 Ask = Callable[..., dict[str, Any]]
 
 
@@ -104,10 +106,10 @@ def test_the_test_that_reaches_a_mutant_notices_it_and_one_that_looks_away_does_
     lines = {"guards.py": {int(line): set(tests) for line, tests in found["lines"]["guards.py"].items()}}
     reached = Reached(found["passed"], lines, set(found["starting"]))
     negative, unlucky, endless = raises()
-    assert reached.tests(negative) == ["test_guards.py::test_negative"]
-    killed = attempt(ask, "guards", negative, reached)
+    assert reached.tests(negative, OWN) == ["test_guards.py::test_negative"]
+    killed = attempt(ask, "guards", negative, reached, OWN)
     assert (killed.result, killed.by, killed.tests) == (KILLED, "test_guards.py::test_negative", 1)
-    survived = attempt(ask, "guards", unlucky, reached)
+    survived = attempt(ask, "guards", unlucky, reached, OWN)
     assert (survived.result, survived.by, survived.tests) == (SURVIVED, "", 1)
     late = ask(
         "mutant",
@@ -133,13 +135,14 @@ def test_a_module_has_its_source_and_its_time_again(checkout: Path) -> None:
 def test_what_runs_when_a_module_is_imported_is_noticed_by_any_test_of_it() -> None:
     reached = Reached({"a": 2.0, "b": 1.0, "c": 0.1}, {"m.py": {7: {"a"}, 9: {"b"}}}, set())
     constant = Mutant("m.py", "LIMIT", RAISE, "one", 1, b"")
-    assert reached.tests(constant) == ["b", "a"]
-    assert Reached({"a": 1.0}, {"m.py": {}}, set()).tests(constant) == ["a"]
+    assert reached.tests(constant, ()) == ["b", "a"]
+    assert Reached({"a": 1.0, "b": 1.0}, {"m.py": {}}, set()).tests(constant, ["a"]) == ["a"]
 
 
 def test_tests_that_start_processes_are_among_the_first() -> None:
     reached = Reached({"a": 2.0, "b": 1.0}, {"m.py": {7: {"a"}}}, {"b"})
-    assert reached.tests(Mutant("m.py", "f", RAISE, "one", 7, b"")) == ["b", "a"]
+    mutant = Mutant("m.py", "f", RAISE, "one", 7, b"")
+    assert reached.tests(mutant, ["b"]) == ["b", "a"] and reached.tests(mutant, ["a"]) == ["a"]
     assert reached.limit(["a", "b"]) == LEAST_LIMIT
 
 
@@ -183,3 +186,9 @@ def test_each_statement_of_a_function_tells_that_it_is_reached() -> None:
     exec(compile(probed(source, "m.py"), "m.py", "exec"), space)
     assert (space["f"](0), told) == (2, [5, 7, 8, 10, 9])
     assert space["f"].__doc__ == "Words."
+
+
+def test_what_the_files_of_tests_reach_is_put_together() -> None:
+    reached = Reached({"a": 1.0}, {"m.py": {7: {"a"}}}, {"a"})
+    reached.add(Reached({"b": 2.0}, {"m.py": {7: {"b"}, 8: {"b"}}, "n.py": {}}, set()))
+    assert reached == Reached({"a": 1.0, "b": 2.0}, {"m.py": {7: {"a", "b"}, 8: {"b"}}, "n.py": {}}, {"a"})
