@@ -136,7 +136,7 @@ def _reach(worker: Worker, modules: Sequence[str], path: str) -> Reached:
     found = worker.ask("reach", modules=modules, tests=[path])
     if found["late"] or found.get("failed") or not found.get("collected"):
         raise CampaignError(
-            f"{found.get('failed') or path} fails without any mutant. Remedy: see to it first.\n{found['output']}"
+            f"{found.get('failed') or path} fails without any mutant. Remedy: correct that first.\n{found['output']}"
         )
     worker.ask("warm", names=found["imported"])
     lines = {

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""A copy of the checkout in which modules are mutated: nobody's working tree is touched."""
+"""A copy of the checkout in which modules are mutated: no working tree is touched."""
 
 from __future__ import annotations
 

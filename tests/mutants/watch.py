@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What pytest is told and asked in one run: which tests in which order, what they reach, and which fails first."""
+"""What pytest does in one run: which tests in which order, what they reach, and which fails first."""
 
 from __future__ import annotations
 

@@ -181,10 +181,10 @@ def test_each_statement_of_a_function_tells_that_it_is_reached() -> None:
         b'X = 1\n\ndef f(a):\n    """Words."""\n    if a:\n        return 1\n    elif X:\n'
         b"        def g():\n            return 2\n    return g()\n"
     )
-    told: list[int] = []
-    space: dict[str, Any] = {PROBE: lambda _module, line: told.append(line)}
+    reported: list[int] = []
+    space: dict[str, Any] = {PROBE: lambda _module, line: reported.append(line)}
     exec(compile(probed(source, "m.py"), "m.py", "exec"), space)
-    assert (space["f"](0), told) == (2, [5, 7, 8, 10, 9])
+    assert (space["f"](0), reported) == (2, [5, 7, 8, 10, 9])
     assert space["f"].__doc__ == "Words."
 
 

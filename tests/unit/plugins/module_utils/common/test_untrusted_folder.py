@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 from collections.abc import Callable
@@ -107,3 +108,143 @@ def test_json_with_a_second_name_is_refused(folder: UntrustedFolder, tmp_path: P
     (tmp_path / "y").hardlink_to(tmp_path / "x")
     with pytest.raises(FolderError, match="has 2 names"):
         folder.read_json("x")
+
+
+def test_the_working_directory_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is done by the handle of a folder: a call without it would mean what lies where Ansible was started."""
+    root, here = tmp_path / "root", tmp_path / "here"
+    for place in (root, here):
+        for name in ("a", "deep/inner", "deep"):
+            (place / name).mkdir(parents=True, exist_ok=True)
+            (place / name / "file").write_text("1")
+    monkeypatch.chdir(here)
+    before = {path: path.stat().st_mtime_ns for path in here.rglob("*")}
+    folder = UntrustedFolder(root)
+    folder.write("a/new", b"2")
+    (root / "a/only").write_text("333")
+    assert (folder.read("a/only"), folder.kind("a/only")) == (b"333", "a plain file")
+    assert folder.entries("a") == dict.fromkeys(("file", "new", "only"), "a plain file")
+    folder.make_folder("a/b/c")
+    folder.rename("a/only", "deep/only")
+    assert (root / "deep/only").is_file() and (root / "a/b/c").is_dir()
+    folder.remove("a/file")
+    folder.remove("deep")
+    assert not (root / "deep").exists() and not (root / "a/file").exists()
+    assert {path: path.stat().st_mtime_ns for path in here.rglob("*")} == before
+
+
+def test_what_the_system_refuses_is_an_error_of_ours(
+    folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/x").write_text("")
+    (tmp_path / "file").write_text("")
+    for act in (
+        lambda: folder.write("full", b""),
+        lambda: folder.rename("file", "full"),
+        lambda: folder.make_folder("file/below"),
+        lambda: folder.entries("file"),
+    ):
+        with pytest.raises(FolderError, match="cannot be used"):
+            act()
+    with pytest.raises(FolderError, match=r"/file cannot be opened: Not a directory"):
+        UntrustedFolder(tmp_path / "file").entries()
+
+    def busy(*_arguments: object, **_more: object) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(untrusted_folder.os, "unlink", busy)
+    with pytest.raises(FolderError, match="cannot be used: Device or resource busy"):
+        folder.remove("file")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full"]
+
+
+def test_a_folder_that_never_gets_empty_is_an_error(
+    folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "busy").mkdir()
+    (tmp_path / "busy/x").write_text("")
+    monkeypatch.setattr(empty_folder, "ROUNDS", 1)
+    with pytest.raises(FolderError, match="is written while it is removed; stop the container first"):
+        folder.remove("busy")
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "a/../b", "/a", "a//b", "a/", "a\0b", ".", "n" * 256, "a/" + "é" * 128, "\ud800"]
+)
+def test_what_is_no_path_below_the_folder_is_refused(folder: UntrustedFolder, name: str) -> None:
+    for act in (folder.read, folder.kind, folder.entries, folder.remove, folder.make_folder):
+        with pytest.raises(FolderError, match="is no path below"):
+            act(name)
+
+
+def test_the_folder_itself_is_not_read_or_removed(folder: UntrustedFolder, tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    for act in (
+        folder.read,
+        folder.remove,
+        lambda name: folder.write(name, b""),
+        lambda name: folder.rename("x", name),
+    ):
+        with pytest.raises(FolderError, match="itself is not to be read or replaced"):
+            act("")
+    assert (folder.kind(""), folder.entries("")) == ("a folder", {"x": "a plain file"})
+
+
+@pytest.mark.parametrize(("text", "words"), [("[1]", "does not hold a mapping"), ("{", "cannot be read: ")])
+def test_json_that_is_no_mapping_is_an_error(folder: UntrustedFolder, tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "x").write_text(text)
+    with pytest.raises(FolderError, match=words):
+        folder.read_json("x")
+
+
+def test_a_file_that_grows_while_it_is_read_is_too_large(
+    folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its size is looked at before and after; what is read between is no more than one byte beyond the limit."""
+    sizes: list[int] = []
+    original = UntrustedFolder.open
+
+    def growing(self: UntrustedFolder, name: str) -> object:
+        file = original(self, name)
+        assert file is not None
+
+        class Grows(io.BufferedReader):
+            def read(self, size: int | None = -1, /) -> bytes:
+                sizes.append(-1 if size is None else size)
+                with (tmp_path / "x").open("ab") as more:
+                    more.write(b"y" * 100)
+                return super().read(size)
+
+        return Grows(io.FileIO(os.dup(file.fileno())))
+
+    (tmp_path / "x").write_bytes(b"1234")
+    monkeypatch.setattr(UntrustedFolder, "open", growing)
+    with pytest.raises(FolderError, match="is larger than 8 bytes"):
+        folder.read("x", 8)
+    assert sizes == [9]
+
+
+def test_a_digest_reads_by_pieces_and_no_further_than_the_file_was(
+    folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    original = UntrustedFolder.open
+
+    def counted(self: UntrustedFolder, name: str) -> object:
+        file = original(self, name)
+        assert file is not None
+
+        class Counts(io.BufferedReader):
+            def read(self, size: int | None = -1, /) -> bytes:
+                sizes.append(-1 if size is None else size)
+                with (tmp_path / "x").open("ab") as more:
+                    more.write(b"more")
+                return super().read(size)
+
+        return Counts(io.FileIO(os.dup(file.fileno())))
+
+    (tmp_path / "x").write_bytes(b"x" * ((1 << 20) + 5))
+    monkeypatch.setattr(UntrustedFolder, "open", counted)
+    assert folder.digest("x") == hashlib.sha256(b"x" * ((1 << 20) + 5)).hexdigest()
+    assert sizes == [1 << 20, 5]
