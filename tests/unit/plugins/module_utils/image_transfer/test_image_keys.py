@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import pytest
@@ -70,13 +69,22 @@ def test_a_file_keeps_its_mode_and_owner(tmp_path: Path) -> None:
 def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts() -> None:
     source = {"name": "lab1", "address": "10.0.0.1", "port": 2222, "account": "root", "host_key": "ssh-ed25519 H c\n"}
     assert known_hosts([source]) == "lab1 ssh-ed25519 H\n"
-    words = shlex.join(ssh_command(source, "/s/key", "/s/hosts"))
-    for part in (
-        "-F /dev/null -i /s/key -l root -p 2222",
+    words = ssh_command(source, "/s/key", "/s/hosts")
+    options = {words[number + 1] for number, word in enumerate(words) if word == "-o"}
+    assert options == {
+        "BatchMode=yes",
+        "IdentitiesOnly=yes",
         "HostKeyAlias=lab1",
+        "HostKeyAlgorithms=ssh-ed25519",
         "StrictHostKeyChecking=yes",
         "UserKnownHostsFile=/s/hosts",
-        "BatchMode=yes",
-    ):
-        assert part in words
-    assert words.endswith(" -- 10.0.0.1 read")
+        "GlobalKnownHostsFile=/dev/null",
+        "ConnectTimeout=10",
+        "ServerAliveInterval=5",
+        "ServerAliveCountMax=3",
+        "Compression=no",
+        "Ciphers=^aes128-gcm@openssh.com",
+        "LogLevel=ERROR",
+    }
+    assert words[:10] == ["ssh", "-T", "-F", "/dev/null", "-i", "/s/key", "-l", "root", "-p", "2222"]
+    assert words[-3:] == ["--", "10.0.0.1", "read"]
