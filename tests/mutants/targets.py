@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is mutated, by package, and the tests that must notice: those of its own, and every attack that reaches it."""
+"""What is mutated, by package, and the tests that must notice: its own, and attacks. Those of other targets count where they reach it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 _UTILS = "plugins/module_utils"
 _CONTROLLER = "plugins/plugin_utils"
 _UNIT = "tests/unit/plugins"
-_ATTACKS = "tests/adversary/test_*.py"
+_ATTACKS = "tests/adversary"
 
 
 @dataclass(frozen=True)
 class Target:
-    """Some modules that guard one thing, and their own tests: patterns of paths below the checkout."""
+    """Some modules that guard one thing, and its tests: patterns of paths below the checkout."""
 
     name: str
     modules: tuple[str, ...]
@@ -27,8 +27,7 @@ class Target:
         return list(_matching(root, self.modules))
 
     def test_paths(self, root: Path) -> list[str]:
-        """Its own tests, and all attacks."""
-        return list(_matching(root, (*self.tests, _ATTACKS)))
+        return list(_matching(root, self.tests))
 
 
 def _matching(root: Path, patterns: tuple[str, ...]) -> Iterator[str]:
@@ -47,6 +46,8 @@ TARGETS = (
             f"{_UNIT}/module_utils/common/test_*_folder.py",
             f"{_UNIT}/module_utils/job/test_job_logs.py",
             f"{_UNIT}/action/test_action_job_results.py",
+            f"{_ATTACKS}/test_folders*.py",
+            f"{_ATTACKS}/test_vsix_attacks.py",
         ),
     ),
     Target(
@@ -56,12 +57,18 @@ TARGETS = (
             f"{_UNIT}/plugin_utils/validate/test_*.py",
             f"{_UNIT}/module_utils/common/test_reported_values.py",
             f"{_UNIT}/modules/test_network_mesh_test_module.py",
+            f"{_ATTACKS}/test_generic*.py",
+            f"{_ATTACKS}/test_reported.py",
+            f"{_ATTACKS}/test_bundles.py",
         ),
     ),
     Target(
         "channel",
         tuple(f"{_UTILS}/job/supervisor/{name}.py" for name in ("channel", "frames", "link", "messages", "wire")),
-        (*(f"{_UNIT}/module_utils/job/supervisor/test_job_{name}.py" for name in ("channel", "frames", "messages")),),
+        (
+            *(f"{_UNIT}/module_utils/job/supervisor/test_job_{name}.py" for name in ("channel", "frames", "messages")),
+            f"{_ATTACKS}/test_channel*.py",
+        ),
     ),
     Target(
         "secret names",
@@ -69,6 +76,7 @@ TARGETS = (
         (
             f"{_UNIT}/module_utils/common/test_secret_*.py",
             f"{_UNIT}/module_utils/engine/test_daemon_config_secrets.py",
+            f"{_ATTACKS}/test_secrets*.py",
         ),
     ),
     Target(
@@ -81,17 +89,19 @@ TARGETS = (
             f"{_UNIT}/module_utils/image_transfer/test_*.py",
             f"{_UNIT}/modules/test_asset_transfer_module.py",
             f"{_UNIT}/modules/test_image_transfer_module.py",
+            f"{_ATTACKS}/test_account.py",
+            f"{_ATTACKS}/test_transfers.py",
         ),
     ),
     Target(
         "hub",
         tuple(f"{_CONTROLLER}/assets/{name}.py" for name in ("cache_io", "http_io", "hub", "manifest", "sources")),
-        (f"{_UNIT}/plugin_utils/assets/test_*.py",),
+        (f"{_UNIT}/plugin_utils/assets/test_*.py", f"{_ATTACKS}/test_hub.py"),
     ),
     Target(
         "git",
         (f"{_CONTROLLER}/workspace/repository*.py",),
-        (f"{_UNIT}/plugin_utils/workspace/test_*.py",),
+        (f"{_UNIT}/plugin_utils/workspace/test_*.py", f"{_ATTACKS}/test_repositories.py"),
     ),
     Target(
         "assets on nodes",
