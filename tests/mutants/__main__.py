@@ -19,8 +19,8 @@ from tests.mutants.campaign import CampaignError, campaign
 from tests.mutants.choice import MOST, choose
 from tests.mutants.kinds import all_mutants
 from tests.mutants.mutant import KINDS, Mutant
-from tests.mutants.results import ExplanationError, complaints, judged, read_explanations
-from tests.mutants.table import keep
+from tests.mutants.results import KILLED, ExplanationError, complaints, judged, read_explanations, unexplained
+from tests.mutants.table import keep, read
 from tests.mutants.targets import TARGETS, Target
 
 
@@ -29,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", choices=[target.name for target in TARGETS], help="keeps nothing")
     parser.add_argument("--most", type=int, default=MOST, help="how many mutants, keeps nothing [%(default)s]")
     parser.add_argument("--named", help="all mutants with this in their name, tried or not, keeps nothing")
+    parser.add_argument(
+        "--again", action="store_true", help="only the kept survivors that are not explained; the other results stay"
+    )
     parser.add_argument("--list", action="store_true", help="list the mutants that would be tried")
     options = parser.parse_args(arguments)
     try:
@@ -50,21 +53,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for target, mutant in _chosen(there, options)
         if not options.only or target.name in options.only
     ]
+    kept, sizes, seconds = read() if options.again else ([], {name: len(found) for name, found in there.items()}, 0.0)
+    settled = {
+        result.mutant: unexplained(result) for result in kept if result.result == KILLED or result.mutant in known
+    }
+    if options.again:
+        names = {result.mutant for result in kept} - set(settled)
+        chosen = [(target, mutant) for target, mutant in chosen if mutant.name in names]
     if options.list:
         print(*(mutant.name for _target, mutant in chosen), sep="\n")
         return 0
     try:
-        results = campaign(chosen, lambda text: print(text, flush=True))
+        found = campaign(chosen, lambda text: print(text, flush=True)) if chosen else []
     except CampaignError as error:
         print(error, file=sys.stderr)
         return 1
-    results = [judged(result, known) for result in results]
-    seconds = time.monotonic() - began
+    tried = {**settled, **{result.mutant: result for result in found}}
+    order = [result.mutant for result in kept] or list(tried)
+    results = [judged(tried[name], known) for name in order if name in tried]
+    seconds += time.monotonic() - began
     if not (options.only or options.named or options.most != MOST):
-        sizes = {name: len(mutants) for name, mutants in there.items()}
         keep(results, sizes, time.strftime("%Y-%m-%d", time.gmtime()), seconds)
     wrong = complaints(results, known, {mutant.name for mutants in there.values() for mutant in mutants})
-    print(f"{len(results)} mutants in {seconds / 60:.1f} minutes, {len(wrong)} complaints", *wrong, sep="\n")
+    print(f"{len(found)} mutants in {seconds / 60:.1f} minutes, {len(wrong)} complaints", *wrong, sep="\n")
     return 1 if wrong else 0
 
 

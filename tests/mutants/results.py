@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +105,12 @@ def judged(result: Result, known: Mapping[str, Explanation]) -> Result:
     explanation = known.get(result.mutant)
     if result.result != SURVIVED or explanation is None:
         return result
-    by = f"{explanation.defence}: {explanation.why}"
-    return Result(result.target, result.kind, result.mutant, explanation.verdict, by, result.tests, result.seconds)
+    return replace(result, result=explanation.verdict, by=f"{explanation.defence}: {explanation.why}")
+
+
+def unexplained(result: Result) -> Result:
+    """A result as it was before what is known of its mutant: no test noticed it, or one did."""
+    return result if result.result == KILLED else replace(result, result=SURVIVED, by="")
 
 
 def complaints(results: Sequence[Result], known: Mapping[str, Explanation], mutants: set[str]) -> list[str]:

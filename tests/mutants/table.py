@@ -32,6 +32,12 @@ def keep(results: Sequence[Result], sizes: Mapping[str, int], date: str, seconds
     write_whole(PAGE, placed(PAGE.read_text(encoding="utf-8"), rendered(document)))
 
 
+def read() -> tuple[list[Result], dict[str, int], float]:
+    """Return the kept results, how many mutants of each target there were, and the seconds that all took."""
+    document = json.loads(KEPT.read_text(encoding="utf-8"))
+    return [Result(**result) for result in document["results"]], document["there_are"], document["seconds"]
+
+
 def placed(page: str, table: str) -> str:
     """Return a page with the table between its markers."""
     before, begin, rest = page.partition(BEGIN)

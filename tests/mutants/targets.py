@@ -1,7 +1,10 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is mutated, by package, and the tests that must notice: its own, and attacks. Those of other targets count where they reach it."""
+"""What is mutated, by package, and the tests that must notice: its own, and attacks.
+
+Tests of other targets count as well where they reach a mutant.
+"""
 
 from __future__ import annotations
 

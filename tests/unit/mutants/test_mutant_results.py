@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.documents import text
+from tests.mutants.choice import MOST
 from tests.mutants.mutant import KINDS
 from tests.mutants.results import (
     EQUIVALENT,
     KILLED,
+    RESULTS,
     SURVIVED,
     ExplanationError,
     Result,
@@ -22,7 +26,9 @@ from tests.mutants.results import (
     explanations,
     judged,
     read_explanations,
+    unexplained,
 )
+from tests.mutants.table import BEGIN, COLUMNS, END, KEPT, rendered
 from tests.mutants.targets import TARGETS
 
 FIRST = "plugins/module_utils/common/private_folder.py::make_private"
@@ -104,3 +110,62 @@ def test_the_entries_that_there_are_name_defences_that_exist() -> None:
 def test_targets_have_modules_and_tests() -> None:
     root = Path(__file__).parents[3]
     assert all(target.module_paths(root) and target.test_paths(root) for target in TARGETS)
+
+
+def test_what_was_explained_is_a_survivor_until_it_is_judged_again() -> None:
+    known = explanations(entry())
+    explained = judged(result(SURVIVED), known)
+    assert unexplained(explained) == result(SURVIVED) and judged(unexplained(explained), {}).result == SURVIVED
+    assert unexplained(result(KILLED, by="a test")) == result(KILLED, by="a test")
+
+
+def cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def assert_sums(table: str, targets: list[str]) -> None:
+    header, rule, *rows, total = [cells(line) for line in table.splitlines() if line.startswith("|")]
+    assert tuple(header) == COLUMNS and set(rule) == {"---"}
+    assert [row[0] for row in rows] == targets and total[0] == "all"
+    tried = COLUMNS.index("tried")
+    for row in (*rows, total):
+        kinds = [[int(number) for number in cell.split(" of ")] for cell in row[1:tried] if cell]
+        outcomes = dict(zip(RESULTS, map(int, row[tried + 1 : -1]), strict=True))
+        assert sum(of for _killed, of in kinds) == int(row[tried]) == sum(outcomes.values()) <= int(row[-1])
+        assert sum(killed for killed, _of in kinds) == outcomes[KILLED]
+    for column in range(tried, len(COLUMNS)):
+        assert sum(int(row[column]) for row in rows) == int(total[column])
+    assert int(total[tried]) <= MOST
+
+
+def test_a_table_sums_up() -> None:
+    results = [
+        Result(target, kind, f"{target} {kind} {number}", RESULTS[number % 4], "why", 1, 1.0)
+        for target in ("hub", "git")
+        for kind in KINDS[: 3 if target == "git" else 5]
+        for number in range(7)
+    ]
+    document = {
+        "date": "2026-01-02",
+        "seconds": 600,
+        "there_are": {"hub": 90, "git": 40},
+        "results": [one.as_json() for one in results],
+    }
+    table = rendered(document)
+    assert_sums(table, ["hub", "git"])
+    assert table.startswith(
+        "Last run 2026-01-02: 56 of 130 mutants in 10 minutes, 16 killed, 16 equivalent, 16 explained."
+    )
+    assert "| hub | 2 of 7 | 2 of 7 | 2 of 7 | 2 of 7 | 2 of 7 | 35 |" in table
+
+
+def test_the_page_has_the_table_of_the_results() -> None:
+    shown = text("docs/security.md").split(BEGIN)[1].split(END)[0].strip()
+    if not KEPT.exists():
+        assert shown == ""
+        return
+    document = json.loads(KEPT.read_text(encoding="utf-8"))
+    assert shown == rendered(document)
+    assert_sums(shown, list(document["there_are"]))
+    assert [one["mutant"] for one in document["results"] if one["result"] == SURVIVED] == []
+    assert all(one["by"] for one in document["results"])
