@@ -77,6 +77,8 @@ class Reach:
     def __init__(self, root: Path, modules: Sequence[str]) -> None:
         self._modules = {str((root / module).resolve()): module for module in modules}
         self._test = ""
+        self._seen: set[tuple[str, int]] = set()
+        """What the running test has reached."""
         self.lines: dict[str, dict[int, set[str]]] = {module: {} for module in modules}
         self.starting: set[str] = set()
         sys.addaudithook(self._audit)
@@ -96,12 +98,14 @@ class Reach:
             self.starting.add(self._test)
 
     def _reached(self, module: str, line: int) -> None:
-        if self._test:
+        if (module, line) not in self._seen and self._test:
+            self._seen.add((module, line))
             self.lines[module].setdefault(line, set()).add(self._test)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self._test = item.nodeid
+        self._seen.clear()
         try:
             return (yield)
         finally:
