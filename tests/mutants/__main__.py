@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--again", action="store_true", help="only the kept survivors that are not explained; the other results stay"
     )
+    parser.add_argument("--despite-failures", action="store_true", help="leave failing tests out, keeps nothing")
     parser.add_argument("--list", action="store_true", help="list the mutants that would be tried")
     options = parser.parse_args(arguments)
     try:
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(*(mutant.name for _target, mutant in chosen), sep="\n")
         return 0
     try:
-        found = campaign(chosen, lambda text: print(text, flush=True)) if chosen else []
+        found = campaign(chosen, lambda text: print(text, flush=True), options.despite_failures) if chosen else []
     except CampaignError as error:
         print(error, file=sys.stderr)
         return 1
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     order = [result.mutant for result in kept] or list(tried)
     results = [judged(tried[name], known) for name in order if name in tried]
     seconds += time.monotonic() - began
-    if not (options.only or options.named or options.most != MOST):
+    if not (options.only or options.named or options.despite_failures or options.most != MOST):
         keep(results, sizes, time.strftime("%Y-%m-%d", time.gmtime()), seconds)
     wrong = complaints(results, known, {mutant.name for mutants in there.values() for mutant in mutants})
     print(f"{len(found)} mutants in {seconds / 60:.1f} minutes, {len(wrong)} complaints", *wrong, sep="\n")

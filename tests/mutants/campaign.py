@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,6 +40,7 @@ class Reached:
     seconds: dict[str, float]
     lines: dict[str, dict[int, set[str]]]
     starting: set[str]
+    failing: list[str] = field(default_factory=list)
 
     def tests(self, mutant: Mutant, own: Collection[str]) -> list[str]:
         """The tests that can notice a mutant, the fastest first. ``own`` are the files of its target.
@@ -56,6 +57,7 @@ class Reached:
         """Take in what other tests do."""
         self.seconds.update(other.seconds)
         self.starting.update(other.starting)
+        self.failing.extend(other.failing)
         for module, lines in other.lines.items():
             known = self.lines.setdefault(module, {})
             for line, tests in lines.items():
@@ -134,15 +136,13 @@ def shared(
 
 def _reach(worker: Worker, modules: Sequence[str], path: str) -> Reached:
     found = worker.ask("reach", modules=modules, tests=[path])
-    if found["late"] or found.get("failed") or not found.get("collected"):
-        raise CampaignError(
-            f"{found.get('failed') or path} fails without any mutant. Remedy: correct that first.\n{found['output']}"
-        )
+    if found["late"] or "failed" not in found:
+        raise CampaignError(f"{path} cannot be run. Output:\n{found['output']}")
     worker.ask("warm", names=found["imported"])
     lines = {
         module: {int(line): set(tests) for line, tests in by_line.items()} for module, by_line in found["lines"].items()
     }
-    return Reached(found["passed"], lines, set(found["starting"]))
+    return Reached(found["passed"], lines, set(found["starting"]), found["failed"])
 
 
 def attempt(
@@ -170,8 +170,13 @@ def noticed(found: dict[str, Any]) -> str:
     return ""
 
 
-def campaign(chosen: Sequence[tuple[Target, Mutant]], say: Callable[[str], None]) -> list[Result]:
-    """Try the mutants; return what came of each, in their order. Raises ``CampaignError``."""
+def campaign(
+    chosen: Sequence[tuple[Target, Mutant]], say: Callable[[str], None], despite: bool = False
+) -> list[Result]:
+    """Try the mutants; return what came of each, in their order. Raises ``CampaignError``.
+
+    Tests that fail without any mutant end it, or with ``despite`` are left out.
+    """
     targets = list(dict.fromkeys(target for target, _mutant in chosen))
     modules = sorted({mutant.module for _target, mutant in chosen})
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
@@ -184,6 +189,10 @@ def campaign(chosen: Sequence[tuple[Target, Mutant]], say: Callable[[str], None]
             reached = Reached({}, {}, set())
             for found in shared(workers, paths, lambda worker, path: _reach(worker, modules, path), lambda _one: None):
                 reached.add(found)
+            if reached.failing and not despite:
+                raise CampaignError(
+                    "\n".join([*reached.failing, "fail without any mutant. Remedy: correct that first."])
+                )
             say(f"{len(reached.seconds)} tests of {len(paths)} files pass without a mutant")
 
             def try_one(worker: Worker, job: tuple[Target, Mutant]) -> Result:

@@ -25,17 +25,17 @@ PROBE = "_a_statement_is_reached"
 
 
 class Outcome:
-    """The tests that passed, with their seconds, and the first that did not. ``running`` gets the one that runs."""
+    """The tests that passed, with their seconds, and those that did not. ``running`` gets the one that runs."""
 
     def __init__(self, running: Path) -> None:
         self._running = running
         self.passed: dict[str, float] = {}
-        self.failed = ""
+        self.failures: list[str] = []
         self.collected = False
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed and not self.failed:
-            self.failed = f"{report.nodeid} (cannot be imported)"
+        if report.failed:
+            self.failures.append(f"{report.nodeid} (cannot be imported)")
 
     def pytest_collection_finish(self) -> None:
         self.collected = True
@@ -44,8 +44,8 @@ class Outcome:
         self._running.write_text(nodeid, encoding="utf-8")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.failed:
-            self.failed = report.nodeid
+        if report.failed:
+            self.failures.append(report.nodeid)
         elif report.passed:
             self.passed[report.nodeid] = self.passed.get(report.nodeid, 0.0) + report.duration
 
@@ -136,6 +136,6 @@ def _with_probe(statement: ast.stmt, module: str) -> Iterator[ast.stmt]:
     yield statement
 
 
-def run(tests: Sequence[str], temporary: Path, plugins: Sequence[object]) -> None:
-    """Run pytest in this process until the first failure."""
-    pytest.main(["-x", "-q", f"--basetemp={temporary}", *tests], plugins=list(plugins))
+def run(tests: Sequence[str], temporary: Path, plugins: Sequence[object], *options: str) -> None:
+    """Run pytest in this process."""
+    pytest.main(["-q", f"--basetemp={temporary}", *options, *tests], plugins=list(plugins))

@@ -48,9 +48,9 @@ class Worker:
             outcome, reach = Outcome(place / "running"), Reach(self.root, modules)
             run(tests, place / "tests", [Order(None), outcome, reach])
             return {
-                "failed": outcome.failed,
+                "failed": sorted(set(outcome.failures)),
                 "collected": outcome.collected,
-                "passed": outcome.passed,
+                "passed": {test: seconds for test, seconds in outcome.passed.items() if test not in outcome.failures},
                 "starting": sorted(reach.starting),
                 "lines": {
                     module: {line: sorted(found) for line, found in lines.items()}
@@ -78,8 +78,12 @@ class Worker:
 
         def child(place: Path) -> dict[str, Any]:
             outcome = Outcome(place / "running")
-            run(sorted({test.partition("::")[0] for test in tests}), place / "tests", [Order(tests), outcome])
-            return {"failed": outcome.failed, "collected": outcome.collected, "passed": list(outcome.passed)}
+            run(sorted({test.partition("::")[0] for test in tests}), place / "tests", [Order(tests), outcome], "-x")
+            return {
+                "failed": "".join(outcome.failures[:1]),
+                "collected": outcome.collected,
+                "passed": list(outcome.passed),
+            }
 
         with Mutated(self.root / module, source.encode()):
             return self._apart(child, limit)

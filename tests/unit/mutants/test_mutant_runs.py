@@ -102,7 +102,7 @@ def raises() -> list[Mutant]:
 
 def test_the_test_that_reaches_a_mutant_notices_it_and_one_that_looks_away_does_not(ask: Ask, checkout: Path) -> None:
     found = ask("reach", modules=["guards.py"], tests=["test_guards.py"])
-    assert not found["failed"]
+    assert found["failed"] == []
     lines = {"guards.py": {int(line): set(tests) for line, tests in found["lines"]["guards.py"].items()}}
     reached = Reached(found["passed"], lines, set(found["starting"]))
     negative, unlucky, endless = raises()
