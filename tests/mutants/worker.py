@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,9 +69,10 @@ class Worker:
 
     def warm(self, names: list[str]) -> dict[str, Any]:
         """Import what the tests import of others, before they run."""
-        for name in names:
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
+        with warnings.catch_warnings(action="ignore"):
+            for name in names:
+                with contextlib.suppress(Exception):
+                    importlib.import_module(name)
         return {}
 
     def mutant(self, module: str, source: str, tests: list[str], limit: float) -> dict[str, Any]:

@@ -248,3 +248,18 @@ def test_a_digest_reads_by_pieces_and_no_further_than_the_file_was(
     monkeypatch.setattr(UntrustedFolder, "open", counted)
     assert folder.digest("x") == hashlib.sha256(b"x" * ((1 << 20) + 5)).hexdigest()
     assert sizes == [1 << 20, 5]
+
+
+def test_folders_among_any_number_of_names(
+    folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a1", "a2", "b1"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a3").write_text("")
+    (tmp_path / "a4").symlink_to("b1")
+    assert folder.folders(2, lambda name: name.startswith("a")) == (["a1", "a2"], True)
+    names, whole = folder.folders(2, lambda _name: True)
+    assert (len(names), whole) == (2, False)
+    assert UntrustedFolder(tmp_path / "none").folders(2, lambda _name: True) == ([], True)
+    monkeypatch.setattr(untrusted_folder, "MOST_READ", 4)
+    assert folder.folders(10, lambda _name: False) == ([], False)
