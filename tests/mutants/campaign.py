@@ -49,9 +49,8 @@ class Reached:
         executed when the module is imported, those that execute anything of it.
         """
         lines = self.lines.get(mutant.module, {})
-        found = lines.get(mutant.line) or set().union(*lines.values())
-        found = found | {test for test in self.starting if test.partition("::")[0] in own}
-        return self._in_order(found or {test for test in self.seconds if test.partition("::")[0] in own})
+        found = lines.get(mutant.line, set()) if mutant.line else set().union(*lines.values())
+        return self._in_order(found | {test for test in self.starting if test.partition("::")[0] in own})
 
     def add(self, other: Reached) -> None:
         """Take in what other tests do."""
@@ -150,6 +149,8 @@ def attempt(
 ) -> Result:
     """Run the tests that can notice a mutant."""
     tests = reached.tests(mutant, own)
+    if not tests:
+        return Result(target, mutant.kind, mutant.name, SURVIVED, "", 0, 0.0)
     found = ask("mutant", module=mutant.module, source=mutant.source.decode(), tests=tests, limit=reached.limit(tests))
     by = noticed(found)
     result = KILLED if by else SURVIVED

@@ -38,7 +38,7 @@ class Edit:
 class Mutant:
     """``name`` is made of module, function, kind, normalised source and, where that is not unique, a number.
 
-    ``line`` is that of the statement that a test must execute to notice.
+    ``line`` is that of the statement that a test must execute to notice, 0 where it is executed by the import.
     """
 
     module: str
@@ -76,11 +76,12 @@ class Source:
         self._starts = starts
         self._names: dict[ast.AST, str] = {}
         self._lines: dict[ast.AST, int] = {}
-        self._name(self.tree, "", 1)
+        self._name(self.tree, "", 0)
 
     def _name(self, node: ast.AST, name: str, line: int) -> None:
         for child in ast.iter_child_nodes(node):
-            inner, at = name, child.lineno if isinstance(child, ast.stmt) else line
+            within = line or (isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in node.body)
+            inner, at = name, child.lineno if within and isinstance(child, ast.stmt) else line
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 inner = f"{name}.{child.name}" if name else child.name
             elif isinstance(child, (ast.Assign, ast.AnnAssign)) and not name:
@@ -94,8 +95,8 @@ class Source:
         return self._names.get(node, "")
 
     def line(self, node: ast.AST) -> int:
-        """The line at which the statement begins that a node is part of."""
-        return self._lines.get(node, 1)
+        """The line at which the statement of a function begins that a node is part of; 0 outside of functions."""
+        return self._lines.get(node, 0)
 
     def start(self, node: ast.stmt | ast.expr) -> int:
         return self._starts[node.lineno - 1] + node.col_offset

@@ -134,9 +134,23 @@ def test_a_module_has_its_source_and_its_time_again(checkout: Path) -> None:
 
 def test_what_runs_when_a_module_is_imported_is_noticed_by_any_test_of_it() -> None:
     reached = Reached({"a": 2.0, "b": 1.0, "c": 0.1}, {"m.py": {7: {"a"}, 9: {"b"}}}, set())
-    constant = Mutant("m.py", "LIMIT", RAISE, "one", 1, b"")
+    constant = Mutant("m.py", "LIMIT", RAISE, "one", 0, b"")
     assert reached.tests(constant, ()) == ["b", "a"]
-    assert Reached({"a": 1.0, "b": 1.0}, {"m.py": {}}, set()).tests(constant, ["a"]) == ["a"]
+    unreached = Mutant("m.py", "f", RAISE, "one", 3, b"")
+    assert reached.tests(unreached, ["a"]) == []
+    assert attempt(_no_run, "guards", unreached, reached, ["a"]).result == SURVIVED
+
+
+def _no_run(*_arguments: Any, **_more: Any) -> dict[str, Any]:
+    raise AssertionError("there is nothing to run")
+
+
+def test_the_line_of_a_mutant_is_that_of_its_statement() -> None:
+    source = (
+        "X = os.O_CREAT | os.O_EXCL\n\n\ndef f(a, b=os.O_CREAT | os.O_EXCL):\n    g(a,\n      os.O_CREAT | os.O_EXCL)\n"
+    )
+    found = all_mutants("m.py", source.encode())
+    assert sorted({mutant.line for mutant in found}) == [0, 5]
 
 
 def test_tests_that_start_processes_are_among_the_first() -> None:
