@@ -10,6 +10,7 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import empty_folder, untrusted_folder
@@ -263,3 +264,32 @@ def test_folders_among_any_number_of_names(
     assert UntrustedFolder(tmp_path / "none").folders(2, lambda _name: True) == ([], True)
     monkeypatch.setattr(untrusted_folder, "MOST_READ", 4)
     assert folder.folders(10, lambda _name: False) == ([], False)
+
+
+@pytest.mark.parametrize("which", ["x", "/proc/self/fd/"])
+def test_a_disk_that_fails_is_an_error_of_ours(
+    folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str
+) -> None:
+    (tmp_path / "x").write_text("")
+    original = os.open
+
+    def fails(path: Any, *arguments: Any, **more: Any) -> int:
+        if str(path).startswith(which):
+            raise OSError(5, "Input/output error")
+        return original(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", fails)
+    with pytest.raises(FolderError, match="/x cannot be used: Input/output error"):
+        folder.read("x")
+
+
+def test_a_second_name_leaves_no_third(folder: UntrustedFolder, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "x").write_text("1")
+    for _again in range(2):
+        file = folder.open("x")
+        assert file is not None
+        with file:
+            folder.link("a/y", file)
+    assert folder.entries("a") == {"y": "a plain file"}
+    assert (tmp_path / "a/y").samefile(tmp_path / "x")
