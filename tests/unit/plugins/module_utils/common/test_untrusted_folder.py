@@ -154,7 +154,7 @@ def test_what_the_system_refuses_is_an_error_of_ours(
     def busy(*_arguments: object, **_more: object) -> None:
         raise OSError(16, "Device or resource busy")
 
-    monkeypatch.setattr(untrusted_folder.os, "unlink", busy)
+    monkeypatch.setattr(os, "unlink", busy)
     with pytest.raises(FolderError, match="cannot be used: Device or resource busy"):
         folder.remove("file")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "full"]
