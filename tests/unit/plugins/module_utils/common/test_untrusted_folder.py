@@ -96,11 +96,37 @@ def test_removing_needs_no_list_of_everything_at_once(
     folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(empty_folder, "AT_ONCE", 2)
+    read: list[int] = []
+
+    class Counted:
+        """A list of a folder that counts what is read of it."""
+
+        def __init__(self, handle: int) -> None:
+            self._found = original(handle)
+            read.append(0)
+
+        def __enter__(self) -> Counted:
+            return self
+
+        def __exit__(self, *_what: object) -> None:
+            self._found.close()
+
+        def __iter__(self) -> Counted:
+            return self
+
+        def __next__(self) -> os.DirEntry[str]:
+            entry = next(self._found)
+            read[-1] += 1
+            return entry
+
+    original: Any = os.scandir
     for number in range(5):
         (tmp_path / "job" / f"{number}" / "deep").mkdir(parents=True)
         (tmp_path / "job" / f"{number}" / "file").write_text("")
-    folder.remove("job")
-    assert list(tmp_path.iterdir()) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", Counted)
+        folder.remove("job")
+    assert list(tmp_path.iterdir()) == [] and max(read) == 2
 
 
 def test_json_with_a_second_name_is_refused(folder: UntrustedFolder, tmp_path: Path) -> None:
