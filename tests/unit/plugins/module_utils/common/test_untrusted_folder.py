@@ -115,7 +115,7 @@ def test_removing_needs_no_list_of_everything_at_once(
             return self
 
         def __next__(self) -> os.DirEntry[str]:
-            entry = next(self._found)
+            entry: os.DirEntry[str] = next(self._found)
             read[-1] += 1
             return entry
 
