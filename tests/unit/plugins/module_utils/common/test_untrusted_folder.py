@@ -10,7 +10,7 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import empty_folder, untrusted_folder
@@ -18,6 +18,36 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
     FolderError,
     UntrustedFolder,
 )
+
+
+class Counted:
+    """A list of a folder that counts what is read of it."""
+
+    original: Any = staticmethod(os.scandir)
+    read: ClassVar[list[int]] = []
+
+    def __init__(self, handle: int) -> None:
+        self._found = self.original(handle)
+        self.read.append(0)
+
+    def __enter__(self) -> Counted:
+        return self
+
+    def __exit__(self, *_what: object) -> None:
+        self._found.close()
+
+    def __iter__(self) -> Counted:
+        return self
+
+    def __next__(self) -> os.DirEntry[str]:
+        entry: os.DirEntry[str] = next(self._found)
+        self.read[-1] += 1
+        return entry
+
+
+@pytest.fixture(autouse=True)
+def nothing_read() -> None:
+    Counted.read.clear()
 
 
 @pytest.fixture
@@ -88,45 +118,25 @@ def test_limits(folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(untrusted_folder, "MOST_ENTRIES", 1)
     assert folder.entries() == {"x": "a plain file"}
     (tmp_path / "y").write_text("")
-    with pytest.raises(FolderError, match="holds more than 1 names"):
-        folder.entries()
+    (tmp_path / "z").write_text("")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", Counted)
+        with pytest.raises(FolderError, match="holds more than 1 names"):
+            folder.entries()
+    assert Counted.read == [2]
 
 
 def test_removing_needs_no_list_of_everything_at_once(
     folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(empty_folder, "AT_ONCE", 2)
-    read: list[int] = []
-
-    class Counted:
-        """A list of a folder that counts what is read of it."""
-
-        def __init__(self, handle: int) -> None:
-            self._found = original(handle)
-            read.append(0)
-
-        def __enter__(self) -> Counted:
-            return self
-
-        def __exit__(self, *_what: object) -> None:
-            self._found.close()
-
-        def __iter__(self) -> Counted:
-            return self
-
-        def __next__(self) -> os.DirEntry[str]:
-            entry: os.DirEntry[str] = next(self._found)
-            read[-1] += 1
-            return entry
-
-    original: Any = os.scandir
     for number in range(5):
         (tmp_path / "job" / f"{number}" / "deep").mkdir(parents=True)
         (tmp_path / "job" / f"{number}" / "file").write_text("")
     with monkeypatch.context() as patch:
         patch.setattr(os, "scandir", Counted)
         folder.remove("job")
-    assert list(tmp_path.iterdir()) == [] and max(read) == 2
+    assert list(tmp_path.iterdir()) == [] and max(Counted.read) == 2
 
 
 def test_json_with_a_second_name_is_refused(folder: UntrustedFolder, tmp_path: Path) -> None:
