@@ -42,7 +42,22 @@ _PARSERS = frozenset(["text", "lines", "listing", "by_name", "whole"])
 """Makers of parsers in plugin_utils/validate, of which the bounds are arguments."""
 _TEXT_CALLS = ("partition", "rpartition", "split", "rsplit", "splitlines", "strip", "rstrip", "startswith", "endswith")
 _HARMLESS_CALLS = frozenset(
-    [*_TEXT_CALLS, "get", "items", "values", "keys", "len", "str", "bool", "list", "dict", "set", "sorted", "range"]
+    [
+        *_TEXT_CALLS,
+        "get",
+        "items",
+        "values",
+        "keys",
+        "len",
+        "str",
+        "bool",
+        "list",
+        "dict",
+        "set",
+        "sorted",
+        "range",
+        "sha256",
+    ]
 )
 """Calls that change nothing and take little."""
 _ENDLESS = "1 << 60"

@@ -329,3 +329,33 @@ def test_a_second_name_leaves_no_third(folder: UntrustedFolder, tmp_path: Path) 
             folder.link("a/y", file)
     assert folder.entries("a") == {"y": "a plain file"}
     assert (tmp_path / "a/y").samefile(tmp_path / "x")
+
+
+def test_a_file_that_is_gone_before_it_is_read_is_none(
+    folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_text("{}")
+    original = UntrustedFolder.read
+
+    def gone(self: UntrustedFolder, name: str, *limit: int) -> bytes | None:
+        (tmp_path / "x").unlink()
+        return original(self, name, *limit)
+
+    monkeypatch.setattr(UntrustedFolder, "read", gone)
+    assert folder.read_json("x") is None
+
+
+def test_no_handle_stays_open(folder: UntrustedFolder, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x").write_text("{}")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - of this process
+    for name in ("", "a", "a/x", "a/none", "none/x"):
+        folder.status(name)
+        folder.kind(name)
+    folder.read("a/x")
+    folder.read_json("a/x")
+    folder.digest("a/x")
+    folder.write("a/y", b"")
+    folder.entries("a")
+    folder.remove("a")
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
