@@ -69,7 +69,10 @@ TARGETS = (
         "channel",
         tuple(f"{_UTILS}/job/supervisor/{name}.py" for name in ("channel", "frames", "link", "messages", "wire")),
         (
-            *(f"{_UNIT}/module_utils/job/supervisor/test_job_{name}.py" for name in ("channel", "frames", "messages")),
+            *(
+                f"{_UNIT}/module_utils/job/supervisor/test_job_{name}.py"
+                for name in ("channel", "frames", "messages", "wire")
+            ),
             f"{_ATTACKS}/test_channel*.py",
         ),
     ),

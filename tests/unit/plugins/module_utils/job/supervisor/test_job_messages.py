@@ -254,3 +254,9 @@ def test_no_piece_is_longer_than_a_message() -> None:
     found = list(pieces(worst))
     assert [line for piece in found for line in piece] == worst
     assert max(len(sent({"t": "lines", "lines": piece})) for piece in found) < LONGEST
+
+
+@pytest.mark.parametrize("row", [5, None, {}, "", [], [0], [0] * 99, [[]] * 8])
+def test_a_row_of_a_gpu_is_a_list_of_its_length(row: Any) -> None:
+    with pytest.raises(MessageError):
+        from_follower(sent({"t": "gpus", "gpus": [row]}))
