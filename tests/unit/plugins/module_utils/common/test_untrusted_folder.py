@@ -238,7 +238,7 @@ def test_json_that_is_no_mapping_is_an_error(folder: UntrustedFolder, tmp_path: 
 def test_a_file_that_grows_while_it_is_read_is_too_large(
     folder: UntrustedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its size is looked at before and after; what is read between is no more than one byte beyond the limit."""
+    """Its size is checked before and after; what is read between is no more than one byte beyond the limit."""
     sizes: list[int] = []
     original = UntrustedFolder.open
 

@@ -47,7 +47,7 @@ def test_git_can_ask_no_one_and_runs_no_program_of_the_users(monkeypatch: pytest
 
     def popen(words: list[str], **options: Any) -> None:
         started.update(options, words=words)
-        raise OSError("only looked at")
+        raise OSError("not run")
 
     monkeypatch.setattr(subprocess, "Popen", popen)
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"):
