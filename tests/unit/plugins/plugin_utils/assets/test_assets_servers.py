@@ -165,7 +165,10 @@ def test_a_data_set_is_asked_for_where_the_hub_has_data_sets(tmp_path: Path) -> 
         found = Cache(tmp_path, Http(hub.address), token=False).resolve(source)
     finally:
         hub.close()
-    expected = ["/api/datasets/team/set/revision/main?blobs=true", f"/datasets/team/set/resolve/{found.revision}/a.json"]
+    expected = [
+        "/api/datasets/team/set/revision/main?blobs=true",
+        f"/datasets/team/set/resolve/{found.revision}/a.json",
+    ]
     assert hub.requests == expected
 
 
