@@ -161,10 +161,11 @@ def check_swarm_left(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         label = f"label={SWARM_LABEL}={wanted.cluster_name}"
         filters = f"--filter {label} --filter label={CONTAINER_LABEL}"
         demote = f"run docker node demote {name} on a manager, " if node.get("role") == "manager" else ""
+        where = f" (at {address})" if address else ""
         yield Problem(
             name,
-            f"is still a node of the swarm{f' (at {address})' if address else ''}, though it is no host of the "
-            "inventory, and its container may still run",
+            f"is still a node of the swarm{where}, though it is no host of the inventory, "
+            "and its container may still run",
             f"put it back into the inventory; or remove it: {demote}run on it "
             f"docker ps --all --quiet {filters} | xargs --no-run-if-empty docker rm --force; docker swarm leave, "
             f"and then here {forget}",
