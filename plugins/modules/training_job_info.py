@@ -133,6 +133,11 @@ jobs:
         spec_hash:
           description: SHA-256 of the specification.
           type: str
+        digests:
+          description:
+            - Digests of what the run was started from, by name - C(code), C(image), C(assets), C(configuration) and
+              C(environment). The last two are keyed, as they may hold secrets. Empty for jobs of earlier releases.
+          type: dict
         versions:
           description: Releases of C(deepspeed), C(torch), C(python) and others that were seen, and the C(image).
           type: dict

@@ -60,7 +60,7 @@ def call(jobs: Path, engine: Engine, **change: Any) -> dict[str, Any]:
         **{"runtime": "container", "members": None, "node": None, "leader": None, "secret_file": None},
         **{"visible_devices": None, "env_file": None, "master_port": 0, "stall_timeout": 0, "resume": "never"},
         **{"resume_args": [], "checkpoints": None, "restarts": 3, "shrink": False, "versions": {}, "rerun": False},
-        **{"observe": False, "log_offset": 0, "log_limit": 65536},
+        **{"observe": False, "log_offset": 0, "log_limit": 65536, "code": None, "files": {}, "digests": {}},
     }
     return Call({**params, **change}, False, {"container": engine, "host": HostRuntime()}).run()
 

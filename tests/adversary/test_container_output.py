@@ -262,7 +262,7 @@ def test_a_precheck_whose_answer_is_not_of_its_form(number: int, field: str) -> 
 
     params: dict[str, Any] = {"container": "c", "wrapper": [], "python": "python3", "node": "gpu1", "slots": [0]}
     params.update(
-        dict.fromkeys(("subnet", "ssh_config", "chdir", "script", "checkpoints", "ds_config", "hostfile"), "")
+        dict.fromkeys(("subnet", "ssh_config", "chdir", "code", "script", "checkpoints", "ds_config", "hostfile"), "")
     )
     params.update(torch_extensions="", master_port=0, accelerator="cpu", transport="direct", checkpoint_gib=0)
     params.update({key: [] for key in ("packages", "programs", "operators", "data_paths", "modules")})

@@ -107,7 +107,8 @@ class SystemPeerIO:
                 env={**os.environ, "LC_ALL": "C"},
                 start_new_session=True,
             )
-            self._write(name, request_for(peer, requested).encode())
+            # Through the pipe that is open, as one that ends at once takes its folder away.
+            self._write(name, request_for(peer, requested).encode(), pipe)
         finally:
             os.close(pipe)
 
@@ -126,10 +127,11 @@ class SystemPeerIO:
                 raise Gone("it ended before: its time was over, or the container was started again") from error
         return self._files[name]
 
-    def _write(self, name: str, data: bytes) -> None:
+    def _write(self, name: str, data: bytes, opened: int | None = None) -> None:
         """A pipe takes 64 KiB until somebody reads it, so not to wait for ever it is opened again, and not blocking."""
+        place = self._folder / name / "in" if opened is None else f"/proc/self/fd/{opened}"
         try:
-            pipe = os.open(self._folder / name / "in", os.O_WRONLY | os.O_NONBLOCK)
+            pipe = os.open(place, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
             raise Gone(self._last_words(name)) from error
         until = time.monotonic() + WRITE
