@@ -189,20 +189,24 @@ class SystemFolders:
 
     @contextlib.contextmanager
     def _opened(self, real: str) -> Iterator[int | None]:
+        handle = self._handle(real)
         try:
-            handle = os.open(real, _FOLDER)
+            yield handle
+        finally:
+            if handle is not None:
+                os.close(handle)
+
+    @staticmethod
+    def _handle(real: str) -> int | None:
+        try:
+            return os.open(real, _FOLDER)
         except FileNotFoundError:
-            yield None
-            return
+            return None
         except OSError as error:
             reason = "it is no folder" if isinstance(error, NotADirectoryError) else error.strerror
             raise OwnedError(
                 f"{real} cannot be opened: {reason}. Remedy: correct the path, remove what lies there, or use become."
             ) from error
-        try:
-            yield handle
-        finally:
-            os.close(handle)
 
     @staticmethod
     def _identity(handle: int) -> Identity:
