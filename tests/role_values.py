@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
-from ansible_collections.swarmspeed.cluster.plugins.filter import cluster, network, operators, own_image
+from ansible_collections.swarmspeed.cluster.plugins.filter import cluster, network, operators, own_image, visible
 
 ROLES = Path(__file__).parents[1] / "roles"
 NODES = ("gpu1", "gpu2", "gpu3")
@@ -69,7 +69,7 @@ def _templar() -> Any:
     """Return what evaluates templates; one for all, as asking Ansible for its filters takes long."""
     found: Any = Templar(loader=DataLoader())
     filters = found.environment.filters
-    for module in (cluster, network, operators, own_image):
+    for module in (cluster, network, operators, own_image, visible):
         for name, function in module.FilterModule().filters().items():
             filters[f"swarmspeed.cluster.{name}"] = function
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Inputs, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
@@ -124,7 +124,13 @@ def plan(
 
 
 def shown(made: Plan) -> list[tuple[str, str, str, Any, Any]]:
-    return [(change.host, change.action, change.what, change.before, change.after) for change in made.changes]
+    """All changes but the record that each host that enters the swarm is to get."""
+    return [(one.host, one.action, one.what, one.before, one.after) for one in but_foreseen_records(made)]
+
+
+def but_foreseen_records(made: Plan) -> list[Change]:
+    entering = {change.host for change in made.changes if isinstance(change.after, Unknown)}
+    return [one for one in made.changes if one.host not in entering or not one.what.startswith("/var/lib/swarmspeed/")]
 
 
 def act(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:

@@ -52,10 +52,11 @@ def test_what_was_planned_on_bare_hosts_is_what_the_run_changed_item_by_item(pla
 
 KNOWN_AFTER_APPLY = {
     "docker": r"package (python3-docker|python3-requests|docker\.io|docker-cli|docker-buildx|iptables)",
+    "swarm": r"/var/lib/swarmspeed/\S+/swarm[.]json",
     "training_image": r"image \S+( on lab[23])?",
     "ssh_trust": r"\S+/etc/ssh/(ssh_host_ed25519_key(\.pub)?|id_ed25519(\.pub)?|authorized_keys|known_hosts)",
 }
-"""All that only the run can know: versions that apt chooses, an image that is built, keys that are generated."""
+"""All that only the run can know: versions that apt chooses, the swarm's ids, an image that is built, keys that are generated."""
 
 
 def test_what_only_the_run_could_know_is_a_closed_list(plans: list[dict[str, Any]]) -> None:

@@ -20,8 +20,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Consent,
     Inputs,
     RolePlan,
+    Unknown,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, entry_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, differs, entry_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import lost_address
@@ -39,7 +40,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.outcome i
     leaving,
     to_record,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import was_ours
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import record_files, was_ours
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.refusals import (
     fixed,
     lives_elsewhere,
@@ -105,6 +106,9 @@ class SwarmPlanner:
         for host, files in records.items():
             for item in files:
                 add_file(changes[host], item, mapping(facts[host].get("files")), inputs.digest_key, _WHY_RECORDED)
+        for member in members:
+            if member.host not in records and not refusals:
+                _foresee_record(changes[member.host], facts[member.host], name, inputs.digest_key)
         changed = [change for found in changes.values() for change in found.found]
         return RolePlan(
             changes=changed,
@@ -124,6 +128,19 @@ class SwarmPlanner:
             if any(found.found for found in changes.values())
             else {},
         )
+
+
+def _foresee_record(changes: Changes, facts: Mapping[str, Any], cluster: str, key: str) -> None:
+    """Add the record of a host that enters the swarm: it is written by the plan that comes after, with the ids."""
+    if not any(change.what == f"membership of swarm {cluster}" for change in changes.found):
+        return
+    folder, record = record_files(cluster, "", "")
+    known = mapping(facts.get("files"))
+    if differs(folder, known, key):
+        add_file(changes, folder, known, key, _WHY_RECORDED)
+    there = mapping(known.get(record.path)).get("exists") is True
+    before = "of another swarm" if there else None
+    changes.add(record.path, before, Unknown("ids of swarm and node"), _WHY_RECORDED)
 
 
 def _leaving(members: Sequence[Member]) -> dict[str, dict[str, Any]]:

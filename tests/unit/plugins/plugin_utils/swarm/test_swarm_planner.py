@@ -18,14 +18,29 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import NOTHING, SwarmPlanner
 
 from tests.role_values import ROLES
-from tests.swarm_hosts import HOSTS, OUT, WISHES, act, fabric, facts, inputs, listed, member, out, plan, shown, whole
+from tests.swarm_hosts import (
+    HOSTS,
+    OUT,
+    WISHES,
+    act,
+    but_foreseen_records,
+    fabric,
+    facts,
+    inputs,
+    listed,
+    member,
+    out,
+    plan,
+    shown,
+    whole,
+)
 
 REST = {"cluster": "lab", "first": "gpu1"}
 RECORD = record_path("lab")
 
 
 def drift(made: Any) -> list[tuple[str, str]]:
-    return [(change.host, drift_text(change)) for change in made.changes]
+    return [(change.host, drift_text(change)) for change in but_foreseen_records(made)]
 
 
 def test_the_wishes_are_all_variables_of_the_argument_spec_and_the_cluster() -> None:
@@ -36,6 +51,13 @@ def test_the_wishes_are_all_variables_of_the_argument_spec_and_the_cluster() -> 
 
 
 # Changes
+
+
+def test_the_record_of_each_host_that_enters_is_foreseen() -> None:
+    made = plan(out())
+    records = [(change.host, change.what) for change in made.changes if change.what.endswith("/swarm.json")]
+    assert records == [(host, "/var/lib/swarmspeed/lab/swarm.json") for host in ("gpu1", "gpu2", "gpu3")]
+    assert act(made)["record"] == []  # by the plan that comes after, which knows the ids
 
 
 def test_three_hosts_form_a_swarm() -> None:
@@ -380,7 +402,7 @@ def test_a_worker_with_another_address_leaves_and_joins_again(wished: dict[str, 
         ("gpu1", "~", "node gpu3 of swarm lab", "worker, active, id id-gpu3", "worker, active, with another id"),
         ("gpu3", "~", "membership of swarm lab", "worker at 10.9.9.9", f"worker at {address}"),
     ]
-    assert [change.why for change in made.changes][-1] == "the host no longer has the address 10.9.9.9"
+    assert [change.why for change in but_foreseen_records(made)][-1] == "the host no longer has the address 10.9.9.9"
     assert (made.refusals, made.missing_consents) == ((), [])
     assert act(made, "gpu3")["rejoin"] == {"member_ids": ["id-gpu1", "id-gpu2", "id-gpu3"]}
     assert act(made, "gpu3")["join"]["advertise_addr"] == address
