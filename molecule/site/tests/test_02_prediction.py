@@ -56,7 +56,7 @@ KNOWN_AFTER_APPLY = {
     "training_image": r"image \S+( on lab[23])?",
     "ssh_trust": r"\S+/etc/ssh/(ssh_host_ed25519_key(\.pub)?|id_ed25519(\.pub)?|authorized_keys|known_hosts)",
 }
-"""All that only the run can know: versions that apt chooses, ids of the swarm, an image that is built, generated keys."""
+"""All that only the run can know: versions that apt chooses, ids of the swarm, an image, generated keys."""
 
 
 def test_what_only_the_run_could_know_is_a_closed_list(plans: list[dict[str, Any]]) -> None:
