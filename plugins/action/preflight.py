@@ -22,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import play_hosts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import play_hosts, play_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connection_names import (
     given_by_ansible,
     known_names,
@@ -164,6 +164,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         current = str(variables.get("inventory_hostname", "localhost"))
         names[current] = list(dict.fromkeys([*names.get(current, []), *variables]))
         defaults, failed = evaluate(_Templated(variables, self._templar), wanted)
+        for name in self._of_play(variables, current).intersection(wanted):
+            for host in set(names) - {current}:
+                broken[host].pop(name, None)
+                if name in defaults and not self._templar.is_template(variables[name]):
+                    values[host][name] = defaults[name]
+                else:  # its own value there, which is not known here
+                    values[host].pop(name, None)
+                    names[host] = list(dict.fromkeys([*names[host], name]))
         values[current] = {**values.get(current, {}), **defaults}
         broken[current] = {**broken.get(current, {}), **failed}
         return Inventory(
@@ -190,6 +198,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             folders=self._variable_folders(variables),
             listed=names_in,
         )
+
+    def _of_play(self, variables: Mapping[str, Any], current: str) -> set[str]:
+        """Return the variables that the play sets, on whatever the inventory has: for all hosts, as Ansible does."""
+        raw = variables["hostvars"].raw_get(current) if current in variables["hostvars"] else {}
+        files = {name for name in raw if name in variables and raw[name] != variables[name]}
+        return files.union(getattr(play_of(self._task), "vars", None) or ())
 
     @staticmethod
     def _bundle(folder: Any, wanted: Mapping[str, Any]) -> Iterable[Problem]:

@@ -32,20 +32,26 @@ class PlayHosts:
     tags: Sequence[str] = ("all",)
 
 
+def play_of(task: Any) -> Any:
+    """Return the play that a task is part of, or None."""
+    part = task
+    while part is not None and not hasattr(part, "_play"):
+        part = getattr(part, "_parent", None)
+    return None if part is None else part._play
+
+
 def play_hosts(variables: Mapping[str, Any], task: Any) -> PlayHosts:
     """Return the hosts of a task's play, from the variables that Ansible sets and the play that the task is part of."""
     names = ("ansible_play_batch", "ansible_play_hosts", "ansible_play_hosts_all")
     batch, reached, targeted = ([str(host) for host in variables.get(name) or []] for name in names)
-    part = task
-    while part is not None and not hasattr(part, "_play"):
-        part = getattr(part, "_parent", None)
+    play = play_of(task)
     return PlayHosts(
         batch=batch,
         reached=reached,
         targeted=targeted,
         limited=bool(variables.get("ansible_limit")),
         # No variable has it.
-        strategy=str(part._play.strategy) if part is not None else "linear",
+        strategy=str(play.strategy) if play is not None else "linear",
         tags=[str(tag) for tag in variables.get("ansible_run_tags") or ["all"]],
     )
 

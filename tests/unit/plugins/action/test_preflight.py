@@ -79,8 +79,9 @@ class Task:
     async_val = 0
     diff = False
 
-    def __init__(self, args: dict[str, Any]) -> None:
+    def __init__(self, args: dict[str, Any], play: dict[str, Any]) -> None:
         self.args = args
+        self._play = SimpleNamespace(strategy="linear", vars=play)
 
 
 class Templar:
@@ -90,6 +91,16 @@ class Templar:
         if isinstance(value, Raises):
             raise value.error
         return value
+
+    def is_template(self, value: Any) -> bool:
+        return isinstance(value, str) and "{{" in value
+
+
+class HostVars(dict[str, Any]):
+    """Has the variables as they stand in the files, too, as Ansible's own does."""
+
+    def raw_get(self, host: str) -> Any:
+        return self[host].variables
 
 
 @pytest.fixture
@@ -106,14 +117,16 @@ def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def run(args: dict[str, Any], task_vars: dict[str, Any], base: Path | None = None) -> dict[str, Any]:
+def run(
+    args: dict[str, Any], task_vars: dict[str, Any], base: Path | None = None, play: dict[str, Any] | None = None
+) -> dict[str, Any]:
     loader = DataLoader()
     if base:
         loader.set_basedir(str(base))
     # A connection that does nothing but say that it has a temporary folder: the base class asks for that.
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir="unused"))
     action = preflight.ActionModule(
-        task=Task(args),
+        task=Task(args, play or {}),
         connection=connection,
         play_context=None,
         loader=loader,
@@ -128,7 +141,7 @@ def variables(hostvars: dict[str, Any], **current: Any) -> dict[str, Any]:
     hosts = list(hostvars)
     return {
         "groups": {"all": hosts, "cluster": hosts, "managers": hosts[:1], "workers": hosts[1:]},
-        "hostvars": hostvars,
+        "hostvars": HostVars(hostvars),
         "inventory_hostname": "localhost",
         **current,
     }
@@ -223,6 +236,19 @@ def test_templates_that_cannot_be_evaluated() -> None:
     assert problems(result) == [(VALUES, "swarm_kind"), (VALUES, "swarm_secret")]
     assert complaints(result)["swarm_kind"].endswith("no filter named 'x'")
     assert complaints(result)["swarm_secret"].endswith("no test named 'y' (set for localhost)")
+
+
+@pytest.mark.parametrize("play", [{"cluster_name": "mine", "swarm_kind": "{{ kind }}"}, {}])
+@pytest.mark.usefixtures("roles")
+def test_what_the_play_sets_holds_on_all_hosts_whatever_the_inventory_has(play: dict[str, Any]) -> None:
+    """Those of its ``vars``, and those of its ``vars_files``, which Ansible's play does not name."""
+    hostvars = {"lab1": Lazy(cluster_name="lab", swarm_kind="a"), "lab2": Lazy(cluster_name="lab", swarm_kind="c")}
+    task_vars = {**variables(hostvars), **hostvars["lab1"], "cluster_name": "mine", "swarm_kind": "{{ kind }}"}
+    result = run({"stage": "inventory"}, {**task_vars, "inventory_hostname": "lab1"}, play=play)
+    assert "cluster_name" not in [subject for _check, subject in problems(result)]
+    assert [text for text in complaints(result).values() if "lab2" in text] == []
+    told = run({"stage": "inventory"}, {**variables(hostvars), **hostvars["lab1"], "inventory_hostname": "lab1"})
+    assert complaints(told)["swarm_kind"].endswith("(set for lab2)")
 
 
 @pytest.mark.usefixtures("roles")
