@@ -304,7 +304,8 @@ ansible_facts:
           returned: always
         folders:
           description: By path, the C(real) one without links, and the C(state). V(ours) and V(theirs) are recorded; of
-            the others, V(made) holds what proves that this collection made it, and V(in_use) other files.
+            the others, V(made) holds what proves that this collection made it, and V(in_use) other files. Of an C(etc)
+            in use by somebody else, the files that would be C(replaced).
           type: dict
           returned: always
         vscode:

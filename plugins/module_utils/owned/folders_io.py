@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names imp
     WORKSPACE,
     etc_is_ours,
     is_job,
+    replaced,
     root_is_ours,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import (
@@ -56,6 +57,8 @@ class Folders(Protocol):
     def find(self, path: str) -> Found | None: ...
 
     def made(self, root: str) -> set[str]: ...
+
+    def replaced(self, real: str) -> list[str]: ...
 
     def read(self) -> dict[str, Entry]: ...
 
@@ -136,6 +139,10 @@ class SystemFolders:
         if workspace and workspace.real == f"{top.real}/{WORKSPACE}" and was_made_after(workspace, etc):
             found.add(workspace.real)
         return found
+
+    def replaced(self, real: str) -> list[str]:
+        """Which files would be replaced if ``etc`` were in this folder, in which this collection never wrote."""
+        return replaced(self._names(real, "ssh"))
 
     def _holds_jobs(self, folder: str) -> bool:
         """Whether nothing but jobs is in a folder. Containers write there: what cannot be read is no proof."""

@@ -32,6 +32,8 @@ OF_ETC = frozenset(
 )
 _SIGNS = ("entrypoint.sh", "nccl.conf.host", "job_key", "ssh/ssh_host_ed25519_key")
 """Files of names that others do not give."""
+_CERTAIN = frozenset(_SIGNS) - {"entrypoint.sh"}
+"""Those that no image's build has either."""
 _LEFT = ".ansible_tmp*"
 """What a copy that was cut off leaves beside its file."""
 _JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -56,6 +58,14 @@ def is_job(name: str, holds: Collection[str]) -> bool:
 def etc_is_ours(names: Collection[str]) -> bool:
     """Whether ``etc`` holds files of this collection and nothing else."""
     return any(sign in names for sign in _SIGNS) and all(is_of_etc(name) for name in names)
+
+
+def replaced(names: Collection[str]) -> list[str]:
+    """Return which files of an ``etc`` that was never used by this collection would be replaced by its own.
+
+    Where one of them has a name that only this collection gives, ``etc`` was used by it, and they are its own.
+    """
+    return [] if any(sign in names for sign in _CERTAIN) else sorted(name for name in names if name in OF_ETC)
 
 
 def root_is_ours(names: Collection[str], etc_ours: bool) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.folders_io import Folders, OwnedError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names import (
+    ETC,
     files_of,
     is_job,
     is_of_root,
@@ -58,9 +60,12 @@ class Outcome:
     diff: list[dict[str, str]] = field(default_factory=list)
 
 
-def states(folders: Folders, root: str, paths: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return of each folder its path without links and its state. What is no folder is in use, by somebody else."""
-    record, known = folders.read(), {}
+def states(folders: Folders, root: str, paths: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return of each folder its path without links and its state. What is no folder is in use, by somebody else.
+
+    Of an ``etc`` that is in use by somebody else also the files in it that would be ``replaced``.
+    """
+    record, known = folders.read(), dict[str, dict[str, Any]]()
     for path in paths:
         try:
             state = state_of(folders.find(path), record)
@@ -72,6 +77,9 @@ def states(folders: Folders, root: str, paths: Iterable[str]) -> dict[str, dict[
         for one in known.values():
             if one["state"] == IN_USE and one["real"] in made:
                 one["state"] = MADE
+    etc = known.get(f"{root}/{ETC}", {})
+    if etc.get("state") == IN_USE:
+        etc["replaced"] = folders.replaced(etc["real"])
     return known
 
 

@@ -45,6 +45,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
     mapping,
     missing,
     number,
+    texts,
     whole,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import check_proxies
@@ -247,6 +248,18 @@ def check_port(facts: Facts) -> Iterator[Problem]:
             )
 
 
+def check_foreign_files(facts: Facts) -> Iterator[Problem]:
+    """No file of the user's is replaced, in a folder that was in use before this collection came."""
+    for host, folders in facts.sections("folders").items():
+        for path, folder in folders.items():
+            if names := texts(mapping(folder).get("replaced")):
+                yield Problem(
+                    host,
+                    f"{path} has files that are not this collection's, and would be replaced: {', '.join(names)}",
+                    "move them, or set another cluster_root",
+                )
+
+
 def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
     if facts.bare:
         return
@@ -302,6 +315,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "proxy": lambda facts: check_proxies(facts.sections("proxies")),
     "disk": check_disk,
     "image": check_image,
+    "foreign_files": check_foreign_files,
     "foreign_swarm": _check_foreign_swarm,
     "host_names": _of_hosts(check_host_names),
     "swarm_fixed": _of_hosts(check_swarm_fixed),

@@ -26,6 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     whole,
     word,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names import OF_ETC
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import STATES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.docker import DOCKER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.fabric import FABRIC_INFO
@@ -152,7 +153,9 @@ FACTS = mapping(
         "jobs": _jobs,
         "jobs_succeeded": _succeeded,
         "assets": _assets,
-        "folders": by_name(_PATH, mapping({"real": absolute_path, "state": one_of(*STATES)})),
+        "folders": by_name(
+            _PATH, mapping({"real": absolute_path, "state": one_of(*STATES)}, {"replaced": listing(one_of(*OF_ETC))})
+        ),
         "vscode": by_name(hex_digest, mapping({"folder": word, "intact": flag})),
         "reach": by_name(NAME, mapping({"stage": word}, {"error": sentence})),
         "held": names,

@@ -354,6 +354,32 @@ def test_files_of_our_names_alone_prove_nothing(host: Host) -> None:
     assert {host.state(path) for path in (host.root, host.etc, host.jobs, host.workspace)} == {"in_use"}
 
 
+def test_files_of_a_users_own_etc_that_would_be_replaced_are_told(host: Host) -> None:
+    def replaced() -> list[str] | None:
+        known: list[str] | None = states(host.folders, str(host.root), [str(host.etc)])[str(host.etc)].get("replaced")
+        return known
+
+    host.etc.mkdir(parents=True)
+    assert replaced() is None
+    (host.etc / "mine.conf").write_text("mine")
+    assert replaced() == []
+    for name in ("hostfile", "entrypoint.sh", "ssh/authorized_keys"):
+        (host.etc / name).parent.mkdir(exist_ok=True)
+        (host.etc / name).write_text("mine")
+    assert replaced() == ["entrypoint.sh", "hostfile", "ssh/authorized_keys"]
+    (host.etc / "nccl.conf.host").write_text("")  # of an older release, in an etc into which a user put a file
+    assert replaced() == []
+    host.record(host.etc)
+    assert replaced() is None
+
+
+def test_a_file_in_the_place_of_etc_is_refused(host: Host) -> None:
+    host.root.mkdir()
+    host.etc.write_text("mine")
+    with pytest.raises(OwnedError, match=r"team/etc cannot be opened: it is no folder. Remedy: correct the path"):
+        host.state(host.etc)
+
+
 def test_a_workspace_older_than_the_rest_is_not_adopted(host: Host) -> None:
     host.workspace.mkdir(parents=True)
     (host.workspace / "mine").write_text("mine")

@@ -50,7 +50,7 @@ def host(**sections: Any) -> dict[str, Any]:
     """Return good facts with some sections' keys replaced, or a whole section by what is not a mapping."""
     facts = copy.deepcopy(GOOD)
     for name, change in sections.items():
-        facts[name] = {**facts[name], **change} if isinstance(change, dict) else change
+        facts[name] = {**facts.get(name, {}), **change} if isinstance(change, dict) else change
     return facts
 
 
@@ -63,6 +63,15 @@ MISSING = (
     "Remedy: run the playbook again; if it stays so, check the output of swarmspeed.cluster.node_facts for this host."
 )
 SUPPORTED = "Remedy: install one of: Debian 12 and 13, Ubuntu 22.04 and 24.04."
+
+
+def test_a_users_files_are_not_replaced() -> None:
+    etc = {"real": "/opt/team/etc", "state": "in_use"}
+    assert lines({"gpu1": host(folders={"/opt/team/etc": {**etc, "replaced": []}}), "gpu2": host(folders={})}) == []
+    assert lines({"gpu1": host(folders={"/opt/team/etc": {**etc, "replaced": ["env", "hostfile"]}})}) == [
+        "gpu1: /opt/team/etc has files that are not this collection's, and would be replaced: env, hostfile. "
+        "Remedy: move them, or set another cluster_root."
+    ]
 
 
 def test_good_hosts_pass() -> None:
