@@ -22,7 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io im
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import GRACE, PROGRAM, now_text
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
 
-START_TIMEOUT = 15.0
+START_TIMEOUT = 60.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""
 STOP_TIMEOUT = 3 * GRACE + 10
 """Seconds until a job that is being stopped must have ended; its supervisor kills after GRACE, twice at most."""
@@ -120,7 +120,7 @@ class JobRunner:
         versions: Mapping[str, Any] = MappingProxyType({}),
         copies: Mapping[str, bytes] = MappingProxyType({}),
     ) -> dict[str, Any]:
-        """Start a run in the container ``found`` and wait until its supervisor has reported.
+        """Start a run in the container ``found`` and wait until its supervisor reports. It is an error if it does not.
 
         ``place``: this node's part of it: ``node``, ``leader``, ``options``, and ``run`` where the leader has counted.
         ``versions``: releases that were seen before the start, for the summary. ``copies``: files that the job keeps.
@@ -168,6 +168,11 @@ class JobRunner:
                 + f": {problem}. It needs python3 3.8 or later, and must run as root.",
             )
             self._store.write_state(state)
+        elif self._state() == "starting":
+            raise JobError(
+                f"The job's supervisor has not reported for {START_TIMEOUT:.0f} s, and may still start. Remedy: see "
+                "what keeps the host busy (uptime), then run launch.yml again, which joins the job, or stop.yml."
+            )
         return self._store.read_state()
 
     def stop(self, state: str, container: Container | None, inside: str) -> None:

@@ -153,6 +153,15 @@ def test_a_supervisor_that_does_not_start_fails_the_job(tmp_path: Path, runtime:
     assert "It needs python3 3.8 or later, and must run as root." in state["reason"]
 
 
+def test_a_supervisor_that_does_not_report_is_an_error_and_the_job_is_left_alone(tmp_path: Path) -> None:
+    store = RunStore(str(tmp_path), "digits")
+    with pytest.raises(
+        JobError, match=r"has not reported for 60 s, and may still start\. Remedy: .* run launch\.yml again"
+    ):
+        runner(store, FakeRuntime()).start(SPEC, "hash", "c", FOUND, "/jobs/digits")
+    assert store.read_state()["state"] == "starting"
+
+
 def test_stop_asks_the_supervisor_and_waits(tmp_path: Path) -> None:
     store = RunStore(str(tmp_path), "digits")
     store.prepare(SPEC, {"state": "running"})
