@@ -50,6 +50,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_fi
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
     add_records,
     entries,
+    exposed,
+    ours_to_change,
     recorded,
     unrecorded,
 )
@@ -114,6 +116,16 @@ class NcclEnvPlanner:
                 acts[host] = NOTHING
                 continue
             requested = request(host, wishes[host], inputs)
+            refusals += [
+                Refusal(
+                    ROLE,
+                    host,
+                    f"{path} was there before this collection and others than its owner can write there (mode {mode}), "
+                    "who could replace what root puts there",
+                    f"chmod go-w {path} there, or set another cluster_root",
+                )
+                for path, mode in exposed(found, ours(requested))
+            ]
             known, release = _section(found, "files"), release_of(requested, found)
             try:
                 lines = setting_lines(requested, _section(found, "fabric"), release.text)
@@ -122,7 +134,10 @@ class NcclEnvPlanner:
                 refusals.append(Refusal(ROLE, host, text, remedy))
                 acts[host] = {**NOTHING, "subnet": requested.subnet}
                 continue
-            owned = [*folders(requested), *files(requested, lines, inputs.files.get(ENTRY_POINT, ""))]
+            owned = [
+                *ours_to_change(found, folders(requested)),
+                *files(requested, lines, inputs.files.get(ENTRY_POINT, "")),
+            ]
             record = f"{requested.etc}/nccl.release"
             if release.record is not None:
                 owned.append(ManagedFile(record, release.record))

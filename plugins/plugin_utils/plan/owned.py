@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import (
@@ -18,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record im
     becomes_ours,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 _WORDS = {
     ABSENT: "ours, as it is made",
@@ -36,6 +38,21 @@ def unrecorded(facts: Mapping[str, Any], paths: Iterable[str], *, there: bool = 
     """Return the folders of which nothing is recorded; with ``there``, only such as exist."""
     found = dict.fromkeys(path for path in paths if _state(facts, path) in _WORDS)
     return [path for path in found if not (there and _state(facts, path) == ABSENT)]
+
+
+def ours_to_change(facts: Mapping[str, Any], folders: Iterable[ManagedFile]) -> list[ManagedFile]:
+    """Leave out folders that somebody else made: their mode and owner stay."""
+    return [item for item in folders if _state(facts, item.path) not in (IN_USE, THEIRS)]
+
+
+def exposed(facts: Mapping[str, Any], paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield path and mode of folders that somebody else made and that not only their owner can write."""
+    files = facts.get("files")
+    for path in paths:
+        found = files.get(path) if isinstance(files, Mapping) else None
+        mode = str(found.get("mode") or "") if isinstance(found, Mapping) else ""
+        if _state(facts, path) in (IN_USE, THEIRS) and re.fullmatch("[0-7]{4}", mode) and int(mode, 8) & 0o022:
+            yield path, mode
 
 
 def add_records(changes: Changes, facts: Mapping[str, Any], paths: Iterable[str]) -> None:

@@ -34,6 +34,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_fi
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
     add_records,
     entries,
+    ours_to_change,
     recorded,
     unrecorded,
 )
@@ -167,7 +168,7 @@ def _plan_host(
     changes = Changes(ROLE, requested.host)
     records = unrecorded(facts, ours(requested))
     add_records(changes, facts, records)
-    places = [item for item in folders(requested) if differs(item, known, key)]
+    places = [item for item in ours_to_change(facts, folders(requested)) if differs(item, known, key)]
     for item in places:
         add_file(changes, item, known, key)
     mine, is_first = cluster.pairs[requested.host], requested.host == requested.first
@@ -220,7 +221,10 @@ def _plan_host(
         # One that is about to be re-created reads them itself, but does so here without harm.
         "reload": entry_point(requested.cluster, requested.host, "reload") if texts and reads else [],
     }
-    left = {item.path: fact_after(item, key) for item in (*folders(requested), *(item for item, dummy in trusted))}
+    left = {
+        item.path: fact_after(item, key)
+        for item in (*ours_to_change(facts, folders(requested)), *(item for item, dummy in trusted))
+    }
     left[requested.host_key], left[requested.cluster_key] = private_after(mine), private_after(copied, cluster.of_first)
     for path, found in own.items():
         left[f"{path}.pub"] = public_after(path, found, found_file(known, f"{path}.pub"))

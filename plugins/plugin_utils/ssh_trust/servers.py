@@ -32,6 +32,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_fi
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
     add_records,
     entries,
+    ours_to_change,
     recorded,
     unrecorded,
 )
@@ -163,7 +164,7 @@ def _plan_server(
     changes = Changes(ROLE, requested.host)
     records = unrecorded(facts, ours(requested))
     add_records(changes, facts, records)
-    owned = [*folders(requested), *_folders_of_others(known)]
+    owned = [*ours_to_change(facts, folders(requested)), *_folders_of_others(known)]
     places = [item for item in owned if differs(item, known, key)]
     for item in places:
         add_file(changes, item, known, key)

@@ -40,6 +40,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_fi
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
     add_records,
     entries,
+    ours_to_change,
     real_paths,
     recorded,
     unrecorded,
@@ -257,7 +258,9 @@ def _compare(changes: Changes, node: Node, key: str) -> list[str]:
 
 def _folders(node: Node, key: str) -> list[ManagedFile]:
     """Return the folders that it mounts and that are not as they must be."""
-    owned = [ManagedFile(path, None, mode) for path, mode in folders_of(node.wishes).items()]
+    owned = ours_to_change(
+        node.facts, (ManagedFile(path, None, mode) for path, mode in folders_of(node.wishes).items())
+    )
     return [item for item in owned if differs(item, mapping(node.facts.get("files")), key)]
 
 

@@ -23,9 +23,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
     add_records,
     entries,
+    ours_to_change,
     recorded,
     unrecorded,
 )
@@ -174,7 +176,13 @@ def _plan_code(host: _Host) -> None:
         host.changes.add(f"{path}/{CODE}/{digest}", "code of an earlier source", None, "no job was started from it")
     copied = mapping(code.get("copied"))
     host.act["code"] = {
-        "root": str(host.wishes["cluster_root"]),
+        "folders": [
+            {"path": item.path, "mode": item.mode}
+            for item in ours_to_change(
+                host.facts,
+                [ManagedFile(str(host.wishes["cluster_root"]), None, "0700"), ManagedFile(path, None, "0755")],
+            )
+        ],
         "source": source,
         "path": path,
         "archive": f"{host.wishes['cluster_root']}/workspace.tar.gz",

@@ -111,3 +111,42 @@ def test_folders_that_links_on_the_host_lay_over_each_other_are_refused_before_a
     assert "cluster_root: /srv/lab leads to /etc, which is a folder of the operating system" in "\n".join(
         refusal.text for refusal in of.plan(of.facts(folders=system)).refusals
     )
+
+
+def of_a_team(mode: str = "0755") -> dict[str, Any]:
+    return {"exists": True, "directory": True, "mode": mode, "owner": 1000, "group": 1000}
+
+
+@pytest.mark.parametrize("state", ["in_use", "theirs"])
+def test_a_folder_that_somebody_else_made_keeps_its_mode_and_owner(state: str) -> None:
+    facts = {
+        host: {**found, "files": {**found["files"], ROOT: of_a_team()}, "folders": folders(root=state, etc="absent")}
+        for host, found in ssh_nodes.virgin().items()
+    }
+    made = ssh_nodes.plan(facts)
+    written = [entry["path"] for entry in ssh_nodes.act(made, ssh_nodes.FIRST)["folders"]]
+    assert ROOT not in written and f"{ROOT}/etc" in written
+    assert made.facts[ssh_nodes.FIRST]["files"][ROOT] == of_a_team()
+
+    found = nccl_nodes.host()
+    files = {**found["files"], nccl_nodes.ROOT: of_a_team()}
+    nccl = nccl_nodes.plan({**found, "files": files, "folders": folders(nccl_nodes.ROOT, root=state, etc="absent")})
+    assert [entry["path"] for entry in nccl_nodes.act(nccl)["folders"]] == [nccl_nodes.ETC] and not nccl.refusals
+
+    of = training_nodes
+    for whose, corrected in ((state, []), ("ours", [f"{of.ROOT}/workspace"])):
+        known = of.facts(folders=folders(of.ROOT, root="ours", jobs="ours", workspace=whose))
+        known["files"] = {**known["files"], f"{of.ROOT}/workspace": of_a_team()}
+        assert [entry["path"] for entry in of.act(of.plan(known))["folders"]] == corrected
+
+
+@pytest.mark.parametrize(("mode", "refused"), [("0755", False), ("1777", True), ("0775", True), ("0757", True)])
+def test_root_puts_nothing_where_others_could_replace_it(mode: str, refused: bool) -> None:
+    found, root = nccl_nodes.host(), nccl_nodes.ROOT
+    files = {**found["files"], root: of_a_team(mode)}
+    for state in ("in_use", "ours"):  # the mode of our own is corrected
+        made = nccl_nodes.plan({**found, "files": files, "folders": folders(root, root=state)})
+        assert [one.sentence for one in made.refusals] == [
+            f"{root} was there before this collection and others than its owner can write there (mode {mode}), "
+            f"who could replace what root puts there. Remedy: chmod go-w {root} there, or set another cluster_root"
+        ] * (refused and state == "in_use")

@@ -110,7 +110,7 @@ def test_each_file_is_named_with_what_becomes_of_it() -> None:
         f"{PATH}/train.py is different, wanted is as in {SOURCE}",
     ]
     assert act(made)["code"] == {
-        "root": ROOT,
+        "folders": [{"path": ROOT, "mode": "0700"}, {"path": PATH, "mode": "0755"}],
         "source": SOURCE,
         "path": PATH,
         "archive": f"{ROOT}/workspace.tar.gz",
@@ -121,6 +121,13 @@ def test_each_file_is_named_with_what_becomes_of_it() -> None:
         "copied": {},
         "absent": [],
     }
+
+
+@pytest.mark.parametrize("state", ["in_use", "theirs"])
+def test_a_workspace_of_the_users_keeps_its_mode(state: str) -> None:
+    found = host(missing=["data/a.txt"])
+    found["folders"] = {ROOT: {"real": ROOT, "state": "ours"}, PATH: {"real": PATH, "state": state}}
+    assert act(plan(found))["code"]["folders"] == [{"path": ROOT, "mode": "0700"}]
 
 
 def planned(**facts: Any) -> tuple[list[str], Mapping[str, Any], Plan]:
