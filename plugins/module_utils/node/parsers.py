@@ -92,9 +92,12 @@ def sha256(data: bytes) -> str:
 
 
 def swarm_facts(
-    info: dict[str, Any], swarm: dict[str, Any] | None, nodes: list[dict[str, Any]] | None
+    info: dict[str, Any],
+    swarm: dict[str, Any] | None,
+    nodes: list[dict[str, Any]] | None,
+    attachments: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Shape GET /info, GET /swarm and GET /nodes. Join tokens, which GET /swarm carries, are left behind here."""
+    """Shape GET /info, /swarm, /nodes and /tasks (of containers attached to networks). Join tokens are left behind."""
     raw = info.get("Swarm") or {}
     spec = (swarm or {}).get("Spec") or {}
     return {
@@ -108,6 +111,21 @@ def swarm_facts(
         "data_path_port": (swarm or {}).get("DataPathPort") or None,
         "default_addr_pool": (swarm or {}).get("DefaultAddrPool") or [],
         "nodes": [_swarm_node(node) for node in nodes or []],
+        "attached": [_attached(task) for task in attachments or [] if _is_running(task)],
+    }
+
+
+def _is_running(task: dict[str, Any]) -> bool:
+    return task.get("DesiredState") == "running" and (task.get("Status") or {}).get("State") == "running"
+
+
+def _attached(task: dict[str, Any]) -> dict[str, Any]:
+    attachment = (task.get("Spec") or {}).get("NetworkAttachmentSpec") or {}
+    networks = ((entry.get("Network") or {}).get("Spec") or {} for entry in task.get("NetworksAttachments") or [])
+    return {
+        "container": attachment.get("ContainerID"),
+        "node": task.get("NodeID"),
+        "networks": [network["Name"] for network in networks if network.get("Name")],
     }
 
 

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
@@ -46,6 +47,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers im
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.sockets_io import stale_swarm_ports
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.ssh_key import public_half
 
+ATTACHMENTS = quote('{"runtime":["attachment"]}')
+"""Filter of GET /tasks: containers that were attached to a network, not those of services."""
 COMMAND_TIMEOUT = 20
 """Seconds."""
 
@@ -351,7 +354,8 @@ def docker_facts(engine: Engine, repositories: Iterable[str] = ()) -> dict[str, 
         facts["image_contents"] = image_contents(engine, facts["images"], repositories)
         facts["networks"] = network_facts(engine.call("GET", "/networks"))
         if facts["swarm"]["manager"]:
-            facts["swarm"] = swarm_facts(info, engine.call("GET", "/swarm"), engine.call("GET", "/nodes"))
+            attached = engine.call("GET", f"/tasks?filters={ATTACHMENTS}")
+            facts["swarm"] = swarm_facts(info, engine.call("GET", "/swarm"), engine.call("GET", "/nodes"), attached)
     except EngineError as error:
         # A manager without quorum answers /info but not /nodes: what was read so far stays.
         facts["error"] = str(error)

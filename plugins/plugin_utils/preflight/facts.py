@@ -21,6 +21,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launc
     check_shrink,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import (
+    check_attached,
     check_host_names,
     check_swarm_fixed,
     check_swarm_left,
@@ -321,6 +322,7 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "swarm_fixed": _of_hosts(check_swarm_fixed),
     "swarm_managers": _of_hosts(check_swarm_managers),
     "swarm_left": _check_swarm_left,
+    "swarm_attached": _of_hosts(check_attached),
     "swarm_ports": _of_hosts(check_swarm_ports),
     "overlay_subnet": _of_hosts(check_overlay_subnet),
     "overlay_network": _of_hosts(check_overlay_network),

@@ -173,6 +173,33 @@ def check_swarm_left(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         )
 
 
+def check_attached(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+    """What is attached to the swarm's networks is there. An engine can keep the place of a container that is gone.
+
+    The network cannot be removed until that engine starts again, which gives the place up.
+    """
+    names = {str(_swarm(node).get("node_id")): host for host, node in hosts.items()}
+    for entry in mappings(_own_swarm(hosts, wanted).get("attached")):
+        host, container = names.get(str(entry.get("node"))), str(entry.get("container") or "")
+        docker = mapping(mapping(hosts.get(host or "")).get("docker"))
+        there = {str(mapping(one).get("id")) for one in mapping(docker.get("containers")).values()}
+        if not host or not container or container in there or docker.get("error"):
+            continue
+        running = [str(name) for name, one in mapping(docker.get("containers")).items() if _runs(one)]
+        yield Problem(
+            host,
+            f"its engine keeps the place of container {container[:12]}, which is gone, in network "
+            f"{listing(texts(entry.get('networks')))}: an address that no one else gets, and teardown.yml cannot "
+            "remove the network",
+            "systemctl restart docker there" + (f", when {listing(running)} may be interrupted" if running else ""),
+            fatal=False,
+        )
+
+
+def _runs(container: Any) -> bool:
+    return mapping(container).get("state") not in ("created", "exited", "dead")
+
+
 def check_host_names(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
     """Every host has a name of its own, as cloned machines often have not."""
     if wanted.runtime == "host":

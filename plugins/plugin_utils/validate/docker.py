@@ -57,6 +57,9 @@ _SWARM = mapping(
         "cluster_id": optional(identity),
         "data_path_port": optional(port),
         "default_addr_pool": listing(network, 1000),
+        "attached": listing(
+            mapping({"container": optional(identity), "node": optional(identity), "networks": names}), 100_000
+        ),
     },
 )
 

@@ -204,7 +204,24 @@ def test_swarm_of_a_manager() -> None:
                 "reachability": None,
             },
         ],
+        "attached": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("task", "attached"),
+    [
+        (
+            {"DesiredState": "running", "Status": {"State": "running"}},
+            [{"container": None, "node": None, "networks": []}],
+        ),
+        ({"DesiredState": "shutdown", "Status": {"State": "running"}}, []),
+        ({"DesiredState": "running", "Status": {"State": "preparing"}}, []),
+        ({}, []),
+    ],
+)
+def test_of_what_is_attached_to_networks_only_what_has_its_place(task: dict[str, Any], attached: list[Any]) -> None:
+    assert node.swarm_facts(INFO, SWARM, NODES, [task])["attached"] == attached
 
 
 def test_swarm_of_a_host_that_is_in_none() -> None:
@@ -219,6 +236,7 @@ def test_swarm_of_a_host_that_is_in_none() -> None:
         "data_path_port": None,
         "default_addr_pool": [],
         "nodes": [],
+        "attached": [],
     }
     assert node.swarm_facts({}, None, None) == nothing
     assert node.swarm_facts({"Swarm": {"LocalNodeState": "inactive", "NodeID": ""}}, None, None) == nothing

@@ -276,6 +276,16 @@ SWARM = {
 }
 
 
+ATTACHED = {
+    "Spec": {"NetworkAttachmentSpec": {"ContainerID": "ab12"}, "Runtime": "attachment"},
+    "NodeID": "n1",
+    "Status": {"State": "running"},
+    "DesiredState": "running",
+    "NetworksAttachments": [{"Network": {"Spec": {"Name": "lab"}}, "Addresses": ["10.64.0.4/24"]}],
+}
+"""Shortened from what an engine 20.10 said."""
+
+
 class FakeEngine:
     """Returns what it is given; records every call; refuses to change anything."""
 
@@ -288,6 +298,7 @@ class FakeEngine:
             "/images/json": [{"Id": "sha256:1", "RepoTags": ["a:1"], "Labels": {"swarmspeed.cluster": "lab"}}],
             "/swarm": SWARM,
             "/nodes": [{"ID": "n1", "Status": {"State": "ready"}}],
+            f"/tasks?filters={node_io.ATTACHMENTS}": [ATTACHED],
             **{f"/{name}": answer for name, answer in answers.items()},
         }
 
@@ -318,6 +329,7 @@ def test_docker_of_a_manager() -> None:
     )
     assert facts["image_clusters"] == {"a:1": "lab"}
     assert (facts["swarm"]["cluster_id"], facts["swarm"]["nodes"][0]["id"]) == ("c1", "n1")
+    assert facts["swarm"]["attached"] == [{"container": "ab12", "node": "n1", "networks": ["lab"]}]
 
 
 def test_the_content_of_images_is_read_where_it_is_asked_for() -> None:

@@ -22,6 +22,7 @@ CHECKS = {
     "swarm_fixed": members.check_swarm_fixed,
     "swarm_managers": members.check_swarm_managers,
     "swarm_left": members.check_swarm_left,
+    "swarm_attached": members.check_attached,
     "swarm_ports": members.check_swarm_ports,
     "overlay_subnet": overlay.check_overlay_subnet,
     "overlay_network": overlay.check_overlay_network,
@@ -423,7 +424,20 @@ JSON = st.recursive(
     lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=5), inside, max_size=3),
     max_leaves=6,
 )
-KEYS = ["hostname", "esp", "interfaces", "routes", "tcp", "swarm", "networks", "containers", "nodes", "demo", "driver"]
+KEYS = [
+    "attached",
+    "hostname",
+    "esp",
+    "interfaces",
+    "routes",
+    "tcp",
+    "swarm",
+    "networks",
+    "containers",
+    "nodes",
+    "demo",
+    "driver",
+]
 SECTION = JSON | st.dictionaries(st.sampled_from(KEYS), JSON | st.dictionaries(st.sampled_from(KEYS), JSON, max_size=3))
 
 
@@ -440,6 +454,37 @@ def test_any_facts_pass_or_get_words(hosts: dict[str, Any], recreate: bool) -> N
         hosts, overlay={"encrypted": True, "recreate": recreate}, overlay_subnet="10.64.0.0/24"
     )
     assert all(": " in line and "Remedy: " in line for line in [*problems, *warnings])
+
+
+# Containers that are gone, and their places in the swarm's networks
+
+
+def kept(attached: list[Any], **docker: Any) -> list[str]:
+    own = {"state": "active", "node_id": "n1", "manager": True, "labels": {"swarmspeed.cluster": "demo"}}
+    other = {"state": "active", "node_id": "n2", "manager": False}
+    hosts = {"a": node(1, swarm={**own, "attached": attached}), "b": node(2, swarm=other, **docker)}
+    problems, warnings = reported(hosts)
+    assert problems == []
+    return [line for line in warnings if "keeps the place" in line]
+
+
+GONE = {"container": "d61e0123456789abcd", "node": "n2", "networks": ["demo"]}
+
+
+def test_the_place_of_a_container_that_is_gone_is_named_with_what_frees_it() -> None:
+    containers = {"demo-b": {"id": "0002", "state": "running"}, "old": {"id": "0003", "state": "exited"}}
+    assert kept([GONE]) == [
+        "b: its engine keeps the place of container d61e01234567, which is gone, in network demo: an address that no one "
+        "else gets, and teardown.yml cannot remove the network. Remedy: systemctl restart docker there."
+    ]
+    (line,) = kept([GONE], containers=containers)
+    assert line.endswith("Remedy: systemctl restart docker there, when demo-b may be interrupted.")
+    assert kept([{**GONE, "container": "0002"}, {**GONE, "container": "0003"}], containers=containers) == []
+
+
+def test_what_is_attached_on_other_nodes_is_not_known_to_be_gone() -> None:
+    assert kept([{**GONE, "node": "n9"}, {**GONE, "container": None}]) == []
+    assert kept([GONE], error="no answer") == []
 
 
 # Hosts that were taken out of the inventory
