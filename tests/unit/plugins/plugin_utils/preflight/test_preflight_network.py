@@ -474,8 +474,8 @@ GONE = {"container": "d61e0123456789abcd", "node": "n2", "networks": ["demo"]}
 def test_the_place_of_a_container_that_is_gone_is_named_with_what_frees_it() -> None:
     containers = {"demo-b": {"id": "0002", "state": "running"}, "old": {"id": "0003", "state": "exited"}}
     assert kept([GONE]) == [
-        "b: its engine keeps the place of container d61e01234567, which is gone, in network demo: an address that no one "
-        "else gets, and teardown.yml cannot remove the network. Remedy: systemctl restart docker there."
+        "b: its engine keeps the place of container d61e01234567, which is gone, in network demo: an address that no "
+        "one else gets, and teardown.yml cannot remove the network. Remedy: systemctl restart docker there."
     ]
     (line,) = kept([GONE], containers=containers)
     assert line.endswith("Remedy: systemctl restart docker there, when demo-b may be interrupted.")
