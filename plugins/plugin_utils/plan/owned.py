@@ -21,11 +21,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
+_THIS = "this collection's"
 _WORDS = {
-    ABSENT: "ours, as it is made",
-    EMPTY: "ours, as it is empty",
-    MADE: "ours, as it holds only what this collection made",
-    IN_USE: "not ours, as there are other files in it: teardown leaves it",
+    ABSENT: (_THIS, "it is made"),
+    EMPTY: (_THIS, "it is empty"),
+    MADE: (_THIS, "it holds only what it made"),
+    IN_USE: ("not this collection's", "there are other files in it: teardown leaves it"),
 }
 
 
@@ -58,7 +59,8 @@ def exposed(facts: Mapping[str, Any], paths: Iterable[str]) -> Iterator[tuple[st
 def add_records(changes: Changes, facts: Mapping[str, Any], paths: Iterable[str]) -> None:
     """Add the records that are made, of paths that ``unrecorded`` returned."""
     for path in paths:
-        changes.add(f"record of folder {path}", None, _WORDS[_state(facts, path)])
+        whose, why = _WORDS[_state(facts, path)]
+        changes.add(f"record of folder {path}", None, whose, why)
 
 
 def entries(paths: Iterable[str]) -> list[dict[str, str]]:

@@ -22,10 +22,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
 
 ROOT = "/srv/swarmspeed/lab"
 WORDS = {
-    "absent": "ours, as it is made",
-    "empty": "ours, as it is empty",
-    "made": "ours, as it holds only what this collection made",
-    "in_use": "not ours, as there are other files in it: teardown leaves it",
+    "absent": "this collection's  # it is made",
+    "empty": "this collection's  # it is empty",
+    "made": "this collection's  # it holds only what it made",
+    "in_use": "not this collection's  # there are other files in it: teardown leaves it",
 }
 
 
@@ -43,6 +43,16 @@ def test_what_is_recorded_already_is_no_change_and_what_is_planned_is_recorded_t
     after = {"folders": recorded(found, paths)}
     assert after["folders"]["/a"]["state"] == ("theirs" if state in ("in_use", "theirs") else "ours")
     assert unrecorded(after, ["/a"]) == []
+
+
+def test_whatever_a_role_before_has_put_into_it_a_folder_that_is_made_is_no_surprise() -> None:
+    """As the folder of an image on its way: the plan said that it is made, and now it is empty, or holds that."""
+    said = set()
+    for state in ("absent", "empty", "made"):
+        changes = Changes("ssh_trust", "gpu1")
+        add_records(changes, facts(a=state), ["/a"])
+        said |= {(change.what, change.before, change.after) for change in changes.found}
+    assert len(said) == 1
 
 
 def test_folders_that_others_make_are_recorded_where_they_are() -> None:
