@@ -29,7 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import STATES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.docker import DOCKER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.fabric import FABRIC_INFO
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import GPU_INFO
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import CDI, GPU_INFO
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
     NAME,
     by_name,
@@ -187,6 +187,7 @@ FACTS = mapping(
             },
         ),
         "driver": optional(mapping({})),
+        "cdi": optional(CDI),
     },
 )
 

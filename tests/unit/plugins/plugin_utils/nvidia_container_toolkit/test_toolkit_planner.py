@@ -31,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
     NvidiaContainerToolkitPlanner,
     request,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.smoke import PROGRAM
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import NvidiaDriverPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
@@ -137,7 +138,14 @@ def test_a_host_without_the_toolkit() -> None:
     todo = act(made)
     assert todo["config"] == {"features": {"cdi": True}} and todo["unit"] is todo["reload_units"] is True
     assert todo["device_requests"] == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
-    assert todo["smoke"] == {"image": STAND_IN, "makes_image": True, "stamp": todo["smoke"]["stamp"]}
+    assert todo["smoke"] == {
+        "image": STAND_IN,
+        "makes_image": True,
+        "program": PROGRAM,
+        "node": "/dev/nvidia-uvm",
+        "not_there": [126, 127],
+        "stamp": todo["smoke"]["stamp"],
+    }
     assert todo["before"]["installs"] is True and todo["before"]["packages"] == [] and todo["hook"] is False
 
 
