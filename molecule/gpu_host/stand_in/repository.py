@@ -243,7 +243,8 @@ def toolkit(folder: Path, version: str) -> None:
     device = "  - name: \\1\\n    containerEdits: {env: [STAND_IN=gpu_host]}"
     ctk = (
         "#!/bin/sh\n# STAND-IN for nvidia-ctk: makes control nodes that no driver serves, and writes a CDI "
-        "specification\n# that mounts the stand-in nvidia-smi and names GPUs and MIG instances as nvidia-smi does.\nset -e\n"
+        "specification\n# that mounts the stand-in nvidia-smi and names GPUs and MIG instances as nvidia-smi does.\n"
+        "set -e\n"
         'case "$1 $2" in\n  "cdi generate") file=${3#--output=}; mkdir -p "${file%/*}"\n'
         f"    cat >\"$file\" <<'END'\n{specification}END\n"
         "    listed=$(/usr/bin/nvidia-smi -L) || listed=\n"

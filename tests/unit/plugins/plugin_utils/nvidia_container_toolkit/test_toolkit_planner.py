@@ -191,6 +191,15 @@ def test_a_smoke_test_is_due_when_the_driver_is_another() -> None:
     assert unknown.changes[0].after == Unknown("of what is then installed")
 
 
+@pytest.mark.parametrize("codename", ["jammy", "noble"])
+def test_a_fresh_ubuntu_host_is_planned_with_the_engine_that_it_gets(codename: str) -> None:
+    """F12: Ubuntu's engine is 29.1, so neither NVIDIA's hook nor its cgroups are planned."""
+    bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
+    made = planned({**bare, "system": {**bare["system"], "distribution": "ubuntu", "codename": codename}})
+    assert act(made)["device_requests"] == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
+    assert not any("exec-opts" in change.what or "runtimes" in change.what for change in made.changes)
+
+
 def test_it_plans_with_the_engine_as_the_role_docker_leaves_it() -> None:
     bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
     inputs = Inputs({**ENGINE_INPUTS.cluster, **CUDA.cluster}, {**ENGINE_INPUTS.files, **CUDA.files}, "k" * 40)
