@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import engine
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit import cuda, toolkit
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit import cuda, smoke, toolkit
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
 
 
@@ -34,6 +34,13 @@ def cuda_verdict(environment: Any, driver_cuda: Any, image: str, driver: Any) ->
     return cuda.cuda_verdict([str(entry) for entry in environment], driver_cuda, str(image), driver)
 
 
+@one_line("swarmspeed.cluster.smoke_problem", "what ran in a container")
+def smoke_problem(listed: Any, cuda: Any, node: Any, *, image: str, gpus: int, slots: int) -> str:
+    """Return what a container lacks of the GPUs of its host, empty where it has all."""
+    ran = [_mapping("smoke_problem", one) for one in (listed, cuda, node)]
+    return smoke.problem(ran[0], ran[1], ran[2], image=str(image), gpus=int(gpus), slots=int(slots))
+
+
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise AnsibleFilterError(f"swarmspeed.cluster.{name}: expected a mapping, got {type(value).__name__}")
@@ -49,4 +56,5 @@ class FilterModule:
             "docker_plan": docker_plan,
             "toolkit_plan": toolkit_plan,
             "cuda_verdict": cuda_verdict,
+            "smoke_problem": smoke_problem,
         }

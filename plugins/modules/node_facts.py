@@ -325,6 +325,12 @@ ansible_facts:
           description: As M(swarmspeed.cluster.gpu_info) returns it.
           type: dict
           returned: always
+        cdi:
+          description:
+            - What C(/var/run/cdi/nvidia.yaml) names of a host's GPUs, the devices (C(names)) and the device files
+              (C(nodes)). Null without a GPU, and where there is no such file.
+          type: dict
+          returned: always
         driver:
           description:
             - NVIDIA's driver on a host with a GPU, else null. Packages (C(packages), C(unfinished), C(interrupted)),
@@ -412,6 +418,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfac
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import Beside
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import gather_firewall
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state_io import SystemFirewallIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.cdi import gather_cdi
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_facts_io import code_facts
@@ -568,6 +575,7 @@ def main() -> None:
             **job_facts(requested["jobs"], key),
             "listening": listening_facts(),
             "gpu": gpu,
+            "cdi": gather_cdi() if gpu["present"] else None,
             "driver": _driver(gpu, requested["driver_kernel"] or system["kernel"]),
             "fabric": gather_fabric(SystemFabricIO(), gpu),
             "services": gather_services(services, requested["resolve"]),

@@ -10,8 +10,8 @@ A third repository stands in for the distribution: headers of the running kernel
 
 What the packages do: the kernel module's is an ELF file that modinfo reads and no kernel loads; its postinst plays DKMS
 and fails while /opt/swarmspeed-stand-in/fail-build names its version, or is an empty line. `nvidia-smi` replays
-recordings. The container toolkit's hook and CDI specification give a container the stand-in nvidia-smi; those of 1.19.0
-give it nothing.
+recordings. The container toolkit's hook and CDI specification give a container the stand-in nvidia-smi and a device
+file /dev/nvidia-uvm that nothing serves; those of 1.19.0 give it no nvidia-smi.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ DRIVERS = ("575.57.08", "580.95.05", "580.105.08")
 TOOLKITS = ("1.17.8", "1.18.2", "1.19.0")
 LATER = {"580.105.08", "1.19.0"}
 """What is not out yet in the first state."""
+UVM = 511
+"""The major number of the stand-in's /dev/nvidia-uvm. NVIDIA's module is given any that is free."""
 BROKEN = "1.19.0"
 """The toolkit that can be installed and does not work."""
 
@@ -214,10 +216,14 @@ def toolkit(folder: Path, version: str) -> None:
         + (
             'echo "stand-in: this version is broken" >&2\nexit 1\n'
             if broken
-            else "root=$(python3 -c 'import json, sys; state = json.load(sys.stdin); "
-            'config = json.load(open(state["bundle"] + "/config.json")); print(config["root"]["path"])\')\n'
+            else "where=$(python3 -c 'import json, sys; state = json.load(sys.stdin); "
+            'config = json.load(open(state["bundle"] + "/config.json")); '
+            'print(state["pid"], config["root"]["path"])\')\n'
+            "pid=${where%% *} root=${where#* }\n"
             f'mkdir -p "$root/usr/bin" "$root{STAND_IN}"\ncp /usr/bin/nvidia-smi "$root/usr/bin/"\n'
             f'cp -r {STAND_IN}/machine {STAND_IN}/proc "$root{STAND_IN}/"\n'
+            # The container's /dev is mounted in its own namespace alone.
+            f'nsenter --target "$pid" --mount -- mknod -m 666 "$root/dev/nvidia-uvm" c {UVM} 0\n'
         )
     )
     mounts = (
@@ -229,16 +235,26 @@ def toolkit(folder: Path, version: str) -> None:
         )
     )
     specification = (
-        "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n"
-        "  - name: all\n    containerEdits: {env: [STAND_IN=gpu_host]}\n"
-        + (f"containerEdits:\n  mounts:{mounts}\n" if mounts else "")
+        "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ncontainerEdits:\n"
+        "  deviceNodes: [{path: /dev/nvidiactl}, {path: /dev/nvidia-uvm}]\n"
+        + (f"  mounts:{mounts}\n" if mounts else "")
+        + "devices:\n  - name: all\n    containerEdits: {env: [STAND_IN=gpu_host]}\n"
     )
+    device = "  - name: \\1\\n    containerEdits: {env: [STAND_IN=gpu_host]}"
     ctk = (
-        "#!/bin/sh\n# STAND-IN for nvidia-ctk: writes a CDI specification that mounts the stand-in "
-        "nvidia-smi.\nset -e\n"
+        "#!/bin/sh\n# STAND-IN for nvidia-ctk: makes control nodes that no driver serves, and writes a CDI "
+        "specification\n# that mounts the stand-in nvidia-smi and names GPUs and MIG instances as nvidia-smi does.\n"
+        "set -e\n"
         'case "$1 $2" in\n  "cdi generate") file=${3#--output=}; mkdir -p "${file%/*}"\n'
-        f"    cat >\"$file\" <<'END'\n{specification}END\n    ;;\n"
+        f"    cat >\"$file\" <<'END'\n{specification}END\n"
+        "    listed=$(/usr/bin/nvidia-smi -L) || listed=\n"
+        # Of GPUs in MIG mode only the instances are described; no machine here has GPUs of both kinds.
+        '    case $listed in *MIG*) rows=MIG ;; *) rows=GPU ;; esac\n    echo "$listed" |\n'
+        f'      sed -n "s/^ *$rows .*(UUID: \\([^)]*\\)).*/{device}/p" >>"$file"\n    ;;\n'
         '  "system create-dev-char-symlinks") ;;\n'
+        '  "system create-device-nodes")\n'
+        "    [ -e /dev/nvidiactl ] || mknod -m 666 /dev/nvidiactl c 195 255\n"
+        f"    [ -e /dev/nvidia-uvm ] || mknod -m 666 /dev/nvidia-uvm c {UVM} 0\n    ;;\n"
         '  *) echo "stand-in: unknown: nvidia-ctk $*" >&2; exit 2 ;;\nesac\n'
     )
     runtime = '#!/bin/sh\n# STAND-IN for NVIDIA\'s runtime: runc itself.\nexec runc "$@"\n'

@@ -135,6 +135,18 @@ def test_a_running_container_keeps_its_gpus_over_a_reload_of_systemd() -> None:
         assert "Tesla V100" in on("lab2", "docker exec at-work nvidia-smi -L")
 
 
+def test_a_description_from_before_the_device_files_is_reported_and_written_again() -> None:
+    """Seen after a reboot: the kernel's module makes no /dev/nvidia-uvm. The device file is the stand-in's."""
+    remove = "rm -f /dev/nvidia-uvm && sed -i 's#, {path: /dev/nvidia-uvm}##' /var/run/cdi/nvidia.yaml"
+    with condition("lab2", remove, "systemctl restart swarmspeed-nvidia-devices"):
+        gpu("verify", hosts=("lab2",)).refused(
+            "lab2: /var/run/cdi/nvidia.yaml lacks /dev/nvidia-uvm, so CUDA does not start in containers."
+        )
+        toolkit("lab2").done(change=True, nodes=("lab2",))
+        on("lab2", "test -c /dev/nvidia-uvm && grep -q 'path: /dev/nvidia-uvm' /var/run/cdi/nvidia.yaml")
+    gpu("verify", hosts=("lab2",)).done(change=False, nodes=("lab2",))
+
+
 def test_the_default_runtime_by_choice() -> None:
     wish = {"nvidia_container_toolkit_default_runtime": True}
     toolkit("lab1", **wish).done(change=True, nodes=("lab1",))

@@ -154,9 +154,9 @@ class Run:
             return
         engine = self._gather()
         outcome.engine_version = engine.version
-        if not swarm and _in_swarm(engine.info):
-            swarm = swarm_problems(wanted)
         version = parse_version(engine.version)
+        if request.swarm or _in_swarm(engine.info):
+            swarm = swarm_problems(wanted, version)
         self._refuse(check(request.config, wanted, version) + swarm + conflicts(engine.unit, wanted))
         elsewhere = other_file(engine.unit, path)
         if elsewhere:

@@ -24,6 +24,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_c
 NEWEST = (29, 7)
 """The newest release whose keys are known here. Of a newer engine an unknown key is left to the engine to judge."""
 
+SWARM_NFTABLES = "swarm-nftables"
+SWARM_NFTABLES_SINCE = (29, 6)
+
 Check = Callable[[str, Any], Iterator[Problem]]
 
 
@@ -294,7 +297,18 @@ def unknown_keys(config: dict[str, Any], version: tuple[int, int] | None) -> lis
     return [name for name in config if name not in KEYS or (version is not None and _dated(name, version))]
 
 
-def swarm_problems(config: dict[str, Any]) -> list[Problem]:
+def swarm_takes_nftables(version: tuple[int, int] | None, requested: bool | None) -> bool:
+    """Whether an engine with the nftables firewall backend may be in a swarm.
+
+    ``IsSwarmCompatible`` in daemon/config/config_linux.go: never before 29.6, and from then on where
+    ``features.swarm-nftables`` requests it (moby#52803). Services still lack their load balancer there (moby#53125),
+    and this collection has none. ``requested`` is None where that is not known: GET /info does not show it, and then
+    the engine is left to judge.
+    """
+    return requested is not False and (version is None or version >= SWARM_NFTABLES_SINCE)
+
+
+def swarm_problems(config: dict[str, Any], version: tuple[int, int] | None = None) -> list[Problem]:
     """What of a configuration keeps the engine from being in a swarm (``IsSwarmCompatible`` in moby's source)."""
     problems = []
     if config.get("live-restore") is True:
@@ -303,16 +317,25 @@ def swarm_problems(config: dict[str, Any]) -> list[Problem]:
                 "live-restore", "is incompatible with swarm mode, so the engine joins no swarm; set it to false or null"
             )
         )
-    features = config.get("features")
-    tried = isinstance(features, dict) and features.get("swarm-nftables") is True
-    if config.get("firewall-backend") == "nftables" and config.get("iptables") is not False and not tried:
-        problems.append(
-            Problem(
-                "firewall-backend",
-                "nftables is incompatible with swarm mode, so the engine joins no swarm; set it to iptables or null",
-            )
-        )
+    nftables = config.get("firewall-backend") == "nftables" and config.get("iptables") is not False
+    if nftables and not swarm_takes_nftables(version, requests_swarm_nftables(config)):
+        text = "nftables is incompatible with swarm mode, so the engine joins no swarm; set it to iptables or null"
+        problems.append(Problem("firewall-backend", text + _swarm_nftables_hint(version)))
     return problems
+
+
+def requests_swarm_nftables(config: dict[str, Any]) -> bool:
+    """Whether daemon.json has the feature that lets an engine with the nftables backend into a swarm."""
+    features = config.get("features")
+    return isinstance(features, dict) and features.get(SWARM_NFTABLES) is True
+
+
+def _swarm_nftables_hint(version: tuple[int, int] | None) -> str:
+    if version is None:
+        return ""
+    if version >= SWARM_NFTABLES_SINCE:
+        return f", or set features: {{{SWARM_NFTABLES}: true}}"
+    return f" (features.{SWARM_NFTABLES} came with 29.6, and the engine here is {version[0]}.{version[1]})"
 
 
 def needs_restart(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -21,6 +21,11 @@ from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
+    parse_version,
+    swarm_takes_nftables,
+)
+
 LABEL = "swarmspeed.cluster"
 """Swarm label that holds the cluster's name: how the first manager knows its own swarm again."""
 
@@ -73,6 +78,7 @@ class Current:
     nodes: Sequence[Node] = ()  # managers only
     live_restore: bool = False
     nftables: bool = False
+    """The engine has the nftables backend, and its release lets none of those into a swarm."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +139,13 @@ def parse_current(info: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]] = 
         remotes={peer.get("Addr") or "": peer.get("NodeID") or "" for peer in swarm.get("RemoteManagers") or ()},
         nodes=tuple(parse_node(node) for node in nodes),
         live_restore=bool(info.get("LiveRestoreEnabled")),
-        nftables=(info.get("FirewallBackend") or {}).get("Driver") == "nftables",
+        nftables=_refuses_nftables(info),
     )
+
+
+def _refuses_nftables(info: Mapping[str, Any]) -> bool:
+    nftables = (info.get("FirewallBackend") or {}).get("Driver") == "nftables"
+    return nftables and not swarm_takes_nftables(parse_version(info.get("ServerVersion")), None)
 
 
 def parse_node(node: Mapping[str, Any]) -> Node:

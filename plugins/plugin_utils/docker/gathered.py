@@ -25,8 +25,8 @@ _VARIABLES = (
     "docker_restart",
     "docker_users",
 )
-_OPTIONAL = ("cluster_network_mode", "deepspeed_launch_runtime", "host_ca_certificate")
-"""Of other roles: whether the engine joins a swarm, whether there is one at all, and whom it trusts."""
+_OPTIONAL = ("cluster_network_mode", "deepspeed_launch_runtime", "host_ca_certificate", "overlay_network_encrypted")
+"""Of other roles: whether the engine joins a swarm, whether there is one, whom it trusts, whether it encrypts."""
 
 _PACKAGES = (
     "docker.io",

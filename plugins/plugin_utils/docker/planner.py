@@ -9,12 +9,15 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ansible.module_utils.parsing.convert_bool import boolean
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import encryption
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.changes import (
     docker_changes,
     facts_after,
     owned,
     unheld,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.encryption import engine_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import differs as content_differs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
@@ -62,7 +65,7 @@ NOTHING: dict[str, Any] = {
 
 
 class DockerPlanner:
-    """Plans each host for itself: no engine depends on another."""
+    """Plans each host for itself. Only on an encrypted overlay network do engines depend on each other."""
 
     role = ROLE
 
@@ -78,6 +81,7 @@ class DockerPlanner:
         queries: list[Query] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
+        encrypting: dict[str, str] = {}
         for host, found in facts.items():
             wished = wishes[host]
             if wished.get("deepspeed_launch_runtime") == "host":  # there Docker does not apply
@@ -88,13 +92,21 @@ class DockerPlanner:
             parsed = parse_request(requested)
             made = docker_changes(host, found, parsed, planned)
             changes += made
+            if parsed.swarm and _is_true(wished.get("overlay_network_encrypted")):
+                encrypting[host] = engine_after(parsed, Host(found))
             refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
             acts[host] = act(Host(found), parsed, planned)
             if acts[host]["preview"]:
                 queries.append(Query(ROLE, host, "package_preview", acts[host]["preview"]))
             if made:
                 after[host] = facts_after(found, parsed, planned)
+        refusals += encryption.refusals(encrypting)
         return RolePlan(changes, refusals, queries, acts, after)
+
+
+def _is_true(value: Any) -> bool:
+    """Read another role's variable, which may have come as text."""
+    return value is not None and bool(boolean(value, strict=False))
 
 
 def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:

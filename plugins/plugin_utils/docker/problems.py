@@ -23,9 +23,15 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_c
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
     check,
     parse_version,
+    requests_swarm_nftables,
     swarm_problems,
+    swarm_takes_nftables,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import conflicts, other_file
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import (
+    Unit,
+    conflicts,
+    other_file,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import (
     CONFIG_PATH,
     as_config,
@@ -106,13 +112,13 @@ def config_problems(requested: Request, host: Host, keys: Mapping[str, Any], mer
     unit = unit_from_facts(engine.get("unit"))
     before = as_config(engine.get("config"))
     found = check(requested.config, merge(before, dict(keys)), version)
-    found += swarm_problems(dict(merged)) if requested.swarm else []
+    found += swarm_problems(dict(merged), version) if requested.swarm else []
     # As docker_daemon_config does, the whole file is judged where it is to be written.
     found += conflicts(unit, dict(merged)) if changed_keys(before, dict(merged)) else []
     problems = [f"{CONFIG_PATH}: {problem}. Remedy: correct docker_daemon_config or the file" for problem in found]
     settings = host.part("docker").get("settings")
     if requested.swarm and isinstance(settings, Mapping):
-        problems += _engine_problems(settings, merged)
+        problems += _engine_problems(settings, merged, version, unit)
     elsewhere = other_file(unit, CONFIG_PATH)
     if elsewhere and keys:
         elsewhere = elsewhere.partition(". Set path")[0]
@@ -120,7 +126,9 @@ def config_problems(requested: Request, host: Host, keys: Mapping[str, Any], mer
     return problems
 
 
-def _engine_problems(settings: Mapping[str, Any], merged: Mapping[str, Any]) -> list[str]:
+def _engine_problems(
+    settings: Mapping[str, Any], merged: Mapping[str, Any], version: tuple[int, int] | None, unit: Unit
+) -> list[str]:
     """What the running engine says of itself and daemon.json does not: a flag on its unit."""
     problems = []
     if settings.get("live_restore") and "live-restore" not in merged:
@@ -128,7 +136,10 @@ def _engine_problems(settings: Mapping[str, Any], merged: Mapping[str, Any]) -> 
             "the engine runs with live-restore, which is incompatible with swarm mode. Remedy: take --live-restore out "
             "of its unit, and restart it"
         )
-    if settings.get("firewall_backend") == "nftables" and "firewall-backend" not in merged:
+    # Of a unit's flags only the names are known here, so one that sets features leaves it open.
+    unknown = any(flag.name == "feature" for flag in unit.flags)
+    taken = swarm_takes_nftables(version, requests_swarm_nftables(dict(merged)) or (None if unknown else False))
+    if settings.get("firewall_backend") == "nftables" and "firewall-backend" not in merged and not taken:
         problems.append(
             "the engine runs with the nftables firewall backend, which is incompatible with swarm mode. Remedy: take "
             "--firewall-backend out of its unit, and restart it"

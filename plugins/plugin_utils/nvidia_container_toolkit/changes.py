@@ -14,6 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import shown_pair
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import Host
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.access import CDI, KEEP
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.description import fitting
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.gathered import (
     RECORD_PATH,
     ROLE,
@@ -22,7 +23,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
     UNIT,
     UNIT_PATH,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import (
+    misdescribed,
+    toolkit_plan,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
     add_file,
@@ -54,8 +58,8 @@ def toolkit_changes(
             add_file(changes, item, known, key, "" if item.path == UNIT_PATH else _SOURCE)
     _add_packages(changes, here, planned)
     _add_keys(changes, here, planned)
-    if requested["source"] != KEEP and planned["mode"] == CDI and not _exists(known, SPEC_PATH):
-        changes.add(SPEC_PATH, None, f"written by {UNIT}", "how the engine hands out GPUs")
+    if requested["source"] != KEEP and planned["mode"] == CDI:
+        _add_description(changes, here)
     _add_restart(changes, requested, planned)
     for package in planned["unheld"]:
         changes.add(f"hold on {package}", None, True, _HOLD)
@@ -94,6 +98,15 @@ def tests(requested: Mapping[str, Any]) -> bool:
 
 def _exists(known: Mapping[str, Any], path: str) -> bool:
     return found_file(known, path).get("exists") is True
+
+
+def _add_description(changes: Changes, here: Host) -> None:
+    wrong = misdescribed(here)
+    if not _exists(here.part("files"), SPEC_PATH):
+        changes.add(SPEC_PATH, None, f"written by {UNIT}", "how the engine hands out GPUs")
+    elif wrong:
+        before = "; ".join(fault.removeprefix(f"{SPEC_PATH} ") for fault in wrong)
+        changes.add(SPEC_PATH, before, f"written again by {UNIT}", "the GPUs of the host")
 
 
 def _add_packages(changes: Changes, here: Host, planned: Mapping[str, Any]) -> None:
@@ -154,8 +167,10 @@ def facts_after(
     wanted = record(planned)
     if wanted:
         files[RECORD_PATH] = {**fact_after(wanted, key), "content": wanted.text if wanted.wanted else None}
+    described: dict[str, Any] = {}
     if requested["source"] != KEEP and planned["mode"] == CDI:
         files[SPEC_PATH] = {**found_file(files, SPEC_PATH), "exists": True}
+        described = {"cdi": fitting(here.part("gpu"))}
     held = [package for package in names(facts.get("held")) if package not in planned["release"]]
     then = {
         **facts,
@@ -163,6 +178,7 @@ def facts_after(
         "engine": {**engine, "config": config, "config_exists": bool(engine.get("config_exists") or config)},
         "files": files,
         "held": [*held, *planned["unheld"]],
+        **described,
     }
     if tests(requested):
         tested = ManagedFile(STAMP_PATH, toolkit_plan(then, requested)["stamp"])

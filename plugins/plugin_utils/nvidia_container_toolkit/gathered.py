@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.cdi import DESCRIPTION
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
 
 ROLE = "nvidia_container_toolkit"
@@ -46,8 +47,7 @@ UNIT = "swarmspeed-nvidia-devices.service"
 UNIT_PATH = f"/etc/systemd/system/{UNIT}"
 STAMP_FOLDER = "/var/lib/swarmspeed"
 STAMP_PATH = f"{STAMP_FOLDER}/nvidia-container-toolkit.tested"
-SPEC_PATH = "/var/run/cdi/nvidia.yaml"
-"""Where the toolkit's own service writes it from 1.18 on, too: one file, whoever wrote it last."""
+SPEC_PATH = DESCRIPTION
 STALE_SOURCES = tuple(
     f"/etc/apt/sources.list.d/{name}.list"
     for name in ("nvidia-container-toolkit", "libnvidia-container", "nvidia-container-runtime", "nvidia-docker")

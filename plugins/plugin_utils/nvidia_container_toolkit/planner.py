@@ -25,6 +25,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
     SOURCES_PATH,
     UNIT_PATH,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.smoke import (
+    NOT_THERE,
+    PROGRAM,
+    UVM,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import applies
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
@@ -166,7 +171,14 @@ def _preview(requested: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[s
 def _smoke(requested: Mapping[str, Any], planned: Mapping[str, Any], image: str) -> dict[str, Any]:
     """Return the image in which the GPUs must be seen, whether it is made for that, and what is then recorded."""
     chosen = requested["smoke_image"] or image or STAND_IN
-    return {"image": chosen, "makes_image": chosen == STAND_IN, "stamp": planned["stamp"]}
+    return {
+        "image": chosen,
+        "makes_image": chosen == STAND_IN,
+        "program": PROGRAM,
+        "node": UVM,
+        "not_there": list(NOT_THERE),
+        "stamp": planned["stamp"],
+    }
 
 
 def _before(requested: Mapping[str, Any], planned: Mapping[str, Any], installs: bool) -> dict[str, Any]:

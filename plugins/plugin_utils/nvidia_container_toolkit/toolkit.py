@@ -44,6 +44,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
     device_requests,
     run_arguments,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.description import faults
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.gathered import (
     PACKAGES,
     RECORD_PATH,
@@ -57,6 +58,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
 REPOSITORY = "repository"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _ACTIVE = ("starting", "running", "unknown")
+_NODES = "/usr/bin/nvidia-ctk system create-device-nodes --control-devices"
+_TEST = "CUDA on all GPUs"
+"""What the smoke test shows: one that was recorded before it did so is repeated."""
 
 
 @dataclass(frozen=True)
@@ -165,19 +169,32 @@ def _files(requested: Request, sources: str, mode: str) -> list[dict[str, Any]]:
 def unit_text(mode: str) -> str:
     """Return the unit that, before the engine starts, makes what containers need to be given GPUs.
 
-    systemd keeps a device in a container's cgroup by its number only where /dev/char has a link for it.
+    The control nodes come first, since what is not there is not described. NVIDIA's own unit does the same after 1.20.0
+    (deployments/systemd/nvidia-cdi-refresh.service, commit 8269969f), and the command is in 1.18.2. It fails at the
+    first module that cannot be loaded, such as nvidia-modeset on a headless host, so it runs once more without loading.
+    systemd keeps a device in a container's cgroup by its number only where /dev/char has a link for it. MIG instances
+    are made by NVIDIA's MIG manager at boot: what is described before is stale. Their device files appear when NVML is
+    used first, so nvidia-smi runs before (mig-parted#82).
     """
     generate = f"ExecStart=/usr/bin/nvidia-ctk cdi generate --output={SPEC_PATH}\n" if mode == CDI else ""
     return (
         "# Kept by swarmspeed.cluster (nvidia_container_toolkit)\n"
         "[Unit]\nDescription=Links and descriptions of NVIDIA devices for containers\n"
-        "After=nvidia-persistenced.service systemd-modules-load.service\nBefore=docker.service\n\n"
+        "After=nvidia-persistenced.service nvidia-mig-manager.service systemd-modules-load.service\n"
+        "Before=docker.service\n\n"
         "[Service]\nType=oneshot\nRemainAfterExit=yes\n"
         "ExecStartPre=-/sbin/modprobe nvidia-uvm\n"
+        "ExecStartPre=-/usr/bin/nvidia-smi -L\n"
+        f"ExecStartPre=-/bin/sh -c '{_NODES} --load-kernel-modules || {_NODES}'\n"
         "ExecStart=/usr/bin/nvidia-ctk system create-dev-char-symlinks --create-all\n"
         f"{generate}\n"
         "[Install]\nWantedBy=multi-user.target\n"
     )
+
+
+def misdescribed(host: Host) -> list[str]:
+    """Return what of the CDI description is not as the GPUs of the host are."""
+    return faults(host.facts.get("cdi"), host.part("gpu"))
 
 
 def stamp_text(requested: Request, host: Host, way: Access) -> str:
@@ -189,6 +206,7 @@ def stamp_text(requested: Request, host: Host, way: Access) -> str:
         "engine": host.engine_version,
         "mode": way.mode,
         "default_runtime": requested.default_runtime,
+        "test": _TEST,
     }
     return json.dumps(reported, sort_keys=True) + "\n"
 
@@ -278,6 +296,7 @@ def _missing(requested: Request, host: Host, way: Access) -> list[str]:
             missing.append("the Docker engine takes no CDI devices")
         if not _exists(host, SPEC_PATH):
             missing.append(f"there is no {SPEC_PATH}, which describes the GPUs to it")
+        missing += misdescribed(host)
     if (
         requested.default_runtime
         and isinstance(settings, Mapping)

@@ -75,6 +75,15 @@ _GPU = mapping(
     },
 )
 
+_DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}", re.ASCII)
+_NODE = re.compile(r"/dev/[A-Za-z0-9_./-]{1,127}", re.ASCII)
+CDI = mapping(
+    {
+        "names": listing(matching(_DEVICE, "a CDI device's name"), 4096),
+        "nodes": listing(matching(_NODE, "a device file"), 4096),
+    }
+)
+
 _LINKS = by_name(NAME, by_name(NAME, word))
 
 GPU_INFO = mapping(

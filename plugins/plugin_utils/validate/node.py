@@ -30,7 +30,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names imp
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import STATES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.docker import DOCKER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.fabric import FABRIC_INFO
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import GPU_INFO
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import CDI, GPU_INFO
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
     NAME,
     by_name,
@@ -190,6 +190,7 @@ FACTS = mapping(
             },
         ),
         "driver": optional(mapping({})),
+        "cdi": optional(CDI),
     },
 )
 

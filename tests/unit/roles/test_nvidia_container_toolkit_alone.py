@@ -85,8 +85,8 @@ def test_it_gathers_plans_and_acts_where_something_is_to_be_done(hosts: StandIns
     assert (changed(output)["ready"], changed(output)["plain"]) == (0, 0)
     assert sent(hosts, "empty") == [
         *(GATHER, "package_preview", "copy", "copy", "apt", "docker_daemon_config", "systemd_service", GATHER),
-        # The test makes an image, sees the GPUs and removes it; its record, four holds and theirs.
-        *("command", "command", "command", "copy", *["dpkg_selections"] * 4, "copy", GATHER),
+        # The test makes an image, sees the GPUs and the device file, and removes it; its record, four holds and theirs.
+        *("command", "command", "command", "command", "copy", *["dpkg_selections"] * 4, "copy", GATHER),
     ]
     assert (sent(hosts, "ready"), sent(hosts, "plain")) == ([GATHER], [GATHER])
     # A second run gathers and plans, and not one task follows.
@@ -118,7 +118,10 @@ def test_a_toolkit_that_does_not_work_gives_way_to_the_former_one(tmp_path: Path
     unseen = {"command": {"rc": 1, "stdout": "", "stderr": "could not select device driver"}}
     hosts.add("old", former, untested(), replies={"package_preview": PREVIEW, **unseen})
     output = " ".join(hosts.play(nvidia_container_toolkit_smoke_image="cuda:1").split())
-    assert "old: the container toolkit does not work. Assert that the container sees all GPUs of the node: " in output
+    assert (
+        "old: the container toolkit does not work. Assert that the container has CUDA on all GPUs of the node: "
+        in output
+    )
     assert "nvidia-smi in a container of cuda:1 ended with 1 and said: could not select device driver" in output
     assert "The version that was there before (1.17.8-1) is back." in output
     assert 'Remedy: try "docker run --rm --device nvidia.com/gpu=all IMAGE nvidia-smi" on the node' in output

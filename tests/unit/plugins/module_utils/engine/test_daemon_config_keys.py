@@ -15,6 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_c
     needs_restart,
     parse_version,
     swarm_problems,
+    swarm_takes_nftables,
     unknown_keys,
 )
 from hypothesis import given, settings
@@ -193,6 +194,39 @@ def test_swarm(config: dict[str, Any], paths: list[str]) -> None:
     found = swarm_problems(config)
     assert [problem.path for problem in found] == paths
     assert all("is incompatible with swarm mode, so the engine joins no swarm; set it to" in p.message for p in found)
+
+
+@pytest.mark.parametrize(
+    ("requested", "version", "taken"),
+    [
+        (True, (29, 6), True),
+        (True, (30, 0), True),
+        (True, (29, 5), False),
+        (True, None, True),
+        (False, (29, 7), False),
+        (False, None, False),
+        # GET /info does not say whether it is requested: the engine judges.
+        (None, (29, 7), True),
+        (None, (29, 5), False),
+        (None, None, True),
+    ],
+)
+def test_nftables_in_a_swarm(requested: bool | None, version: tuple[int, int] | None, taken: bool) -> None:
+    assert swarm_takes_nftables(version, requested) is taken
+    if requested is not None:
+        config = {"firewall-backend": "nftables", "features": {"swarm-nftables": requested}}
+        assert (swarm_problems(config, version) == []) is taken
+
+
+def test_the_feature_is_named_where_the_engine_has_it() -> None:
+    config = {"firewall-backend": "nftables"}
+    begin = "nftables is incompatible with swarm mode, so the engine joins no swarm; set it to iptables or null"
+    assert swarm_problems(config)[0].message == begin
+    assert swarm_problems(config, (29, 6))[0].message == f"{begin}, or set features: {{swarm-nftables: true}}"
+    old = {**config, "features": {"swarm-nftables": True}}
+    assert swarm_problems(old, (29, 5))[0].message == (
+        f"{begin} (features.swarm-nftables came with 29.6, and the engine here is 29.5)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -105,9 +105,15 @@ def test_no_swarm_is_the_default(info: dict[str, Any]) -> None:
 
 
 def test_what_swarm_mode_refuses_is_read() -> None:
-    current = swarm.parse_current({"LiveRestoreEnabled": True, "FirewallBackend": {"Driver": "nftables"}})
+    current = swarm.parse_current(
+        {"LiveRestoreEnabled": True, "FirewallBackend": {"Driver": "nftables"}, "ServerVersion": "29.0.1"}
+    )
     assert current.live_restore and current.nftables
     assert not swarm.parse_current({"FirewallBackend": {"Driver": "iptables"}}).nftables
+    # From 29.6 on a feature that GET /info does not show lets it in.
+    for version, refused in (("29.5.3", True), ("29.6.0", False), ("29.7.2", False)):
+        info = {"ServerVersion": version, "FirewallBackend": {"Driver": "nftables"}}
+        assert swarm.parse_current(info).nftables is refused
 
 
 def test_an_unreachable_manager_is_read() -> None:

@@ -502,3 +502,32 @@ def test_users_who_are_not_in_the_group() -> None:
 )
 def test_no_facts_and_no_configuration_are_an_exception(facts: dict[str, Any], config: dict[str, Any]) -> None:
     docker_plan(facts, {**REQUEST, "config": config})
+
+
+@pytest.mark.parametrize(
+    ("version", "config", "unit", "refused"),
+    [
+        ("5:29.6.0-1~debian", {"features": {"swarm-nftables": True}}, "", False),
+        ("5:29.6.0-1~debian", {}, " --feature swarm-nftables", False),
+        ("5:29.6.0-1~debian", {}, "", True),
+        ("5:29.5.3-1~debian", {"features": {"swarm-nftables": True}}, "", True),
+    ],
+)
+def test_an_engine_that_runs_with_nftables(version: str, config: dict[str, Any], unit: str, refused: bool) -> None:
+    """The rule is that of swarm_problems, also where a flag of the unit chose the backend."""
+    started = f"# /x.service\n[Service]\nExecStart=/usr/bin/dockerd --firewall-backend nftables{unit}\n"
+    facts = host(
+        packages={**CE, "docker-ce": version, "docker-ce-cli": version},
+        config=config,
+        docker={"settings": engine_settings({"FirewallBackend": {"Driver": "nftables"}})},
+    )
+    facts["engine"]["unit"] = gather_engine_files(FakeFiles(None, started), True)["unit"]
+    found = plan(facts)["problems"]
+    assert [problem for problem in found if "nftables" in problem] == (
+        [
+            "the engine runs with the nftables firewall backend, which is incompatible with swarm mode. Remedy: take "
+            "--firewall-backend out of its unit, and restart it"
+        ]
+        if refused
+        else []
+    )

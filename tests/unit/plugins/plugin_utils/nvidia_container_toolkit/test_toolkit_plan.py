@@ -235,6 +235,17 @@ def test_the_unit_runs_before_the_engine() -> None:
         assert ("cdi generate --output=/var/run/cdi/nvidia.yaml" in text) is (mode == "cdi")
 
 
+def test_the_unit_makes_the_nodes_before_it_describes_them() -> None:
+    """F6: the kernel module makes no /dev/nvidia-uvm. MIG instances are there once NVIDIA's MIG manager has run."""
+    text = unit_text("cdi")
+    nodes = "/usr/bin/nvidia-ctk system create-device-nodes --control-devices"
+    line = f"ExecStartPre=-/bin/sh -c '{nodes} --load-kernel-modules || {nodes}'\n"
+    assert line in text and text.index(line) < text.index("cdi generate")
+    assert text.index("ExecStartPre=-/usr/bin/nvidia-smi -L\n") < text.index("cdi generate")
+    (after,) = [row for row in text.splitlines() if row.startswith("After=")]
+    assert "nvidia-mig-manager.service" in after.removeprefix("After=").split()
+
+
 # CUDA
 
 

@@ -31,6 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
     NvidiaContainerToolkitPlanner,
     request,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.smoke import PROGRAM
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import NvidiaDriverPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
@@ -137,7 +138,14 @@ def test_a_host_without_the_toolkit() -> None:
     todo = act(made)
     assert todo["config"] == {"features": {"cdi": True}} and todo["unit"] is todo["reload_units"] is True
     assert todo["device_requests"] == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
-    assert todo["smoke"] == {"image": STAND_IN, "makes_image": True, "stamp": todo["smoke"]["stamp"]}
+    assert todo["smoke"] == {
+        "image": STAND_IN,
+        "makes_image": True,
+        "program": PROGRAM,
+        "node": "/dev/nvidia-uvm",
+        "not_there": [126, 127],
+        "stamp": todo["smoke"]["stamp"],
+    }
     assert todo["before"]["installs"] is True and todo["before"]["packages"] == [] and todo["hook"] is False
 
 
@@ -181,6 +189,15 @@ def test_a_smoke_test_is_due_when_the_driver_is_another() -> None:
     assert not planned(done(gpu=gpu), smoke_test=False).changes
     unknown = planned(done(gpu={**gpu, "driver": {"version": "580.(known after apply)"}}))
     assert unknown.changes[0].after == Unknown("of what is then installed")
+
+
+@pytest.mark.parametrize("codename", ["jammy", "noble"])
+def test_a_fresh_ubuntu_host_is_planned_with_the_engine_that_it_gets(codename: str) -> None:
+    """F12: Ubuntu's engine is 29.1, so neither NVIDIA's hook nor its cgroups are planned."""
+    bare = node(docker={"installed": False, "running": False, "version": None}, packages={"docker.io": None})
+    made = planned({**bare, "system": {**bare["system"], "distribution": "ubuntu", "codename": codename}})
+    assert act(made)["device_requests"] == [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
+    assert not any("exec-opts" in change.what or "runtimes" in change.what for change in made.changes)
 
 
 def test_it_plans_with_the_engine_as_the_role_docker_leaves_it() -> None:
