@@ -138,13 +138,14 @@ def speed_text(mbps: Any) -> str:
 
 
 def _fabric_text(facts: Mapping[str, Any]) -> str:
-    """RDMA devices by link and rate: ``8 × infiniband 400 Gbit/s``."""
+    """RDMA devices by link and rate: ``8 × infiniband 400 Gbit/s``, those that manage NVSwitches apart."""
     ports = Counter()  # type: Counter[str]
     for device in sequence(mapping(facts.get("fabric")).get("infiniband")):
+        purpose = " (manages NVSwitches)" if mapping(device).get("switch_management") else ""
         for port in sequence(mapping(device).get("ports")):
             rate = mapping(port).get("rate_gbps")
             state = "" if mapping(port).get("state") == "active" else f" ({mapping(port).get('state')})"
-            ports[f"{mapping(port).get('link_layer')} {short(rate) if rate else '?'} Gbit/s{state}"] += 1
+            ports[f"{mapping(port).get('link_layer')} {short(rate) if rate else '?'} Gbit/s{state}{purpose}"] += 1
     return ", ".join(f"{count} × {kind}" for kind, count in ports.most_common()) or "none"
 
 
