@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import ClusterError, cluster_view
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gpudirect import gpudirect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
     counted,
@@ -177,6 +178,7 @@ def properties(inputs: Inputs, view: Mapping[str, Any], name: str) -> dict[str, 
         "Underlay MTU": link.get("mtu"),
         "Underlay speed": speed_text(link.get("speed_mbps")),
         "RDMA": _fabric_text(facts),
+        "GPUDirect RDMA": gpudirect(facts),
     }
     for what, value in mapping(inputs.verify.versions.get(name)).items():
         if what not in SEEN_NOW:
