@@ -35,7 +35,7 @@ ROUND_PATIENCE = 30.0
 """Seconds for the slowest pair of a round, failed connections included."""
 SIOCGIFADDR = 0x8915
 """linux/sockios.h: the address of an interface."""
-NCCL_LOG = "/tmp/swarmspeed-nccl.log"  # the container's own, which nobody else shares
+NCCL_LOG = "/tmp/swarmspeed-nccl.log"  # the container's own, which no other process writes
 TELLING = ("Using", "NET/IB :", "libibverbs", "NCCL_IB_DISABLE")
 """Parts of NCCL's lines that say which network it took, and why not another one."""
 MOST_LINES, LONGEST_LINE = 40, 400
@@ -118,7 +118,7 @@ class Rank:
 
     @staticmethod
     def _nccl(store: Store, number: int) -> list[str]:
-        """What a node's NCCL said; nothing of a node that is gone, for which nobody waits once more."""
+        """What a node's NCCL said; nothing of a node that is gone, which is not waited for once more."""
         found: list[str] = json.loads(store.get(f"nccl/{number}")) if store.check([f"nccl/{number}"]) else []
         return found
 

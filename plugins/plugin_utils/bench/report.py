@@ -49,7 +49,7 @@ REMEDIES = {
 def by_kind(reported: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return ``results`` from what is kept of each node: by kind its ``network``, ``log`` and ``error``.
 
-    ``rdma`` of a node is what its NCCL was told of HCAs.
+    ``rdma`` of a node is what its NCCL was configured with.
     """
     results: dict[str, dict[str, Any]] = {}
     for node, kinds in reported.items():
@@ -128,8 +128,8 @@ def _without_hcas(
     """What was measured over sockets although HCAs are chosen: the figures are not those of the HCAs."""
     found: dict[tuple[str, str], list[str]] = {}
     for node, part in zip(nodes, parts):
-        said = part.get("nccl")
-        log = [str(line) for line in said] if isinstance(said, list) else []
+        lines = part.get("nccl")
+        log = [str(line) for line in lines] if isinstance(lines, list) else []
         transport, devices = nccl_devices(log)
         chosen = rdma.get(node) or {}
         if kind == "host" and transport == SOCKETS and uses_rdma(chosen):

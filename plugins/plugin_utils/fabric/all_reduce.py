@@ -121,7 +121,7 @@ def _indirect(there: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """A note where data passes through the hosts' memory on its way between GPU and HCA."""
     found: dict[str, list[str]] = {}
     for name, answer in there.items():
-        devices = [said[1] for line in answer.get("log") or [] for said in [_INDIRECT.search(line)] if said]
+        devices = [one[1] for line in answer.get("log") or [] for one in [_INDIRECT.search(line)] if one]
         if devices:
             found.setdefault(listed(list(dict.fromkeys(devices))), []).append(name)
     return [

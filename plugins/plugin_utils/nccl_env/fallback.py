@@ -38,7 +38,7 @@ def fell_back(devices: Sequence[str], hcas: str) -> str:
 def cause(log: Iterable[str]) -> str:
     """Return why, by what NCCL printed on one node; empty where it does not say."""
     lines = list(log)
-    return next((words for said, words in _CAUSES if any(said.search(line[:4096]) for line in lines)), "")
+    return next((words for pattern, words in _CAUSES if any(pattern.search(line[:4096]) for line in lines)), "")
 
 
 def listed(devices: Sequence[str]) -> str:

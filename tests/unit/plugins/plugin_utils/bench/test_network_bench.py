@@ -96,7 +96,7 @@ NO_LIBRARY = [  # NVIDIA/nccl#1410, the host's name replaced
 
 
 @pytest.mark.parametrize(
-    ("kind", "told", "log", "marked"),
+    ("kind", "configured", "log", "marked"),
     [
         ("host", CHOSEN, NO_LIBRARY, True),
         ("host", {}, NO_LIBRARY, False),
@@ -109,12 +109,12 @@ NO_LIBRARY = [  # NVIDIA/nccl#1410, the host's name replaced
     ],
 )
 def test_figures_of_sockets_are_marked_where_hcas_were_chosen(
-    kind: str, told: dict[str, Any], log: Any, marked: bool
+    kind: str, configured: dict[str, Any], log: Any, marked: bool
 ) -> None:
     first = answer()
     for part in first["nodes"][:2]:
         part["nccl"] = log
-    result = {"network": kind, "nodes": reported(first), "rdma": dict.fromkeys(NODES, told)}
+    result = {"network": kind, "nodes": reported(first), "rdma": dict.fromkeys(NODES, configured)}
     notes = judged({kind: result})["networks"][kind].get("notes", [])
     assert (len(notes) == 1) is marked
     for note in notes:
