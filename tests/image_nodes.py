@@ -30,6 +30,7 @@ WISHES: dict[str, Any] = {
     "deepspeed_launch_ds_config_preset": "zero2",
     "deepspeed_launch_ds_config": {},
     "host_ca_certificate": "",
+    "training_container_recreate": False,
     "swarmspeed_image": "",
 }
 VERSIONS = {

@@ -13,6 +13,19 @@ from tests.engines import has_image, image_ids
 from tests.playbook_run import CLUSTER_ROOT, Run, on, playbook, variables
 
 SPOOL = f"{CLUSTER_ROOT}/transfer"
+FABRIC = r"""
+import ctypes, glob, json, re, subprocess
+# As NCCL does it, and as libibverbs loads the drivers that /etc/libibverbs.d names.
+ctypes.CDLL("libibverbs.so.1")
+named = {line.split()[1] for path in glob.glob("/etc/libibverbs.d/*.driver") for line in open(path)}
+drivers = glob.glob("/usr/lib/*/libibverbs/lib*-rdmav*.so")
+for path in drivers:
+    ctypes.CDLL(path)
+loaded = {re.search(r"/lib(\w+)-rdmav", path)[1] for path in drivers}
+tool = subprocess.run(["py-spy", "--version"], capture_output=True, text=True).stdout.split()
+print(json.dumps({"missing": sorted(named - loaded), "drivers": sorted(loaded), "py-spy": tool[-1:]}))
+"""
+"""Loads what NCCL opens for HCAs, and finds the program that examines ranks. Run by the python3 of an image."""
 REPOSITORY = "distribution/test"
 FOLDER = "/root/distribution"
 

@@ -37,12 +37,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import damage
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import HOLDS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.bundled import listed
 
 SPEC: dict[str, Any] = {
     "bundle": {"type": "path", "required": True},
     "collected": {"type": "list", "elements": "dict", "required": True},
     "image": {"type": "dict", "default": {}},
+    "built": {"type": "bool", "default": False},
     "archive": {"type": "path"},
     "wheelhouse": {"type": "path"},
     "source": {"type": "str", "default": ""},
@@ -77,7 +79,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 accelerator=arguments["accelerator"],
                 variables=plain(arguments["variables"]),
                 files=tuple(self._entries(bundle, arguments)),
-                image={key: str(arguments["image"].get(key, "")) for key in IMAGE if arguments["image"]},
+                image=self._image(arguments),
             )
             changed = not self._same(bundle, manifest)
             if changed:
@@ -100,6 +102,12 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             f"for {', '.join(manifest.systems)}.",
         )
         return result
+
+    @staticmethod
+    def _image(arguments: dict[str, Any]) -> dict[str, str]:
+        image = arguments["image"]
+        found = {key: str(image.get(key, "")) for key in IMAGE if image}
+        return {**found, "holds": " ".join(HOLDS)} if image and arguments["built"] else found
 
     @staticmethod
     def _archive(bundle: Path, archive: Path) -> str:

@@ -72,7 +72,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             }
             ready = {name: mapping(mapping(records.get(name)).get("start")).get("ready") or {} for name in nodes}
             expected = {name: str(mapping(ready[name].get("inner")).get("interface", "")) for name in nodes}
-            collective, more, noted = judge_collective(answers, expected, given["backend"])
+            hcas = {name: str(value) for name, value in mapping(given["wanted"].get("hcas")).items()}
+            collective, more, noted = judge_collective(answers, expected, given["backend"], hcas)
             problems = [sentence(text) for text in verdict.problems + more]
             notes = [sentence(text) for text in verdict.notes + noted]
         notes += open_to_anyone(hostvars, wanted_of(nodes, given["wanted"]))

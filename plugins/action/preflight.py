@@ -118,6 +118,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "launches": {"type": "bool", "default": False},
                 "files": {"type": "dict", "default": {}},
                 "bundle_variables": {"type": "dict", "default": {}},
+                "bundle_built": {"type": "bool", "default": False},
                 "found": {"type": "list", "elements": "dict", "default": []},
                 "hosts_facts": {"type": "dict"},
                 "unreachable": {"type": "dict", "default": {}},
@@ -187,7 +188,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             kind=kind,
             text=text,
             writable=writable if arguments["launches"] else lambda _path: True,
-            bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments["bundle_variables"]),
+            bundle=lambda: self._bundle(files.get(BUNDLE_VARIABLE), arguments),
             image=image_problems,
             controller=CONTROLLER,
             play=play_hosts(variables, self._task),
@@ -206,8 +207,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return files.union(getattr(play_of(self._task), "vars", None) or ())
 
     @staticmethod
-    def _bundle(folder: Any, wanted: Mapping[str, Any]) -> Iterable[Problem]:
-        return bundle_problems(folder, plain(wanted)) if isinstance(folder, str) and folder else ()
+    def _bundle(folder: Any, arguments: Mapping[str, Any]) -> Iterable[Problem]:
+        if not isinstance(folder, str) or not folder:
+            return ()
+        return bundle_problems(folder, plain(arguments["bundle_variables"]), built=arguments["bundle_built"])
 
     def _spec_documents(self) -> dict[str, Any]:
         documents: dict[str, Any] = {}

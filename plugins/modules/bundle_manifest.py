@@ -29,6 +29,11 @@ options:
       O(archive), the name alone.
     type: dict
     default: {}
+  built:
+    description: Whether this collection's own Dockerfile built the image. Then the manifest says what it holds, by
+      which a later release of the collection knows whether something is missing.
+    type: bool
+    default: false
   archive:
     description: Archive of the image on the controller, made by C(docker save), if the image does not come from a host.
     type: path

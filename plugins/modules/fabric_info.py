@@ -214,6 +214,13 @@ infiniband:
       type: str
       returned: always
       sample: "0000:1b:00.0"
+    switch_management:
+      description: >-
+        Whether it is the way to the NVSwitches of an HGX B200 or later, and not to a network, by the Vital Product Data
+        of its PCI device (C(SW_MNG)). It has an active InfiniBand port, which NCCL must not use.
+      type: bool
+      returned: always
+      sample: false
     gpu_distances:
       description: >-
         How far each GPU is from it, by the GPU's PCI address, in the terms of C(nvidia-smi topo -m) from near to far:

@@ -40,7 +40,7 @@ options:
     description:
       - How to judge. C(network) is V(container) or V(host), where ranks meet; C(data_port) is the VXLAN port, none
         without an overlay; C(clock) is the seconds by which clocks may differ. C(encrypted), C(rendezvous) and
-        C(ssh_port) are for the messages.
+        C(ssh_port) are for the messages. C(hcas) are those that NCCL is to use, by node, as C(NCCL_IB_HCA) has them.
     type: dict
     default: {}
   backend:

@@ -68,6 +68,11 @@ options:
       values.
     type: dict
     default: {}
+  bundle_built:
+    description: For stage V(inventory), whether the image in an offline bundle is to be one that the collection's own
+      Dockerfile builds, which must hold what that puts into it.
+    type: bool
+    default: false
   found:
     description:
       - For stage V(inventory), problems with files that M(swarmspeed.cluster.workspace_fetch) found, to be reported

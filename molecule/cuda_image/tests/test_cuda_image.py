@@ -19,6 +19,7 @@ import pytest
 
 from tests.engines import inspect
 from tests.gpu_runs import PAIR, STAND_IN, be, gpu, publish
+from tests.image_runs import FABRIC
 from tests.playbook_run import INVENTORY, ROOT, Run, network, on
 
 TAGS = "host,nvidia_driver,docker,training_image"
@@ -100,6 +101,12 @@ def _built(given: dict[str, Any]) -> tuple[str, Run]:
 
 def in_the_image(node: str, image: str, program: str) -> str:
     return on(node, f"docker run --rm --network none {image} python3 -c {shlex.quote(program)}")
+
+
+def test_the_image_has_what_nccl_opens_for_infiniband_and_roce(built: tuple[str, Run]) -> None:
+    found = json.loads(in_the_image(PAIR[0], built[0], FABRIC))
+    assert (found["missing"], found["py-spy"]) == ([], ["0.4.3"])
+    assert {"mlx5", "efa", "bnxt_re", "irdma"} <= set(found["drivers"])
 
 
 def test_the_name_is_the_same_in_check_mode_and_with_a_driver(built: tuple[str, Run], given: dict[str, Any]) -> None:

@@ -155,6 +155,14 @@ def test_a_bundle_for_other_variables_is_refused() -> None:
     run.refused(f"was made on {manifest()['made_at']} with docker_source: ", "Remedy: set docker_source back, ")
 
 
+def test_a_bundle_whose_image_an_earlier_release_built_is_refused_by_what_it_lacks() -> None:
+    document = manifest()
+    del document["image"]["holds"]  # as earlier releases wrote it
+    with changed(BUNDLE / "manifest.json", json.dumps(document).encode()):
+        run = site().refused_by(DAMAGED)
+    run.refused(f"its image {document['image']['name']} lacks libibverbs1, ibverbs-providers, py-spy", "bundle.yml -i ")
+
+
 def test_a_host_that_is_not_covered_is_refused() -> None:
     document = manifest()
     document["made_for"]["systems"] = ["debian-12-amd64"]

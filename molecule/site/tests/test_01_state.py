@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import shlex
 from itertools import permutations
 from typing import Any
 
 import pytest
 
 from tests.engines import info, inspect, swarm_nodes
+from tests.image_runs import FABRIC
 from tests.playbook_run import CLUSTER_ROOT, ETC, JOBS, LABEL, NODES, container, inside, job, on
 
 SSH = f"{ETC}/ssh"
@@ -53,6 +55,14 @@ def test_daemon_json_has_the_users_keys_and_the_promised_ones(name: str) -> None
 
 def test_daemon_json_keeps_the_users_mode() -> None:
     assert [on(name, "stat -c %a /etc/docker/daemon.json") for name in NODES] == ["640", "640", "644"]
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_the_image_has_what_nccl_opens_for_hcas_and_what_examines_ranks(name: str) -> None:
+    """Although the lab has neither: the image is the same for all fabrics."""
+    found = json.loads(inside(name, f"python3 -c {shlex.quote(FABRIC)}"))
+    assert (found["missing"], found["py-spy"]) == ([], ["0.4.3"])
+    assert {"mlx5", "efa", "bnxt_re", "irdma"} <= set(found["drivers"])
 
 
 def test_one_swarm_with_its_roles() -> None:

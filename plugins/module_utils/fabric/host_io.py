@@ -15,6 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_
     run_program,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.offloads_io import Features
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import INFINIBAND, VPD_LONGEST
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import link_name
 
 IP_TIMEOUT = 20.0
@@ -35,9 +36,11 @@ class FabricIO(Protocol):
         """
 
     def infiniband(self) -> list[dict[str, Any]]:
-        """Return RDMA devices: ``name``, ``interfaces``, ``numa_node``, ``pci_path``, and ``ports``.
+        """Return RDMA devices: ``name``, ``interfaces``, ``numa_node``, ``pci_path``, ``vpd``, and ``ports``.
 
-        A port has sysfs' own texts, and ``gids``: those that are set, with ``index``, ``gid``, ``type``, ``interface``.
+        ``vpd`` is the beginning of the PCI device's Vital Product Data. It is empty where no port is InfiniBand's: each
+        four bytes are a transaction with the device. A port has sysfs' own texts, and ``gids``: those that are set,
+        with ``index``, ``gid``, ``type``, ``interface``.
         """
 
     def pci_path(self, address: str) -> str:
@@ -68,26 +71,30 @@ class SystemFabricIO:
         }
 
     def infiniband(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": device.name,
-                "interfaces": [entry.name for entry in _entries(device / "device/net")],
-                "numa_node": _read(device / "device/numa_node"),
-                "pci_path": _real(device / "device"),
-                "ports": [
-                    {
-                        "port": port.name,
-                        **{key: _read(port / key) for key in ("state", "phys_state", "rate", "link_layer")},
-                        "gids": _gids(port),
-                    }
-                    for port in _entries(device / "ports")
-                ],
-            }
-            for device in _entries(self._class / "infiniband")
-        ]
+        return [_rdma_device(device) for device in _entries(self._class / "infiniband")]
 
     def pci_path(self, address: str) -> str:
         return _real(self._sys / "bus/pci/devices" / address)
+
+
+def _rdma_device(device: Path) -> dict[str, Any]:
+    ports = [
+        {
+            "port": port.name,
+            **{key: _read(port / key) for key in ("state", "phys_state", "rate", "link_layer")},
+            "gids": _gids(port),
+        }
+        for port in _entries(device / "ports")
+    ]
+    switched = any(port["link_layer"].lower() == INFINIBAND for port in ports)
+    return {
+        "name": device.name,
+        "interfaces": [entry.name for entry in _entries(device / "device/net")],
+        "numa_node": _read(device / "device/numa_node"),
+        "pci_path": _real(device / "device"),
+        "vpd": _beginning(device / "device/vpd", VPD_LONGEST) if switched else b"",
+        "ports": ports,
+    }
 
 
 def _gids(port: Path) -> list[dict[str, str]]:
@@ -118,6 +125,15 @@ def _entries(directory: Path) -> list[Path]:
         return sorted(directory.iterdir())
     except OSError:
         return []
+
+
+def _beginning(path: Path, most: int) -> bytes:
+    """Return at most that many bytes of a file; empty where there is none, or the device does not answer."""
+    try:
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError:
+        return b""
 
 
 def _read(path: Path) -> str:

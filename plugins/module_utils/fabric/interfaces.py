@@ -162,6 +162,8 @@ def borrow_speeds(interfaces: list[dict[str, Any]], infiniband: list[dict[str, A
     """Give interfaces that report no speed that of what carries them: the RDMA port (IPoIB), or the interface below."""
     by_name = {interface["name"]: interface for interface in interfaces}
     for device in infiniband:
+        if device["switch_management"]:
+            continue
         rates = [port["rate_gbps"] for port in device["ports"] if port["rate_gbps"] and port["state"] == "active"]
         for name in device["interfaces"] if rates else []:
             if name in by_name and by_name[name]["speed_mbps"] is None:

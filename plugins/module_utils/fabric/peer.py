@@ -35,6 +35,8 @@ from .ping import largest
 
 MARK = "SWARMSPEED_FABRIC "
 """Begins each line of an answer: a sitecustomize of the user's may print, too."""
+TELLING = ("Using", "Bootstrap", "NET/IB :", "libibverbs", "NCCL_IB_DISABLE")
+"""Parts of NCCL's lines that say which network it took, and why not another one."""
 HURRY, TIRED = 1.0, 3
 """Seconds for a connection after that many did not come about: one node may be cut off from many."""
 NO_ANSWER = "no answer"
@@ -286,7 +288,7 @@ class Peer:
             elif len(lines) < 2000 and line.strip():
                 lines.append(line.rstrip()[:400])
         process.wait()
-        keep = [line for line in lines if "NCCL INFO" in line and ("Using" in line or "Bootstrap" in line)]
+        keep = [line for line in lines if "NCCL INFO" in line and any(part in line for part in TELLING)]
         if not answer:
             last = [line for line in lines if "NCCL INFO" not in line][-1:] or [f"exit code {process.returncode}"]
             answer = {"ok": False, "said": last[0]}

@@ -4,18 +4,29 @@
 """RDMA devices from the texts of sysfs: ports, GIDs, and how far each device is from each GPU.
 
 Sources: the kernel's Documentation/ABI/stable/sysfs-class-infiniband (state, rate, gids, gid_attrs); nvidia-smi(1) for
-the words of a distance; RFC 4291, 2.5.5.2, for IPv4 addresses inside GIDs.
+the words of a distance; RFC 4291, 2.5.5.2, for IPv4 addresses inside GIDs. For ``switch_management``: NVIDIA's fabric
+manager user guide, "Systems Using Fourth Generation NVSwitches", and siderolabs/extensions#893 (an HGX B200, on which
+mlx5_8 to mlx5_11 are such devices, besides eight HCAs).
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 """Nearest first: one PCIe switch, several, the same host bridge, the same NUMA node, another one."""
+
+INFINIBAND = "infiniband"
+"""The link layer of a port that is no RoCE's."""
+
+VPD_LONGEST = 32768
+"""Bytes that the Vital Product Data of a PCI device can have: its address is of 15 bits (PCI 3.0, appendix I)."""
+
+_SWITCH_MANAGEMENT = b"SW_MNG"
+"""What the Vital Product Data says of a device that leads to NVSwitches (``SMDL=SW_MNG``), and to no network."""
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 _ROOT = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}", re.ASCII)
@@ -30,10 +41,16 @@ def parse_infiniband(devices: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "interfaces": device["interfaces"],
             "numa_node": numa_node(device["numa_node"]),
             "pci_address": pci_address(device["pci_path"]),
+            "switch_management": _SWITCH_MANAGEMENT in device["vpd"],
             "ports": [_port(port) for port in device["ports"] if port["port"].isdigit()],
         }
         for device in devices
     ]
+
+
+def switch_management(infiniband: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the RDMA devices by which the NVSwitches of HGX B200 and later are managed: no GPU's data leaves there."""
+    return [str(device["name"]) for device in infiniband if device.get("switch_management")]
 
 
 def _port(port: dict[str, Any]) -> dict[str, Any]:
@@ -50,7 +67,7 @@ def _port(port: dict[str, Any]) -> dict[str, Any]:
 
 def _gid(entry: dict[str, Any], layer: str) -> dict[str, Any]:
     # On InfiniBand the kernel says "IB/RoCE v1" too, where no RoCE is meant.
-    kind = "infiniband" if layer == "infiniband" else _ROCE.get(entry["type"])
+    kind = "infiniband" if layer == INFINIBAND else _ROCE.get(entry["type"])
     try:
         mapped = ipaddress.IPv6Address(entry["gid"]).ipv4_mapped
     except ValueError:

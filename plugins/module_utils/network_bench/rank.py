@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from .collectives import collectives
@@ -34,6 +35,22 @@ ROUND_PATIENCE = 30.0
 """Seconds for the slowest pair of a round, failed connections included."""
 SIOCGIFADDR = 0x8915
 """linux/sockios.h: the address of an interface."""
+NCCL_LOG = "/tmp/swarmspeed-nccl.log"  # the container's own, which no other process writes
+TELLING = ("Using", "NET/IB :", "libibverbs", "NCCL_IB_DISABLE")
+"""Parts of NCCL's lines that say which network it took, and why not another one."""
+MOST_LINES, LONGEST_LINE = 40, 400
+
+
+def nccl_lines(path: str) -> list[str]:
+    """The lines of NCCL's log that say which network it took; none where there is no log."""
+    found: list[str] = []
+    with contextlib.suppress(OSError), Path(path).open(encoding="utf-8", errors="replace") as log:
+        for line in log:
+            if "NCCL INFO" in line and any(part in line for part in TELLING):
+                found.append(line.rstrip()[:LONGEST_LINE])
+            if len(found) == MOST_LINES:
+                break
+    return found
 
 
 def own_address(subnet: str) -> tuple[str, str]:
@@ -69,6 +86,9 @@ class Rank:
             interface, address = own_address(requested["subnet"])
         self._set_environment(interface)
         others = self._start_others() if self._slot == 0 else []
+        if requested["backend"] == "nccl" and self._slot == 0:
+            # Only so NCCL says which network it took: in a file, as it starts, and in one process of a node.
+            os.environ.update(NCCL_DEBUG="INFO", NCCL_DEBUG_SUBSYS="INIT,NET,ENV", NCCL_DEBUG_FILE=NCCL_LOG)
         store = self._store(first, address)
         answer: dict[str, Any] = {}
         if self._slot == 0:
@@ -83,14 +103,24 @@ class Rank:
         except (RuntimeError, OSError, ImportError, Trouble) as error:
             answer["collectives"] = {"measured": [], "error": first_line(error)}
         self.doing = "the end"
-        if first:
-            answer["nodes"] = [json.loads(store.get(f"found/{number}")) for number in range(len(self._names))]
         if self._slot == 0:  # the store ends with the first node's process
+            store.set(f"nccl/{self._node}", json.dumps(nccl_lines(NCCL_LOG)))
             with contextlib.suppress(Trouble):
                 together(store, "the end", self._node, self._names, ROUND_PATIENCE)
+        if first:
+            answer["nodes"] = [
+                {**json.loads(store.get(f"found/{number}")), "nccl": self._nccl(store, number)}
+                for number in range(len(self._names))
+            ]
         for process in others:
             process.wait()
         return answer
+
+    @staticmethod
+    def _nccl(store: Store, number: int) -> list[str]:
+        """What a node's NCCL said; nothing of a node that is gone, which is not waited for once more."""
+        found: list[str] = json.loads(store.get(f"nccl/{number}")) if store.check([f"nccl/{number}"]) else []
+        return found
 
     def _progress(self, doing: str) -> None:
         self.doing = doing

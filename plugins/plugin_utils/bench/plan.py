@@ -148,7 +148,8 @@ def part(common: Mapping[str, Any], node: str, network: Mapping[str, Any]) -> di
     """Return the parameters of one node.
 
     ``network``: its ``kind``, ``master`` (name or address of the first node), ``environment`` (as nccl_env_settings),
-    and how a node finds its address: ``subnet``, or ``interfaces`` and ``addresses`` by node.
+    ``rdma`` (by node, what the role nccl_env sets for RDMA in the hosts' network), and how a node finds its address:
+    ``subnet``, or ``interfaces`` and ``addresses`` by node.
     """
     found = {key: value for key, value in common.items() if key != "rounds_of_all"}
     found["node"] = common["nodes"].index(node)
@@ -158,6 +159,7 @@ def part(common: Mapping[str, Any], node: str, network: Mapping[str, Any]) -> di
     found["address"] = (network.get("addresses") or {}).get(node, "")
     found["floor_rounds"] = common["floor_rounds"] if network["kind"] == "host" else []
     # RoCE and InfiniBand do not pass VXLAN.
-    without = {} if network["kind"] == "host" else {"NCCL_IB_DISABLE": "1"}
-    found["environment"] = {**(network.get("environment") or {}), **without}
+    rdma, without = (network.get("rdma") or {}).get(node) or {}, {"NCCL_IB_DISABLE": "1"}
+    own, forced = (rdma, {}) if network["kind"] == "host" else ({}, without)
+    found["environment"] = {**own, **(network.get("environment") or {}), **forced}
     return found

@@ -22,6 +22,15 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench.verdict i
     recommend,
     slow,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_reduce import nccl_devices
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import (
+    REMEDY,
+    SOCKETS,
+    cause,
+    fell_back,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import uses_rdma
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
 VERSION = 1
 REMEDIES = {
@@ -38,12 +47,17 @@ REMEDIES = {
 
 
 def by_kind(reported: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return ``results`` from what is kept of each node: by kind its ``network``, ``log`` and ``error``."""
+    """Return ``results`` from what is kept of each node: by kind its ``network``, ``log`` and ``error``.
+
+    ``rdma`` of a node is what its NCCL was configured with.
+    """
     results: dict[str, dict[str, Any]] = {}
     for node, kinds in reported.items():
         for kind, entry in kinds.items():
             result = results.setdefault(kind, {"network": entry["network"], "nodes": {}})
             result["nodes"][node] = str(entry.get("log") or "")
+            if entry.get("rdma"):
+                result.setdefault("rdma", {})[node] = entry["rdma"]
             if entry.get("error") and not result.get("error"):
                 result["error"] = f"{node}: {entry['error']}"
     return results
@@ -108,6 +122,25 @@ def _collectives(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _without_hcas(
+    kind: str, nodes: Sequence[str], parts: Sequence[Mapping[str, Any]], rdma: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """What was measured over sockets although HCAs are chosen: the figures are not those of the HCAs."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for node, part in zip(nodes, parts):
+        lines = part.get("nccl")
+        log = [str(line) for line in lines] if isinstance(lines, list) else []
+        transport, devices = nccl_devices(log)
+        chosen = rdma.get(node) or {}
+        if kind == "host" and transport == SOCKETS and uses_rdma(chosen):
+            found.setdefault((fell_back(devices, chosen["NCCL_IB_HCA"]), cause(log)), []).append(node)
+    return [
+        f"{listing(names)}: {words}: these are the figures of sockets."
+        f"{f' Most likely: {why}.' if why else ''} Remedy: {REMEDY}"
+        for (words, why), names in found.items()
+    ]
+
+
 def network(kind: str, plan: Mapping[str, Any], result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what was measured in one network, and the floor of iperf3 that was measured along with it."""
     if result.get("error"):
@@ -128,7 +161,8 @@ def network(kind: str, plan: Mapping[str, Any], result: Mapping[str, Any]) -> tu
         "pairs": _pairs(nodes, parts, "pairs", _wanted(plan["rounds"])),
         "collectives": _collectives(measured),
     }
-    notes = [f"{op}: {reported}" for op, reported in (measured.get("unsupported") or {}).items()]
+    notes = _without_hcas(kind, nodes, parts, result.get("rdma") or {})
+    notes += [f"{op}: {reported}" for op, reported in (measured.get("unsupported") or {}).items()]
     notes += [str(measured["stopped"])] if measured.get("stopped") else []
     if len(plan["rounds"]) < plan["rounds_of_all"]:
         notes.append(f"{len(plan['rounds'])} of {plan['rounds_of_all']} rounds of pairs fitted into the time")

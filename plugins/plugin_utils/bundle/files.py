@@ -30,7 +30,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest
     parse,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.verified import Memory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_files, check_variables
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import (
+    check_files,
+    check_image,
+    check_variables,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing
 
 _CHUNK = 1 << 20
@@ -116,8 +120,11 @@ def listed_text(folder: Path, name: str) -> str:
     return data.decode()
 
 
-def problems(folder: str, wanted: Mapping[str, Any]) -> Iterator[Problem]:
-    """What forbids using a bundle, before any host is contacted: all digests are worked out."""
+def problems(folder: str, wanted: Mapping[str, Any], *, built: bool = False) -> Iterator[Problem]:
+    """What forbids using a bundle, before any host is contacted: all digests are worked out.
+
+    ``built``: its image is to be one that this collection's own Dockerfile builds.
+    """
     path = Path(folder)
     if not path.is_dir():
         return  # reported by the check of files
@@ -136,6 +143,8 @@ def problems(folder: str, wanted: Mapping[str, Any]) -> Iterator[Problem]:
         return  # pip and apt would take what lies there
     yield from check_files(manifest, measure(path, manifest.files))
     yield from check_variables(manifest, wanted)
+    if built:
+        yield from check_image(manifest, folder)
 
 
 def write_text(path: Path, text: str) -> Entry:

@@ -63,7 +63,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in a bundle. ``image`` is the name of the training image and its id, or empty."""
+    """What is in a bundle. ``image`` is empty, or the ``name``, ``id`` and ``path`` of the training image.
+
+    It also has what the image ``holds``, where this collection's Dockerfile built it.
+    """
 
     made_at: str
     made_by: str

@@ -3,9 +3,9 @@
 
 """What two seconds of all-reduce over all nodes have shown: the interface that Gloo or NCCL took, and why it failed.
 
-Gloo's is that of the sockets it had (Gloo itself logs none). NCCL's is what it says, with NCCL_DEBUG=INFO:
-``NCCL INFO NET/Socket : Using [0]eth0:10.0.0.4<0>``, ``NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB; OOB …``.
-Source of these: NCCL's src/transport/net_socket.cc and net_ib.
+Gloo's is that of the sockets it had (Gloo itself logs none). NCCL's is what it says with NCCL_DEBUG=INFO, as for a job
+(``supervisor/nccl_log``). Whether data goes from HCA to GPU without a copy (GPUDirect RDMA) NCCL says in lines such as
+``NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'`` (NVIDIA/nccl#1939).
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nccl_log import NcclLog
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.node import SITE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import REMEDY as FALLBACK_REMEDY
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import (
+    SOCKETS,
+    cause,
+    fell_back,
+    listed,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gpudirect import NEEDS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing, mapping
 
-_NET = re.compile(r"NET/(\w+)\s*:\s*Using (.*)")
-_DEVICE = re.compile(r"\[\d+\]([^\s:\[\]]+):(\d*)")
+_INDIRECT = re.compile(r"NET/IB ?: GPU Direct RDMA Disabled for HCA \d+ '([\w.:+-]{1,64})'", re.ASCII)
 _INTERFACE = re.compile(
     r"Unable to find address for|unsupported gloo device|ifa != nullptr|no socket interface found|No usable listening"
     r"|no interface found",
@@ -30,26 +38,30 @@ NOT_TRIED = "not tried, as not all nodes reach one another"
 
 def nccl_devices(log: Sequence[str]) -> tuple[str, list[str]]:
     """The network that NCCL took (``Socket``, ``IB`` or a plug-in's) and its interfaces or HCAs with port."""
+    reader = NcclLog(1)
     for line in log:
-        found = _NET.search(line)
-        if found:
-            devices = _DEVICE.findall(found[2].split(";")[0])
-            plain = [name if found[1] == "Socket" else f"{name}:{port}" for name, port in devices]
-            return found[1], list(dict.fromkeys(plain))
-    return "", []
+        reader.feed(line)
+    return reader.transport()
 
 
 def chosen(answer: Mapping[str, Any], backend: str) -> tuple[str, list[str]]:
     """The kind of network and the interfaces that one node took."""
     if backend == "nccl":
         return nccl_devices(answer.get("log") or [])
-    return "Socket", list(answer.get("interfaces") or [])
+    return SOCKETS, list(answer.get("interfaces") or [])
 
 
 def judge_collective(
-    answers: Mapping[str, Mapping[str, Any]], expected: Mapping[str, str], backend: str
+    answers: Mapping[str, Mapping[str, Any]],
+    expected: Mapping[str, str],
+    backend: str,
+    hcas: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, Any], list[str], list[str]]:
-    """The report's section, problems and notes. ``expected`` is the interface in the training network, by node."""
+    """The report's section, problems and notes.
+
+    By node: ``expected`` is the interface in the training network, ``hcas`` those that nccl_env chose for NCCL (as
+    NCCL_IB_HCA has them), empty where NCCL is to use sockets.
+    """
     there = {name: mapping(answer) for name, answer in answers.items() if answer}
     section: dict[str, Any] = {"backend": backend, "interfaces": {}, "seconds": 0.0, "ok": False, "said": NOT_TRIED}
     if not there:
@@ -72,7 +84,7 @@ def judge_collective(
         name: found
         for name, answer in there.items()
         for kind, found in [chosen(answer, backend)]
-        if kind == "Socket" and found and expected.get(name) and found != [expected[name]]
+        if kind == SOCKETS and found and expected.get(name) and found != [expected[name]]
     }
     if wrong:
         name, found = next(iter(wrong.items()))
@@ -82,9 +94,41 @@ def judge_collective(
         )
         section["said"] = words
         return section, [words], []
+    without = _without_hcas(there, hcas or {}) if backend == "nccl" else []
+    if without:
+        section["said"] = without[0]
+        return section, without, []
     section["ok"] = True
     section["said"] = str(next(iter(there.values())).get("said"))
-    return section, [], []
+    return section, [], _indirect(there) if backend == "nccl" else []
+
+
+def _without_hcas(there: Mapping[str, Mapping[str, Any]], hcas: Mapping[str, str]) -> list[str]:
+    """The nodes on which NCCL took sockets and not the HCAs that were chosen for it: slower by far, and no error."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, answer in there.items():
+        log = list(answer.get("log") or [])
+        kind, devices = nccl_devices(log)
+        if kind == SOCKETS and hcas.get(name):
+            found.setdefault((fell_back(devices, hcas[name]), cause(log)), []).append(name)
+    return [
+        f"{listing(names)}: {words}. {f'Most likely: {why}. ' if why else ''}Remedy: {FALLBACK_REMEDY}."
+        for (words, why), names in found.items()
+    ]
+
+
+def _indirect(there: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A note where data passes through the hosts' memory on its way between GPU and HCA."""
+    found: dict[str, list[str]] = {}
+    for name, answer in there.items():
+        devices = [one[1] for line in answer.get("log") or [] for one in [_INDIRECT.search(line)] if one]
+        if devices:
+            found.setdefault(listed(list(dict.fromkeys(devices))), []).append(name)
+    return [
+        f"{listing(names)}: NCCL uses {devices} without GPUDirect RDMA, so data passes through the host's memory. It "
+        f"needs {NEEDS}; on GPUs that are far from the HCA NCCL does without it on purpose."
+        for devices, names in found.items()
+    ]
 
 
 def _remedy(backend: str) -> str:

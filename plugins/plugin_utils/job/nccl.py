@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-SOCKETS = "Socket"
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import (
+    REMEDY,
+    SOCKETS,
+    fell_back,
+    listed,
+)
+
 _OVERRIDES = "the script, deepspeed_launch_environment and nccl_env_environment"
 
 
@@ -50,23 +56,19 @@ def warnings(nccl: Mapping[str, Any] | None, world: int | None, log_path: str) -
         interface, hcas = str(found.get("interface") or ""), str(found.get("hcas") or "")
         on = f"on {node} " if node else ""
         if network == SOCKETS and hcas:
-            yield (
-                f"{on}NCCL fell back to sockets ({_listed(devices)}), and nccl_env chose the HCAs {hcas.lstrip('=')}."
-                f" Remedy: see the lines NET/IB in {node}:{ranks}; the image needs libibverbs, and the container the"
-                " devices in /dev/infiniband and memlock without a limit (--tags training_container)"
-            )
+            yield (f"{on}{fell_back(devices, hcas)}. Remedy: see the lines NET/IB in {node}:{ranks}; {REMEDY}")
         elif network == SOCKETS:
             wrong = [device for device in devices if not _matches(device, interface)]
             if wrong:
                 yield (
-                    f"{on}NCCL uses {_listed(wrong)}, and nccl_env chose {interface.lstrip('=')}. Remedy: take"
+                    f"{on}NCCL uses {listed(wrong)}, and nccl_env chose {interface.lstrip('=')}. Remedy: take"
                     f" NCCL_SOCKET_IFNAME out of {_OVERRIDES}, and launch again"
                 )
         elif network == "IB":
             wrong = [device for device in devices if not _matches(device, hcas)]
             if wrong:
                 yield (
-                    f"{on}NCCL uses the HCAs {_listed(wrong)}, and nccl_env chose {hcas.lstrip('=')}. Remedy: take"
+                    f"{on}NCCL uses the HCAs {listed(wrong)}, and nccl_env chose {hcas.lstrip('=')}. Remedy: take"
                     f" NCCL_IB_HCA out of {_OVERRIDES}, and launch again"
                 )
 
@@ -86,7 +88,7 @@ def _nodes(nccl: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def _network(found: Mapping[str, Any]) -> str:
     kind, devices = str(found.get("network") or ""), [str(device) for device in found.get("devices") or []]
     named = "sockets" if kind == SOCKETS else kind
-    return f"{named} on {_listed(devices)}" if named and devices else named
+    return f"{named} on {listed(devices)}" if named and devices else named
 
 
 def _matches(device: str, requested: str) -> bool:
@@ -105,7 +107,3 @@ def _matches(device: str, requested: str) -> bool:
 
 def _names(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{names[0]} to {names[-1]}, {len(names)} nodes"
-
-
-def _listed(devices: Sequence[str]) -> str:
-    return ", ".join(devices[:8]) + (f" and {len(devices) - 8} more" if len(devices) > 8 else "")

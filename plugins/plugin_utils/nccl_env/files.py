@@ -30,7 +30,8 @@ class Request:
 
     ``runtime_host``: ranks are processes of the host itself. ``interface`` is the host's in the underlay; ``subnet``
     that of the training network. ``image`` is the name of the training image, empty where it is not known.
-    ``cuda_home`` is where the host's Python environment has nvcc, if it has.
+    ``cuda_home`` is where the host's Python environment has nvcc, if it has. ``expected`` is the release of NCCL that
+    the PyTorch of the row of versions brings, which ranks have as soon as what this collection builds is there.
     """
 
     cluster: str
@@ -51,6 +52,7 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=dict)
     environment: Mapping[str, Any] = field(default_factory=dict)
     cuda_home: str = ""
+    expected: str = ""
 
     @property
     def container(self) -> str:
@@ -70,21 +72,24 @@ class Request:
         return f"ip -4 -o address show {device}scope global to {self.subnet}"
 
 
-def setting_lines(requested: Request, fabric: Mapping[str, Any], release: str) -> list[str]:
-    """Return the lines of NCCL's file. Raises ``NcclError`` where this release would not take them."""
+def setting_plan(requested: Request, fabric: Mapping[str, Any], release: str, network_mode: str = "") -> dict[str, Any]:
+    """Return NCCL's ``settings`` and the ``lines`` of its file. Raises ``NcclError`` where a release takes them not.
+
+    ``network_mode`` stands for another one than the cluster's own.
+    """
     wanted = {
-        "network_mode": requested.network_mode,
+        "network_mode": network_mode or requested.network_mode,
         # Inside a container the name is not known before: the entry point fills it in.
         "interface": requested.interface if requested.runtime_host else MARK,
         "subnet": requested.subnet,
         "rdma": requested.rdma,
         "settings": requested.settings,
+        "environment": requested.environment,
         "timeout": requested.timeout,
         "debug": requested.debug,
         "release": parse_release(release),
     }
-    lines: list[str] = nccl_plan(wanted, fabric)["lines"]
-    return lines
+    return nccl_plan(wanted, fabric)
 
 
 def ours(requested: Request) -> list[str]:

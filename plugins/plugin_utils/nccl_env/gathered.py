@@ -26,6 +26,9 @@ _OPTIONAL = (
     "deepspeed_launch_runtime",
     "overlay_network_name",
     "ssh_trust_port",
+    # Whose PyTorch, and so whose NCCL, ranks have.
+    "training_image_source",
+    "training_image_dockerfile",
     # Whether ranks have CUDA's compiler.
     "workspace_python_environment",
     "workspace_python_torch",

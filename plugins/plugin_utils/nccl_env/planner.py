@@ -18,11 +18,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files 
     folders,
     jobs,
     ours,
-    setting_lines,
+    setting_plan,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gathered import ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import NcclError, as_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK, uses_rdma
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Changes,
@@ -65,9 +65,13 @@ NOTHING: dict[str, Any] = {
     "question": {},
     "render": [],
     "inside": {},
+    "hcas": "",
+    "host_rdma": {},
 }
 """What the role's tasks read of a host on which there is nothing to do.
 
+``hcas`` are those that ranks are to use, empty where they are to use sockets; ``host_rdma`` is what the hosts' network
+needs for RDMA, whichever network is in use. verify.yml and bench_network.yml compare what NCCL took with these.
 ``owned`` are folders to record before anything is put into them. ``inside`` is
 what verify reads in the container, and the lines that it must find there.
 """
@@ -128,7 +132,7 @@ class NcclEnvPlanner:
             ]
             known, release = _section(found, "files"), release_of(requested, found)
             try:
-                lines = setting_lines(requested, _section(found, "fabric"), release.text)
+                planned = setting_plan(requested, _section(found, "fabric"), release.text or requested.expected)
             except NcclError as error:
                 text, dummy, remedy = str(error).rpartition(". Remedy: ")
                 refusals.append(Refusal(ROLE, host, text, remedy))
@@ -136,7 +140,7 @@ class NcclEnvPlanner:
                 continue
             owned = [
                 *ours_to_change(found, folders(requested)),
-                *files(requested, lines, inputs.files.get(ENTRY_POINT, "")),
+                *files(requested, planned["lines"], inputs.files.get(ENTRY_POINT, "")),
             ]
             record = f"{requested.etc}/nccl.release"
             if release.record is not None:
@@ -153,7 +157,12 @@ class NcclEnvPlanner:
                 else:
                     add_file(collected, item, known, inputs.digest_key, _WHY.get(item.path.rpartition("/")[2], ""))
             changes += collected.found
-            acts[host] = {**act(requested, found, release, different), "owned": entries(records)}
+            acts[host] = {
+                **act(requested, found, release, different),
+                "owned": entries(records),
+                "hcas": planned["settings"].get("NCCL_IB_HCA", "") if uses_rdma(planned["settings"]) else "",
+                "host_rdma": _host_rdma(requested, found, release),
+            }
             if acts[host]["question"]:
                 queries.append(Query(ROLE, host, "command", {"argv": acts[host]["question"]["argv"]}))
             if different or records:
@@ -189,7 +198,29 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
         settings=wishes["nccl_env_settings"],
         environment=wishes["nccl_env_environment"],
         cuda_home=cuda_home(wishes, cluster),
+        expected=_expected(wishes, cluster),
     )
+
+
+def _expected(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
+    """Return the release of NCCL that comes with the PyTorch that was chosen; empty where the user brings PyTorch."""
+    if cluster.get("accelerator") != "cuda":
+        return ""
+    on_host = wishes.get("deepspeed_launch_runtime") == "host"
+    own_image = wishes.get("training_image_source") != "build" or wishes.get("training_image_dockerfile")
+    if not wishes.get("workspace_python_environment") if on_host else own_image:
+        return ""
+    return str((cluster.get("versions") or {}).get("nccl") or "")
+
+
+def _host_rdma(requested: Request, facts: Mapping[str, Any], release: Release) -> dict[str, str]:
+    """Return what NCCL needs for RDMA in the hosts' network; nothing where it would not take what is set there."""
+    try:
+        planned = setting_plan(requested, _section(facts, "fabric"), release.text or requested.expected, "host")
+    except NcclError:
+        return {}
+    names = ("NCCL_IB_DISABLE", "NCCL_IB_GID_INDEX", "NCCL_IB_HCA")
+    return {name: value for name, value in planned["settings"].items() if name in names}
 
 
 def release_of(requested: Request, facts: Mapping[str, Any]) -> Release:

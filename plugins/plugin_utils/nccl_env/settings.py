@@ -4,7 +4,8 @@
 """Settings of NCCL and Gloo on each node, and why: interface, RDMA ports, GID index, time-outs. Pure.
 
 What NCCL finds rightly by itself is left to it. Sources: NCCL's user guide of 2.30.7; NVIDIA/nccl#925 and #551 for RoCE
-in a network namespace of its own; ``ranges`` for what it takes.
+in a network namespace of its own; ``ranges`` for what it takes; NVIDIA/nccl#1996 (2.27.7 crashes in its RAS threads
+without being asked), #1762 and #1718 (2.27.3, 2.26.5, when asked) and #1669 (2.26.2, when asked early).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import DISTANCES
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import DISTANCES, switch_management
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import (
     NcclError,
     as_text,
@@ -27,6 +28,8 @@ FINDS_GID = (2, 21, 0)
 """From here on NCCL finds the GID of RoCE by itself; before, it took index 0, which is RoCE v1 or link-local."""
 RETRIES_SOCKETS = (2, 24, 0)
 """The first release with NCCL_SOCKET_RETRY_CNT."""
+RAS_CRASHES = ((2, 26), (2, 27))
+"""The releases, without their last number, whose RAS service can end the process that it is to watch."""
 
 MARK = "@IFNAME@"
 """Stands for the interface of the training network, which the container's entry point finds."""
@@ -69,11 +72,12 @@ class Port:
 def ports_of(fabric: Mapping[str, Any], layer: str) -> list[Port]:
     """Return the ports of a link layer that can carry data: active, and for RoCE with an IPv4 address of its own.
 
-    Where a RoCE port's GID table could not be read it counts, as nothing rules it out.
+    Where a RoCE port's GID table could not be read it counts, as nothing rules it out. The ports by which NVSwitches
+    are managed are active InfiniBand ports too, and lead to no other node.
     """
     found = []
     for device in fabric.get("infiniband") or []:
-        for port in device["ports"]:
+        for port in [] if device.get("switch_management") else device["ports"]:
             gids = tuple(port.get("gids") or ())
             if port["link_layer"] != layer or port["state"] != "active" or port["physical_state"] not in ("linkup", ""):
                 continue
@@ -106,12 +110,24 @@ def common_rdma(fabrics: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         return {"link_layer": best, "reason": f"every node has active {_words(best)} ports{more}"}
     having = [host for host in fabrics if any(rates[layer][host] for layer in _LAYERS)]
     if not having:
-        return {"link_layer": None, "reason": "no node has an active RDMA port"}
+        return {"link_layer": None, "reason": f"no node has an active RDMA port{_not_counted(fabrics)}"}
     lacking = [host for host in fabrics if host not in having]
     if not lacking:
         return {"link_layer": None, "reason": "some nodes have InfiniBand alone and others RoCE alone"}
     few = ", ".join(lacking[:5]) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
-    return {"link_layer": None, "reason": f"not every node has an active RDMA port: none on {few}"}
+    reason = f"not every node has an active RDMA port: none on {few}"
+    return {"link_layer": None, "reason": reason + _not_counted({host: fabrics[host] for host in lacking})}
+
+
+def _not_counted(fabrics: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return in brackets which devices of these hosts are no network, as people see active ports there."""
+    found = {host: _management(fabric) for host, fabric in fabrics.items()}
+    names = next((names for names in found.values() if names), "")
+    return f" ({names} manage the NVSwitches, and lead to no other node)" if names else ""
+
+
+def _management(fabric: Mapping[str, Any]) -> str:
+    return ", ".join(switch_management(fabric.get("infiniband") or []))
 
 
 def _words(layer: str) -> str:
@@ -192,6 +208,9 @@ def own_settings(requested: Mapping[str, Any], fabric: Mapping[str, Any]) -> lis
     if seconds and (release is None or release >= RETRIES_SOCKETS):
         reason = f"nccl_env_timeout: at least {seconds} s to connect"
         found.append(Setting("NCCL_SOCKET_RETRY_CNT", str(socket_retries(seconds)), reason))
+    if release is not None and release[:2] in RAS_CRASHES:
+        reason = f"NCCL {shown(release)} can crash in its RAS service (NVIDIA/nccl#1996, #1669), which no job needs"
+        found.append(Setting("NCCL_RAS_ENABLE", "0", reason))
     if requested["debug"]:
         found.append(Setting("NCCL_DEBUG", requested["debug"], "nccl_env_debug"))
     return found
@@ -203,12 +222,19 @@ def _rdma_settings(requested: Mapping[str, Any], fabric: Mapping[str, Any], over
         reason = "an overlay is a network namespace of its own, where RoCE's GIDs are not, and VXLAN carries no RDMA"
         return [Setting("NCCL_IB_DISABLE", "1", f"{reason}; cluster_network_mode: host would use it")]
     given = requested["settings"]
-    if as_text(given.get("NCCL_IB_DISABLE", "")) == "1" or not any(ports_of(fabric, layer) for layer in _LAYERS):
+    if wants_sockets(given):
         return []
+    if wants_sockets(requested["environment"]):
+        return [Setting("NCCL_IB_DISABLE", "1", "nccl_env_environment")]
+    if not any(ports_of(fabric, layer) for layer in _LAYERS):
+        # Else NCCL would take the ports that manage NVSwitches: it knows them from others no more than sysfs does.
+        disabled = _management(fabric) and "NCCL_IB_HCA" not in given
+        return [Setting("NCCL_IB_DISABLE", "1", rdma["reason"])] if disabled else []
     layer = rdma["link_layer"]
     if layer is None:
         return [Setting("NCCL_IB_DISABLE", "1", f"NCCL does not mix RDMA and sockets, and {rdma['reason']}")]
     ports, left = choose_ports(ports_of(fabric, layer))
+    left = "; ".join(filter(None, [left, f"{names} manage the NVSwitches" if (names := _management(fabric)) else ""]))
     reason = f"{rdma['reason']}; these are active, fast and near a GPU" + (f"; left out: {left}" if left else "")
     found = [Setting("NCCL_IB_HCA", f"={','.join(port.name for port in ports)}", reason)]
     if layer == "ethernet" and release is not None and release < FINDS_GID and "NCCL_IB_GID_INDEX" not in given:
@@ -218,12 +244,39 @@ def _rdma_settings(requested: Mapping[str, Any], fabric: Mapping[str, Any], over
     return found
 
 
+def wants_sockets(given: Mapping[str, Any]) -> bool:
+    """Return whether settings or an environment switch RDMA off, which is the user's way to want sockets."""
+    return as_text(given.get("NCCL_IB_DISABLE", "")) == "1"
+
+
+def chooses_rdma(
+    network_mode: str,
+    rdma: Mapping[str, Any],
+    fabric: Mapping[str, Any],
+    *,
+    settings: Mapping[str, Any],
+    environment: Mapping[str, Any],
+) -> bool:
+    """Return whether a node's settings name HCAs to NCCL, for roles that need to know no more of them."""
+    if not rdma:
+        return False
+    requested = {"rdma": rdma, "settings": settings, "environment": environment, "release": None}
+    own = _rdma_settings(requested, fabric, network_mode == "overlay")
+    return uses_rdma({**{one.name: one.value for one in own}, **{str(k): as_text(v) for k, v in settings.items()}})
+
+
+def uses_rdma(settings: Mapping[str, str]) -> bool:
+    """Return whether a node's settings, as ``nccl_plan`` returns them, name HCAs for NCCL to use."""
+    return bool(settings.get("NCCL_IB_HCA")) and not wants_sockets(settings)
+
+
 def nccl_plan(requested: Mapping[str, Any], fabric: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``settings`` by name, and ``lines`` for NCCL's file, each setting with its reason above it.
 
     ``requested``: ``network_mode``, ``interface``, ``subnet`` (of the training network), ``rdma``
-    (of ``common_rdma``), ``release`` (of NCCL, or None), ``timeout`` (seconds, 0: NCCL's own), ``debug``, and
-    ``settings``, which win key by key; an empty value takes a setting out. Raises NcclError.
+    (of ``common_rdma``), ``release`` (of NCCL, or None), ``timeout`` (seconds, 0: NCCL's own), ``debug``,
+    ``environment`` (of ranks, as far as the user gives it), and ``settings``, which win key by key; an empty value
+    takes a setting out. Raises NcclError.
     """
     given = requested["settings"]
     reported = {name: complaint(name, value, requested["release"]) for name, value in given.items()}

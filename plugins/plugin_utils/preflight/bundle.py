@@ -17,6 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest
     system_name,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing, texts
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import missing
 
 
 def damage(entry: Entry, found: tuple[int, str] | str | None) -> str | None:
@@ -47,6 +48,19 @@ def check_variables(manifest: Manifest, wanted: Mapping[str, Any]) -> Iterator[P
                 f"was made on {manifest.made_at} with {name}: {_shown(one)}, and now it is {_shown(other)}",
                 f"set {name} back, or {AGAIN}",
             )
+
+
+def check_image(manifest: Manifest, folder: str) -> Iterator[Problem]:
+    """Its image, of this collection's Dockerfile, holds what that puts into it today."""
+    lacking = missing(manifest.image.get("holds", "")) if manifest.image else []
+    if lacking:
+        yield Problem(
+            VARIABLE,
+            f"was made on {manifest.made_at}, and its image {manifest.image.get('name')} lacks {', '.join(lacking)}, "
+            "which this release of the collection puts into it",
+            "make it again where there is internet (ansible-playbook bundle.yml -i INVENTORY -e "
+            f"cluster_bundle={folder}; it fetches only what is missing), and copy the folder again",
+        )
 
 
 def check_fit(bundle: Mapping[str, Any], systems: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:

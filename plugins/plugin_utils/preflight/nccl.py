@@ -109,6 +109,8 @@ def _environment(environment: Mapping[str, Any]) -> Iterator[Problem]:
             )
         elif str(name).startswith("NCCL_"):
             wrong = complaint(str(name), value)
+            if name == "NCCL_IB_DISABLE" and wrong is None:
+                continue  # the way to want sockets, which every node then uses
             yield Problem(
                 subject,
                 wrong or "wins over the settings of each node, and DeepSpeed copies that of rank 0 to every node",

@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import ClusterError, cluster_view
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gpudirect import gpudirect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
     counted,
@@ -138,13 +139,14 @@ def speed_text(mbps: Any) -> str:
 
 
 def _fabric_text(facts: Mapping[str, Any]) -> str:
-    """RDMA devices by link and rate: ``8 × infiniband 400 Gbit/s``."""
+    """RDMA devices by link and rate: ``8 × infiniband 400 Gbit/s``, those that manage NVSwitches apart."""
     ports = Counter()  # type: Counter[str]
     for device in sequence(mapping(facts.get("fabric")).get("infiniband")):
+        purpose = " (manages NVSwitches)" if mapping(device).get("switch_management") else ""
         for port in sequence(mapping(device).get("ports")):
             rate = mapping(port).get("rate_gbps")
             state = "" if mapping(port).get("state") == "active" else f" ({mapping(port).get('state')})"
-            ports[f"{mapping(port).get('link_layer')} {short(rate) if rate else '?'} Gbit/s{state}"] += 1
+            ports[f"{mapping(port).get('link_layer')} {short(rate) if rate else '?'} Gbit/s{state}{purpose}"] += 1
     return ", ".join(f"{count} × {kind}" for kind, count in ports.most_common()) or "none"
 
 
@@ -176,6 +178,7 @@ def properties(inputs: Inputs, view: Mapping[str, Any], name: str) -> dict[str, 
         "Underlay MTU": link.get("mtu"),
         "Underlay speed": speed_text(link.get("speed_mbps")),
         "RDMA": _fabric_text(facts),
+        "GPUDirect RDMA": gpudirect(facts),
     }
     for what, value in mapping(inputs.verify.versions.get(name)).items():
         if what not in SEEN_NOW:

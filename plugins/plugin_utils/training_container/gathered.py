@@ -49,6 +49,8 @@ _OPTIONAL = (
     "docker_source",
     "docker_daemon_config",
     "nvidia_container_toolkit_mode",
+    "nccl_env_settings",
+    "nccl_env_environment",
     "training_image_source",
     "training_image_name",
     "training_image_dockerfile",
@@ -59,7 +61,7 @@ _OPTIONAL = (
     "deepspeed_launch_launcher_args",
     "deepspeed_launch_vscode_extensions",
 )
-"""Of other roles: names and places, how containers get GPUs, whose image it is, and what the job needs in it."""
+"""Of other roles: names and places, how containers get GPUs, whose image it is, what the job and NCCL need in it."""
 
 
 def workspace_of(wishes: Mapping[str, Any]) -> str:

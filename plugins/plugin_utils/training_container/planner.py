@@ -15,6 +15,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.swap import NEW, OLD
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import chooses_rdma
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
@@ -205,7 +206,7 @@ class TrainingContainerPlanner:
             _add_container(collected, node, reasons, folders, inputs.digest_key)
             _add_left(collected, node)
             changes += collected.found
-            made = {**_made(node, folders, profile), "owned": entries(records)} if reasons else {}
+            made = {**_made(node, folders, profile, inputs.cluster), "owned": entries(records)} if reasons else {}
             acts[host] = {**_as_found(node), **_reach(node, hosts, facts), **made}
             if reasons or node.left:
                 after[host] = {
@@ -311,7 +312,7 @@ def _as_found(node: Node) -> dict[str, Any]:
     }
 
 
-def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any]:
+def _made(node: Node, folders: list[ManagedFile], profile: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the tasks read where it is made, for the first time or again."""
     image = str(node.settings[IMAGE])
     # Beside the one that is there, so that what the engine refuses is refused before anything happens to that.
@@ -323,7 +324,7 @@ def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any
     )
     return {
         "missing": "" if image_here(image, node.facts) else missing,
-        "image_check": _image_check(node.wishes, image),
+        "image_check": _image_check(node, image, cluster),
         "folders": [entry_of(item) for item in folders],
         "make": {
             "name": name,
@@ -345,8 +346,9 @@ def _made(node: Node, folders: list[ManagedFile], profile: str) -> dict[str, Any
     }
 
 
-def _image_check(wishes: Mapping[str, Any], image: str) -> dict[str, Any]:
+def _image_check(node: Node, image: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return how an image is searched for what containers need. The collection's own Dockerfile installs all of it."""
+    wishes = node.wishes
     if wishes.get("training_image_source") == "build" and not wishes.get("training_image_dockerfile"):
         return {}
     job = {
@@ -354,9 +356,23 @@ def _image_check(wishes: Mapping[str, Any], image: str) -> dict[str, Any]:
         "launcher": wishes.get("deepspeed_launch_launcher") or "deepspeed",
         "transport": wishes.get("deepspeed_launch_transport") or "direct",
         "launcher_args": wishes.get("deepspeed_launch_launcher_args") or [],
+        "rdma": _nccl_uses_rdma(node, cluster),
     }
     options = ["--rm", "--network=none", "--pull=never", "--entrypoint=sh"]
     return {"image": image, "job": job, "argv": ["docker", "run", *options, image, "-c", check_script(job)]}
+
+
+def _nccl_uses_rdma(node: Node, cluster: Mapping[str, Any]) -> bool:
+    """Whether the role nccl_env names HCAs to NCCL: then the image needs what NCCL opens for them."""
+    if cluster.get("accelerator") != "cuda":
+        return False
+    return chooses_rdma(
+        network_mode(node.wishes),
+        mapping(cluster.get("rdma")),
+        mapping(node.facts.get("fabric")),
+        settings=mapping(node.wishes.get("nccl_env_settings")),
+        environment=mapping(node.wishes.get("nccl_env_environment")),
+    )
 
 
 def _reach(node: Node, hosts: Sequence[str], facts: Facts) -> dict[str, Any]:

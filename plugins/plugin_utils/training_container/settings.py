@@ -16,6 +16,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import switch_management
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import SERVER
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import as_text
@@ -44,6 +45,12 @@ RDMA_DEVICES = "/dev/infiniband:/dev/infiniband"
 _ID = re.compile("sha256:[0-9a-f]+")
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 """Of an image: one that a node named becomes an argument of docker there."""
+
+
+def _has_rdma(facts: Mapping[str, Any]) -> bool:
+    """Whether a host has an RDMA device that is no way to its own NVSwitches."""
+    found = mapping(facts.get("fabric")).get("infiniband") or []
+    return len(found) > len(switch_management(found))
 
 
 def image_of(wishes: Mapping[str, Any], cluster: Mapping[str, Any], container: Mapping[str, Any]) -> str:
@@ -96,7 +103,7 @@ def wanted_settings(
         "ipc_mode": wishes["training_container_ipc_mode"],
         "capabilities": wishes["training_container_capabilities"],
         "security_opts": _security_options(wishes),
-        "devices": [*([RDMA_DEVICES] if mapping(facts.get("fabric")).get("infiniband") else []), *devices(wishes)],
+        "devices": [*([RDMA_DEVICES] if _has_rdma(facts) else []), *devices(wishes)],
         "device_requests": _device_requests(wishes, facts, cluster),
         "volumes": [*volumes, *wishes["training_container_volumes"]],
         # As text, which the module wants. What is text already keeps the hash that it had.

@@ -50,6 +50,8 @@ _OPTIONAL = (
     "deepspeed_launch_ds_config_preset",
     "deepspeed_launch_ds_config",
     "host_ca_certificate",
+    # Whether containers may be made again although a job runs in them.
+    "training_container_recreate",
     # Where it was worked out already in this run.
     "swarmspeed_image",
 )

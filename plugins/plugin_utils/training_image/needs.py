@@ -86,19 +86,36 @@ NEEDS = (
         uses="torchrun",
     ),
     _program("pdsh", "reaches the other nodes (deepspeed_launch_transport: pdsh)", "pdsh", uses="pdsh"),
+    Need(
+        "libibverbs",
+        "python3 -c 'import ctypes; ctypes.CDLL(\"libibverbs.so.1\")'",
+        "NCCL opens it for the HCAs that nccl_env chose, and takes sockets without an error where it is not there",
+        "libibverbs1",
+        uses="rdma",
+    ),
+    Need(
+        "drivers of libibverbs",
+        "ls /etc/libibverbs.d/*.driver",
+        "libibverbs finds no HCA without them",
+        "ibverbs-providers",
+        uses="rdma",
+    ),
     _program("numactl", f"binds ranks to cores ({_CORES})", "numactl", uses="cores"),
 )
 
 
 def uses_of(job: Mapping[str, Any]) -> list[str]:
-    """Return which needs apply to a job. Without a script none is started, and what starts one is not required."""
+    """Return which needs apply to a job. Without a script none is started, and what starts one is not required.
+
+    ``rdma`` of a job: whether the role nccl_env names HCAs to NCCL.
+    """
     found = ["always"]
     if job.get("script"):
         launcher = str(job.get("launcher") or "")
         found += ["torch", launcher] if launcher in ("deepspeed", "torchrun") else []
         found += ["pdsh"] if job.get("transport") == "pdsh" else []
         found += ["cores"] if _CORES in (job.get("launcher_args") or []) else []
-    return found
+    return [*found, "rdma"] if job.get("rdma") else found
 
 
 def needs_of(job: Mapping[str, Any]) -> list[Need]:

@@ -3,7 +3,8 @@
 
 """The planner of the role training_image: who has the image, who builds, loads or pulls it, and who gets it from whom.
 
-Ids differ between stores of images, so nodes are compared by the digest of the image's content.
+Ids differ between stores of images, so nodes are compared by the digest of the image's content. While a job runs, no
+image is built, and none replaced on its nodes: its container would be made again after that.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from functools import cached_property
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Changes,
+    Consent,
     Inputs,
     Refusal,
     RolePlan,
     Unknown,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.gathered import ROLE
@@ -104,6 +108,39 @@ class _Cluster:
         others = [host for host in self.hosts if host != self.holder and not unseen(self.facts[host])]
         return [host for host in others if self.contents[host] != (self.there or None)]
 
+    @cached_property
+    def jobs(self) -> dict[str, list[str]]:
+        """The jobs that run in each host's container."""
+        return {host: self._jobs(host) for host in self.hosts}
+
+    def _jobs(self, host: str) -> list[str]:
+        facts = self.facts[host]
+        if container_of(facts, str(self.wishes["cluster_name"]), host).get("state") != "running":
+            return []
+        return [str(name) for name, state in mapping(facts.get("jobs")).items() if state in ACTIVE]
+
+    @cached_property
+    def former(self) -> str:
+        """The image of which the containers are made until now, where it is another one."""
+        cluster = str(self.wishes["cluster_name"])
+        images = [str(container_of(self.facts[host], cluster, host).get("image") or "") for host in self.hosts]
+        others = [image for image in dict.fromkeys(images) if image not in ("", self.reference)]
+        return ", ".join(others[:3])
+
+    def consent(self, host: str) -> Consent | None:
+        """What it takes to build an image, or to replace that of a host, while a job runs."""
+        jobs = [job for one in self.hosts for job in self.jobs[one]] if self.makes(host) else self.jobs[host]
+        if not jobs:
+            return None
+        what = "made" if self.makes(host) else "replaced"
+        return Consent(
+            variable="training_container_recreate",
+            effect=f"image {self.reference} must be {what} while job {', '.join(dict.fromkeys(jobs))} runs, and the "
+            "training containers are then made again",
+            given=bool(self.wishes.get("training_container_recreate")),
+            otherwise="wait for the job, or stop it",
+        )
+
     def makes(self, host: str) -> bool:
         """Whether this host builds, loads or pulls it."""
         return host == self.holder and not self.there and not unseen(self.facts[host])
@@ -164,13 +201,14 @@ def _plan_host(cluster: _Cluster, host: str) -> Changes:
         return changes
     if host == cluster.holder:
         if cluster.makes(host):
-            changes.add(image, None, cluster.coming, _MADE.get(cluster.source, "pulled"))
+            why = _MADE.get(cluster.source, "pulled") + (f", in place of {cluster.former}" if cluster.former else "")
+            changes.add(image, None, cluster.coming, why, cluster.consent(host))
         for other in cluster.lacking if given else ():
             changes.add(f"{image} on {other}", cluster.contents[other] or None, cluster.coming, "from here")
     elif host in cluster.lacking:
         before = cluster.contents[host] or None
         why = f"from {cluster.holder}" if given else "pulled"
-        changes.add(f"content of {image}" if before else image, before, cluster.coming, why)
+        changes.add(f"content of {image}" if before else image, before, cluster.coming, why, cluster.consent(host))
     return changes
 
 

@@ -20,6 +20,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import DIGEST, NAMES, REAL, TEXT, TREE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.dockerfile import render
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import (
+    FABRIC,
+    TOOLS,
+    without_wheel,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import (
     Source,
     Trouble,
@@ -161,6 +166,8 @@ class Recipe:
                 "compiler": self.versions.get("compiler") or [],
                 "capabilities": self.versions.get("capabilities") or [],
                 "operators": operators,
+                "fabric": FABRIC,
+                "tools": TOOLS,
                 "apt": [*apt, *(["libaio-dev"] if "AIO" in operators else [])],
             },
         )
@@ -266,7 +273,24 @@ def recipe(wishes: Mapping[str, Any], inputs: Inputs) -> Recipe | Trouble:
     source = Source("index") if own else read_source(str(wishes["training_image_deepspeed_source"] or ""))
     if isinstance(source, Trouble):
         return source
-    return Recipe(wishes, inputs.cluster, inputs.files, source)
+    found = Recipe(wishes, inputs.cluster, inputs.files, source)
+    return _incomplete(found) or found
+
+
+def _incomplete(found: Recipe) -> Trouble | None:
+    """Return which wheels a wheelhouse lacks that no variable names: pip would say so after minutes."""
+    folder = str(found.wishes["training_image_wheelhouse"] or "")
+    if found.own or not folder:
+        return None
+    lacking = without_wheel(found.wheels)
+    if not lacking:
+        return None
+    return Trouble(
+        "training_image_wheelhouse",
+        f"{folder} holds no wheel of {', '.join(lacking)}, which the image has for examining jobs that hang",
+        f"pip download --no-deps --only-binary=:all: --dest {folder} {' '.join(lacking)}, with --platform where the "
+        "nodes have another one",
+    )
 
 
 def named(wishes: Mapping[str, Any]) -> str:

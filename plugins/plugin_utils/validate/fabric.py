@@ -110,6 +110,7 @@ FABRIC_INFO = mapping(
                     "interfaces": listing(interface, 1024),
                     "numa_node": optional(whole(-1, 4096)),
                     "pci_address": optional(word),
+                    "switch_management": flag,
                     "gpu_distances": by_name(word, word),
                 },
             ),

@@ -115,6 +115,7 @@ def test_verify_fails_at_what_is_left_to_change_and_at_another_content() -> None
 def test_every_task_of_a_build_has_what_it_reads(tmp_path: Path, own: bool) -> None:
     (tmp_path / "Dockerfile").write_text("FROM x\n", encoding="utf-8")
     (tmp_path / "ds.zip").touch()
+    (tmp_path / "py_spy-0.4.3-py2.py3-none-manylinux_2_5_x86_64.whl").touch()
     wished: dict[str, Any] = (
         {"training_image_dockerfile": f"{tmp_path}/Dockerfile"}
         if own

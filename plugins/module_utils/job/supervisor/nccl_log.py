@@ -89,14 +89,22 @@ class NcclLog:
         """What is known; empty while NCCL has connected nothing, or says nothing."""
         if not self._size:
             return {}
-        network = self._network or next(iter(self._devices), "")
+        network, devices = self.transport()
         return {
             "size": self._size,
             "ranks": sorted(self._ranks),
             "rings": self._rings,
             "network": network,
-            "devices": list(self._devices.get(network, [])),
+            "devices": devices,
         }
+
+    def transport(self) -> tuple[str, list[str]]:
+        """The network that NCCL took (``Socket``, ``IB`` or a plug-in's), and its interfaces or HCAs with port.
+
+        Without HCAs NCCL 2.28 says that it uses IB with none, before it goes on to sockets.
+        """
+        network = self._network or next((kind for kind, devices in self._devices.items() if devices), "")
+        return network, list(self._devices.get(network, []))
 
 
 def chosen(environment: Mapping[str, str]) -> dict[str, str]:

@@ -226,6 +226,10 @@ def test_the_manifest_is_written_last_and_only_when_something_is_new(tmp_path: P
 
     before = (bundle / "manifest.json").read_bytes()
     assert finish(node, bundle, names=["one", "two"], **more)["changed"] is False
+    assert finish(node, bundle, names=["one", "two"], **more, built=True)["changed"] is True
+    document = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+    assert document["image"]["holds"] == "libibverbs1 ibverbs-providers py-spy==0.4.3"
+    assert finish(node, bundle, names=["one", "two"], **more)["changed"] is True
     assert (bundle / "manifest.json").read_bytes() == before
 
 

@@ -107,6 +107,19 @@ def test_in_check_mode_and_with_tags_nothing_is_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("hcas", "fails"), [({"gpu1": "=mlx5_0:1", "gpu2": ""}, True), ({"gpu2": ""}, False)])
+def test_sockets_where_hcas_were_chosen_fail_the_run(hcas: dict[str, str], fails: bool, tmp_path: Path) -> None:
+    """The line is that of NVIDIA/nccl#1410, with another address."""
+    log = ["gpu1:1:2 [0] NCCL INFO NET/Socket : Using [0]eth0:10.64.0.4<0>"]
+    collective = {"ok": True, "said": "9 reductions", "interfaces": [], "seconds": 2.0, "log": log}
+    given = args(tmp_path, ended={name: ended(name, collective=collective) for name in NODES}, backend="nccl")
+    given["wanted"] = {**given["wanted"], "hcas": hcas}
+    result = run(given)
+    assert result["failed"] is fails
+    assert ("gpu1: NCCL fell back to sockets (eth0)" in result["msg"]) is fails
+    assert json.loads((tmp_path / "verify.json").read_text(encoding="utf-8"))["collective"]["ok"] is not fails
+
+
 def test_a_pair_that_fails_fails_the_run_and_is_written(tmp_path: Path) -> None:
     result = run(args(tmp_path, ended={"gpu1": ended("gpu1"), "gpu2": ended("gpu2", seen={})}))
     assert result["failed"]

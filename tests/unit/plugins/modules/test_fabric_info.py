@@ -48,7 +48,9 @@ class FakeIO:
         return ""
 
     def infiniband(self) -> list[dict[str, Any]]:
-        return [{"name": "mlx5_0", "interfaces": ["ib0"], "numa_node": "0", "pci_path": "", "ports": [PORT]}]
+        return [
+            {"name": "mlx5_0", "interfaces": ["ib0"], "numa_node": "0", "pci_path": "", "vpd": b"", "ports": [PORT]}
+        ]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **args: Any) -> dict[str, Any]:

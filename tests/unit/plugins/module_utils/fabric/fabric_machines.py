@@ -70,8 +70,9 @@ def port(layer: str, rate: str, *, up: bool = True, gids: list[dict[str, str]] |
     }
 
 
-def device(name: str, path: str, node: str, only: dict[str, Any], *interfaces: str) -> dict[str, Any]:
-    return {"name": name, "interfaces": list(interfaces), "numa_node": node, "pci_path": path, "ports": [only]}
+def device(name: str, path: str, node: str, only: dict[str, Any], *interfaces: str, vpd: bytes = b"") -> dict[str, Any]:
+    named = {"name": name, "interfaces": list(interfaces), "numa_node": node, "pci_path": path}
+    return {**named, "vpd": vpd, "ports": [only]}
 
 
 def roce_gids(address: str, interface: str, first: int = 0) -> list[dict[str, str]]:
@@ -114,6 +115,27 @@ def dgx_hdr(number: int = 1) -> Machine:
         "gpus": [{"address": address, "index": slot} for slot, address in enumerate(addresses)],
         "topology": None,
     }
+    return machine
+
+
+NDR = "400 Gb/sec (4X NDR)"
+
+SWITCH_VPD = b"\x82\x0f\x00NVLink bridge  \x90\x14\x00SN\x04AB01VA\x0bSMDL=SW_MNG\x78"
+"""Vital Product Data of a device that manages NVSwitches; the field ``SMDL=SW_MNG`` is as lspci shows it."""
+
+
+def hgx_b200(number: int = 1, hcas: int = 8) -> Machine:
+    """Eight GPUs, each on one PCIe switch with an InfiniBand NDR port; after these, four devices of the NVSwitches.
+
+    The order of names, the active ports and their link layer are as siderolabs/extensions#893 reports them.
+    """
+    machine = dgx_hdr(number)
+    machine.devices = [
+        {**one, "ports": [port("InfiniBand", NDR)], "vpd": b"\x82\x06\x00CX-7  \x78"} for one in machine.devices[:hcas]
+    ]
+    for slot in range(4):
+        path = f"/sys/devices/pci0000:c0/0000:c0:01.0/0000:c1:00.{slot}"
+        machine.devices.append(device(f"mlx5_{hcas + slot}", path, "1", port("InfiniBand", NDR), vpd=SWITCH_VPD))
     return machine
 
 

@@ -210,7 +210,7 @@ def test_default_interface(routes: list[dict[str, Any]], expected: str | None) -
 def test_what_cannot_be_read_is_a_problem_and_the_rest_is_still_there(
     answer: CommandResult | str | None, problem: str, calls: int
 ) -> None:
-    device = {"name": "mlx5_0", "interfaces": [], "numa_node": "0", "pci_path": "", "ports": []}
+    device = {"name": "mlx5_0", "interfaces": [], "numa_node": "0", "pci_path": "", "vpd": b"", "ports": []}
     io = FakeFabricIO(answer, recorded("lab_host_route.json"), infiniband=[device])
     found = gather_fabric(io)
     assert found["problems"] == [problem]
@@ -319,9 +319,14 @@ def test_system_io_reads_a_tree(tmp_path: Path) -> None:
             "interfaces": ["ib0"],
             "numa_node": "0",
             "pci_path": str(pci),
+            "vpd": b"",
             "ports": [{"port": "1", **texts, "gids": reported}],
         }
     ]
+    (pci / "vpd").write_bytes(b"\xff" * host_io.VPD_LONGEST + b"SW_MNG")
+    assert io.infiniband()[0]["vpd"] == b"\xff" * host_io.VPD_LONGEST
+    (port / "link_layer").write_text("Ethernet\n", encoding="utf-8")
+    assert io.infiniband()[0]["vpd"] == b""
     assert (io.pci_path("0000:17:00.0"), io.pci_path("0000:99:00.0")) == (str(pci), "")
 
 

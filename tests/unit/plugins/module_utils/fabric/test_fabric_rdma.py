@@ -16,12 +16,15 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma imp
     parse_infiniband,
     pci_address,
     pci_distance,
+    switch_management,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.topology import parse_topology
 from ansible_collections.swarmspeed.cluster.tests.unit.plugins.module_utils.fabric.fabric_machines import (
     Machine,
     cloud_vm,
+    device,
     dgx_hdr,
+    hgx_b200,
     ipoib,
     port,
     roce_bond,
@@ -161,6 +164,21 @@ def test_pci_distance(first: str, second: str, same: bool | None, distance: str 
     assert pci_distance(first, second, same) == distance
 
 
+def test_the_devices_of_the_nvswitches_are_known_by_their_vital_product_data() -> None:
+    found = gathered(hgx_b200())["infiniband"]
+    assert switch_management(found) == ["mlx5_8", "mlx5_9", "mlx5_10", "mlx5_11"]
+    assert {one["name"]: one["switch_management"] for one in found}["mlx5_7"] is False
+    assert switch_management(gathered(dgx_hdr())["infiniband"]) == []
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.binary(max_size=64), st.binary(max_size=64), st.booleans())
+def test_vital_product_data_may_hold_anything(before: bytes, after: bytes, switched: bool) -> None:
+    vpd = before + (b"SW_MNG" if switched else b"") + after
+    (found,) = parse_infiniband([device("mlx5_0", "", "", port("InfiniBand", "", up=False), vpd=vpd)])
+    assert found["switch_management"] is (b"SW_MNG" in vpd)
+
+
 BRIDGES = st.lists(st.sampled_from([f"0000:{number:02x}:00.0" for number in range(6)]), min_size=1, max_size=4)
 PATHS = st.builds(lambda root, way: f"/sys/devices/pci0000:{root:02x}/{'/'.join(way)}", st.integers(0, 2), BRIDGES)
 
@@ -181,6 +199,7 @@ def test_ports_that_say_nothing() -> None:
         "interfaces": [],
         "numa_node": "-1",
         "pci_path": "/sys/devices/virtual/net/eth0",
+        "vpd": b"",
         "ports": [
             {"port": "x", "state": "", "phys_state": "", "rate": "", "link_layer": "", "gids": []},
             {
@@ -195,7 +214,13 @@ def test_ports_that_say_nothing() -> None:
     }
     (found,) = parse_infiniband([raw])
     (only,) = found.pop("ports")
-    assert found == {"name": "rxe0", "interfaces": [], "numa_node": None, "pci_address": None}
+    assert found == {
+        "name": "rxe0",
+        "interfaces": [],
+        "numa_node": None,
+        "pci_address": None,
+        "switch_management": False,
+    }
     gid = {"index": 0, "gid": "garbage", "type": None, "interface": None, "address": None}
     assert only == {
         "port": 1,

@@ -21,6 +21,8 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench import collectives as group
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench import rank
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.pairs import Trouble
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_reduce import nccl_devices
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import cause
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -232,12 +234,48 @@ def test_main_prints_one_line_and_sets_the_interface(
     assert rank.main() == 0
     (line,) = capsys.readouterr().out.splitlines()
     answer = json.loads(line.removeprefix(rank.MARK))
-    assert answer["nodes"] == [{"pairs": [], "floor": [], "iperf3": "", "interface": "lo"}]
+    assert answer["nodes"] == [{"pairs": [], "floor": [], "iperf3": "", "interface": "lo", "nccl": []}]
     assert len(answer["collectives"]["measured"]) == 6 and answer["seconds"] >= 0
     import os  # noqa: PLC0415
 
     names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "NCCL_IB_DISABLE", "NCCL_X")
     assert [os.environ[name] for name in names] == ["lo", "=lo", "1", "=lo"]
+
+
+def test_what_nccl_said_comes_with_the_figures(
+    torch: types.SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The log is the recorded one of an H100 without HCAs; torch is a stand-in, which writes none."""
+    fixtures = Path(__file__).parents[1] / "fixtures/job"
+    lines = (fixtures / "nccl_h100_x1.txt").read_text(encoding="utf-8")
+    log = tmp_path / "nccl.log"
+    monkeypatch.setattr(rank, "NCCL_LOG", str(log))
+    for name in ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+        monkeypatch.setenv(name, "before")
+    fakes: dict[str, Any] = {
+        "cuda": types.SimpleNamespace(set_device=lambda device: None, synchronize=lambda device: None)
+    }
+    vars(sys.modules["torch"]).update(fakes)
+    torch.act = lambda name, size: log.write_text(lines, encoding="utf-8") and None
+    requested = {
+        **{**REQUESTED, "backend": "nccl", "slots": [1], "port": 1, "subnet": "127.0.0.0/8", "environment": {}},
+        **{"rounds": [], "floor_rounds": [], "pair_seconds": 0.1, "pair_bytes": 1, "gather_seconds": 1},
+    }
+    answer = rank.Rank(requested, 0).measure()
+    (node,) = answer["nodes"]
+    assert nccl_devices(node["nccl"]) == ("Socket", ["lo"])
+    assert cause(node["nccl"]).startswith("libibverbs found none of them")
+    import os  # noqa: PLC0415
+
+    assert (os.environ["NCCL_DEBUG"], os.environ["NCCL_DEBUG_FILE"]) == ("INFO", str(log))
+
+
+def test_of_nccls_log_no_more_is_read_than_is_needed(tmp_path: Path) -> None:
+    log = tmp_path / "nccl.log"
+    assert rank.nccl_lines(str(log)) == []
+    log.write_bytes(b"\xff NCCL INFO Using network " + b"x" * 9000 + b"\nnoise\n" + b"NCCL INFO NET/IB : y\n" * 90)
+    found = rank.nccl_lines(str(log))
+    assert (len(found), max(map(len, found)), found[1]) == (rank.MOST_LINES, rank.LONGEST_LINE, "NCCL INFO NET/IB : y")
 
 
 def test_main_says_why_it_could_not(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,44 @@ def good(**changes: Any) -> dict[str, Any]:
     return {**results, **changes}
 
 
+CHOSEN = {"NCCL_IB_HCA": "=mlx5_0:1"}
+NO_LIBRARY = [  # NVIDIA/nccl#1410, the host's name replaced
+    "pod:2340:2384 [4] NCCL INFO Failed to open libibverbs.so[.1]",
+    "pod:2340:2384 [4] NCCL INFO NET/Socket : Using [0]eth0:10.177.137.15<0>",
+    "pod:2340:2384 [4] NCCL INFO Using network Socket",
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "configured", "log", "marked"),
+    [
+        ("host", CHOSEN, NO_LIBRARY, True),
+        ("host", {}, NO_LIBRARY, False),
+        ("host", {"NCCL_IB_DISABLE": "1"}, NO_LIBRARY, False),
+        ("host", {**CHOSEN, "NCCL_IB_DISABLE": 1}, NO_LIBRARY, False),
+        ("host", CHOSEN, ["x NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.1.0.4<0>"], False),
+        ("host", CHOSEN, [], False),
+        ("host", CHOSEN, "forged", False),
+        ("overlay", CHOSEN, NO_LIBRARY, False),
+    ],
+)
+def test_figures_of_sockets_are_marked_where_hcas_were_chosen(
+    kind: str, configured: dict[str, Any], log: Any, marked: bool
+) -> None:
+    first = answer()
+    for part in first["nodes"][:2]:
+        part["nccl"] = log
+    result = {"network": kind, "nodes": reported(first), "rdma": dict.fromkeys(NODES, configured)}
+    notes = judged({kind: result})["networks"][kind].get("notes", [])
+    assert (len(notes) == 1) is marked
+    for note in notes:
+        assert note.startswith(
+            "gpu1, gpu2: NCCL fell back to sockets (eth0), and nccl_env chose the HCAs mlx5_0:1: these are the figures "
+            "of sockets. Most likely: the image has no libibverbs. Remedy: the image needs libibverbs1 and "
+        )
+        assert f"{kind}: {note}." in table(judged({kind: result}))
+
+
 def test_a_whole_report() -> None:
     found = judged(good())
     assert {key: found[key] for key in ("version", "cluster", "time", "seconds", "backend", "nodes", "world_size")} == {

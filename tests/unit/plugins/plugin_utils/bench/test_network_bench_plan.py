@@ -113,6 +113,7 @@ def test_a_part_says_how_to_find_the_own_address() -> None:
         "interfaces": {"gpu1": "eno1", "gpu2": "ens3"},
         "addresses": {"gpu1": "192.0.2.1", "gpu2": "192.0.2.2"},
         "environment": {"NCCL_IB_HCA": "mlx5"},
+        "rdma": {"gpu2": {"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_IB_GID_INDEX": "3"}},
     }
     reported = part(common, "gpu2", hosts)
     assert (reported["node"], reported["interface"], reported["address"], reported["subnet"]) == (
@@ -121,12 +122,17 @@ def test_a_part_says_how_to_find_the_own_address() -> None:
         "192.0.2.2",
         "",
     )
-    assert reported["floor_rounds"] == common["floor_rounds"] and reported["environment"] == {"NCCL_IB_HCA": "mlx5"}
+    assert reported["floor_rounds"] == common["floor_rounds"] and reported["environment"] == {
+        "NCCL_IB_HCA": "mlx5",
+        "NCCL_IB_GID_INDEX": "3",
+    }
+    assert part(common, "gpu1", hosts)["environment"] == {"NCCL_IB_HCA": "mlx5"}
     overlay = {
         "kind": "overlay",
         "master": "lab-bench-gpu1",
         "subnet": "10.64.0.0/24",
         "environment": {"NCCL_IB_DISABLE": 0},
+        "rdma": {"gpu1": {"NCCL_IB_HCA": "=mlx5_0:1"}},
     }
     reported = part(common, "gpu1", overlay)
     assert (reported["node"], reported["interface"], reported["subnet"]) == (0, "", "10.64.0.0/24")

@@ -31,9 +31,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import (
     check_files,
     check_fit,
+    check_image,
     check_variables,
     damage,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import HOLDS
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,6 +155,41 @@ def test_another_value_of_a_variable_is_named(made: dict[str, Any], now: dict[st
     assert all(
         problem.remedy == f"set {problem.text.partition(' with ')[2][0]} back, or {AGAIN}" for problem in problems
     )
+
+
+IMAGE = {"name": "swarmspeed/lab:a6ca4d9a21da45c2", "id": "sha256:1", "path": "image/1.tar"}
+
+
+@pytest.mark.parametrize(
+    ("image", "lacks"),
+    [
+        (IMAGE, "libibverbs1, ibverbs-providers, py-spy"),  # of a release that did not say what it holds
+        ({**IMAGE, "holds": "libibverbs1 ibverbs-providers"}, "py-spy"),
+        ({**IMAGE, "holds": " ".join(HOLDS)}, ""),
+        ({**IMAGE, "holds": " ".join(HOLDS).replace("0.4.3", "0.4.2")}, ""),
+        ({}, ""),
+    ],
+)
+def test_an_image_of_an_earlier_release_is_refused_by_what_it_lacks(image: dict[str, str], lacks: str) -> None:
+    assert [problem.line() for problem in check_image(manifest(image=image), "/srv/bundle")] == [
+        "cluster_bundle: was made on 2026-11-22T10:00:00Z, and its image swarmspeed/lab:a6ca4d9a21da45c2 lacks "
+        f"{lacks}, which this release of the collection puts into it. Remedy: make it again where there is internet "
+        "(ansible-playbook bundle.yml -i INVENTORY -e cluster_bundle=/srv/bundle; it fetches only what is missing), "
+        "and copy the folder again."
+        for _one in [lacks]
+        if lacks
+    ]
+
+
+@pytest.mark.parametrize(("built", "count"), [(True, 1), (False, 0)])
+def test_only_an_image_of_our_own_dockerfile_is_judged_so(built: bool, count: int, tmp_path: Path) -> None:
+    data = b"image"
+    entry = Entry("image/1.tar", len(data), hashlib.sha256(data).hexdigest(), "image")
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image/1.tar").write_bytes(data)
+    one = manifest(entry, image=IMAGE, variables={})
+    (tmp_path / "manifest.json").write_text(render(one), encoding="utf-8")
+    assert len(list(bundle_files.problems(str(tmp_path), {}, built=built))) == count
 
 
 TRIXIE = {"distribution": "debian", "release": "13", "architecture": "x86_64"}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.nccl import sentences, statement, warnings
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.table import table
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import REMEDY
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import infos
 
 LOG = "/srv/jobs/chat/launcher.log"
@@ -92,8 +93,7 @@ def test_nothing_is_wrong_with(nccl: dict[str, Any] | None) -> None:
         (
             found(gpu1=IB, gpu2=node("Socket", "eth0", hcas="=mlx5_0:1")),
             "on gpu2 NCCL fell back to sockets (eth0), and nccl_env chose the HCAs mlx5_0:1. Remedy: see the lines"
-            " NET/IB in gpu2:/srv/jobs/chat/ranks; the image needs libibverbs, and the container the devices in"
-            " /dev/infiniband and memlock without a limit (--tags training_container)",
+            f" NET/IB in gpu2:/srv/jobs/chat/ranks; {REMEDY}",
         ),
         (
             found(2, 2, gpu1=ETH, gpu2=ETH),

@@ -26,6 +26,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settin
     ports_of,
     socket_retries,
     unknown_interfaces,
+    uses_rdma,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import check_interfaces, check_settings
 from ansible_collections.swarmspeed.cluster.tests.unit.plugins.module_utils.fabric.fabric_machines import (
@@ -33,6 +34,7 @@ from ansible_collections.swarmspeed.cluster.tests.unit.plugins.module_utils.fabr
     cloud_vm,
     device,
     dgx_hdr,
+    hgx_b200,
     ipoib,
     port,
     roce_bond,
@@ -62,10 +64,11 @@ def plan(machine: Machine, *others: Machine, **changes: Any) -> dict[str, Any]:
         "subnet": "10.20.0.0/24",
         "rdma": common_rdma(fabrics),
         "settings": {},
+        "environment": {},
         "timeout": 0,
         "debug": "",
         **changes,
-        "release": parse_release(changes.get("release", "2.27.3")),
+        "release": parse_release(changes.get("release", "2.28.9")),
     }
     result = nccl_plan(requested, fabrics["n0"])
     assert [line for line in result["lines"] if not line.startswith("#")] == [
@@ -198,6 +201,69 @@ def test_common_rdma(machines: list[Machine], layer: str | None, reason: str) ->
     assert common_rdma(fabrics) == {"link_layer": layer, "reason": reason}
 
 
+MANAGEMENT = "mlx5_8, mlx5_9, mlx5_10, mlx5_11 manage the NVSwitches"
+
+
+def test_the_ports_that_manage_nvswitches_are_none_for_training() -> None:
+    found = plan(hgx_b200(), hgx_b200(2))
+    assert found["settings"]["NCCL_IB_HCA"] == "=" + ",".join(f"mlx5_{slot}:1" for slot in range(8))
+    assert found["lines"][0].endswith(f"; left out: {MANAGEMENT}")
+    # Without distances nothing else would leave them out.
+    machine = hgx_b200()
+    machine.gpu = {}
+    assert len(ports_of(fabric(machine), "infiniband")) == 8
+
+
+def test_a_machine_whose_only_infiniband_manages_nvswitches_trains_over_sockets() -> None:
+    reason = "no node has an active RDMA port (mlx5_0, mlx5_1, mlx5_2, mlx5_3 manage the NVSwitches, and lead to no "
+    bare = hgx_b200(hcas=0), hgx_b200(2, hcas=0)
+    found = plan(*bare)
+    assert found["settings"] == {"NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "=@IFNAME@"}
+    assert found["lines"][0] == f"# {reason}other node)"
+    mixed = plan(bare[0], dgx_hdr())
+    assert mixed["settings"]["NCCL_IB_DISABLE"] == "1"
+    assert mixed["lines"][0].startswith("# not every node has an active RDMA port: none on n0 (mlx5_0, mlx5_1, ")
+    # A user who knows better is not overruled.
+    own = plan(*bare, settings={"NCCL_IB_HCA": "=mlx5_0:1"})["settings"]
+    assert own == {"NCCL_IB_HCA": "=mlx5_0:1", "NCCL_SOCKET_IFNAME": "=@IFNAME@"}
+
+
+@pytest.mark.parametrize(
+    ("release", "off"),
+    [("2.25.1", 0), ("2.26.2", 1), ("2.26.5", 1), ("2.27.3", 1), ("2.27.7", 1), ("2.28.3", 0), ("2.29.7", 0), ("", 0)],
+)
+def test_nccls_ras_is_off_in_the_releases_in_which_it_crashes(release: str, off: int) -> None:
+    found = plan(cloud_vm(), release=release)
+    assert found["settings"].get("NCCL_RAS_ENABLE") == ("0" if off else None)
+    if off:
+        assert found["lines"][0] == (
+            f"# NCCL {release} can crash in its RAS service (NVIDIA/nccl#1996, #1669), which no job needs"
+        )
+    assert plan(cloud_vm(), release=release, settings={"NCCL_RAS_ENABLE": ""})["settings"] == {
+        "NCCL_SOCKET_IFNAME": "=@IFNAME@"
+    }
+    own = plan(cloud_vm(), release="2.27.5", settings={"NCCL_RAS_ENABLE": 1})
+    assert own["settings"]["NCCL_RAS_ENABLE"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "named", "rdma"),
+    [
+        ({}, {"NCCL_IB_HCA"}, True),
+        ({"settings": {"NCCL_IB_DISABLE": 1}}, {"NCCL_IB_DISABLE"}, False),
+        ({"environment": {"NCCL_IB_DISABLE": 1}}, {"NCCL_IB_DISABLE"}, False),
+        ({"environment": {"NCCL_IB_DISABLE": "0"}}, {"NCCL_IB_HCA"}, True),
+        ({"settings": {"NCCL_IB_HCA": "=mlx5_3"}}, {"NCCL_IB_HCA"}, True),
+        ({"settings": {"NCCL_IB_HCA": ""}}, set(), False),
+        ({"network_mode": "overlay"}, {"NCCL_IB_DISABLE"}, False),
+    ],
+)
+def test_who_wants_sockets_gets_no_hcas(changes: dict[str, Any], named: set[str], rdma: bool) -> None:
+    found = plan(dgx_hdr(), dgx_hdr(2), **changes)["settings"]
+    assert set(found) == {"NCCL_SOCKET_IFNAME", *named}
+    assert uses_rdma(found) is rdma
+
+
 def test_of_two_layers_that_all_have_the_faster_is_used() -> None:
     machines = []
     for number in (1, 2):
@@ -325,4 +391,5 @@ def test_the_page_says_what_is_reported() -> None:
     everything = plan(roce_bond(), roce_bond(2), release="2.20.5", timeout=9, debug="INFO")["settings"]
     later = plan(cloud_vm(), timeout=9)["settings"]
     overlay = plan(cloud_vm(), network_mode="overlay")["settings"]
-    assert settings_named == {*everything, *later, *overlay}
+    crashing = plan(cloud_vm(), release="2.27.5")["settings"]
+    assert settings_named == {*everything, *later, *overlay, *crashing}

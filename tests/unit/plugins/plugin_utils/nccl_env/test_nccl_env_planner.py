@@ -142,7 +142,7 @@ def test_an_image_that_is_not_here_yet_is_asked_once_it_is() -> None:
     assert act(again)["files"] == []  # the answer is recorded by the role
 
 
-@pytest.mark.parametrize(("answer", "retries"), [("2.27.3", True), ("2.23.4", False), ("unknown", True)])
+@pytest.mark.parametrize(("answer", "retries"), [("2.28.9", True), ("2.23.4", False), ("unknown", True)])
 def test_what_an_image_said_decides_what_is_set(answer: str, retries: bool) -> None:
     facts = done(host())
     record = ManagedFile(RECORD, f"{ID} {answer}\n")
@@ -150,6 +150,52 @@ def test_what_an_image_said_decides_what_is_set(answer: str, retries: bool) -> N
     assert shown(plan(facts)) == [] and act(plan(facts))["question"] == {}
     lines = setting_lines(plan({**facts, "files": {RECORD: facts["files"][RECORD]}}, nccl_env_timeout=60))
     assert any(line.startswith("NCCL_SOCKET_RETRY_CNT=") for line in lines) is retries
+
+
+OURS = {"training_image_source": "build", "training_image_dockerfile": ""}
+
+
+@pytest.mark.parametrize(
+    ("record", "wished", "of_cluster", "off"),
+    [
+        (None, OURS, {}, True),
+        (None, {**OURS, "training_image_dockerfile": "/d/Dockerfile"}, {}, False),
+        (None, {"training_image_source": "pull"}, {}, False),
+        (None, {}, {}, False),
+        (None, OURS, {"accelerator": "cpu"}, False),
+        (None, OURS, {"versions": {}}, False),
+        # What the image itself said counts.
+        (f"{ID} 2.29.7\n", OURS, {}, False),
+        (f"{ID} unknown\n", OURS, {}, False),
+        (f"{ID} 2.26.2\n", {"training_image_source": "pull"}, {}, True),
+        (None, {**OURS, "nccl_env_version": "2.21.5"}, {}, False),
+        (None, {**ON_THE_HOST, "workspace_python_environment": "/opt/env"}, {}, True),
+        (None, ON_THE_HOST, {}, False),
+    ],
+)
+def test_ras_is_off_by_the_release_that_the_row_of_versions_brings(
+    record: str | None, wished: dict[str, Any], of_cluster: dict[str, Any], off: bool
+) -> None:
+    of_cluster = cluster(**{"versions": {"nccl": "2.27.5"}, **of_cluster})
+    texts = [str(entry.get("content")) for entry in files(plan(host(record), of_cluster, **wished)).values()]
+    assert any("\nNCCL_RAS_ENABLE=0\n" in text for text in texts) is off
+
+
+def test_verify_and_benchmark_know_which_hcas_were_chosen() -> None:
+    port = {"port": 1, "state": "active", "physical_state": "linkup", "rate_gbps": 400.0, "link_layer": "infiniband"}
+    facts = {**host(), "fabric": {"infiniband": [{"name": "mlx5_0", "ports": [port], "gpu_distances": {}}]}}
+    of_cluster = cluster(rdma={"link_layer": "infiniband", "reason": "every node has active InfiniBand ports"})
+    chosen = {"hcas": "=mlx5_0:1", "host_rdma": {"NCCL_IB_HCA": "=mlx5_0:1"}}
+
+    def found(**wished: Any) -> dict[str, Any]:
+        made = act(plan(facts, of_cluster, **wished))
+        return {name: made[name] for name in chosen}
+
+    assert found(cluster_network_mode="host") == chosen
+    assert found() == {**chosen, "hcas": ""}
+    for name in ("nccl_env_settings", "nccl_env_environment"):
+        wanted = found(cluster_network_mode="host", **{name: {"NCCL_IB_DISABLE": 1}})
+        assert wanted == {"hcas": "", "host_rdma": {"NCCL_IB_DISABLE": "1"}}
 
 
 def setting_lines(made: Plan) -> list[str]:
@@ -182,7 +228,7 @@ def test_what_is_asked_runs(printed: str, answer: str, tmp_path: Any) -> None:
 
 
 def test_a_node_with_containers() -> None:
-    made = plan(host(f"{ID} 2.27.3\n"), nccl_env_environment={"HF_TOKEN": "hf_invented", "a": 1, "B": None})
+    made = plan(host(f"{ID} 2.28.9\n"), nccl_env_environment={"HF_TOKEN": "hf_invented", "a": 1, "B": None})
     assert shown(made) == [*ALL, ("~", "/nccl.release")]
     entries = files(made)
     assert entries[f"{ETC}/nccl.conf"]["content"].splitlines()[1:] == [

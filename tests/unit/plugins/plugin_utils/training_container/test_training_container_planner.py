@@ -104,6 +104,8 @@ def spec_of_role(**changed: Any) -> dict[str, Any]:
 
 CUDA = {"accelerator": "cuda"}
 RDMA = {"fabric": {"infiniband": [{"name": "mlx5_0"}]}}
+TO_SWITCHES = {"name": "mlx5_8", "switch_management": True}
+RDMA_DEVICES = "/dev/infiniband:/dev/infiniband"
 OLD_ENGINE = {"docker": {"version": "20.10.24", "installed": True}}
 BY_HOOK = [{"driver": "nvidia", "count": -1, "capabilities": [["gpu"]]}]
 BY_CDI = [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
@@ -123,7 +125,9 @@ OPTIONS, PRIVILEGES = "training_container_security_opts", "training_container_no
         ({"system": {"memory_bytes": 1 << 30}}, {}, {}, {"shm_size": "1g"}),
         ({"system": {"memory_bytes": 7 << 30}}, {}, {}, {"shm_size": "3g"}),
         ({}, {}, {"training_container_shm_size": "512m"}, {"shm_size": "512m"}),
-        (RDMA, {}, {}, {"devices": ["/dev/infiniband:/dev/infiniband"]}),
+        (RDMA, {}, {}, {"devices": [RDMA_DEVICES]}),
+        ({"fabric": {"infiniband": [TO_SWITCHES]}}, {}, {}, {}),
+        ({"fabric": {"infiniband": [TO_SWITCHES, {"name": "mlx5_0"}]}}, {}, {}, {"devices": [RDMA_DEVICES]}),
         ({}, CUDA, {}, {"device_requests": BY_CDI}),
         (OLD_ENGINE, CUDA, {}, {"device_requests": BY_HOOK}),
         ({}, CUDA, {MODE: "runtime"}, {"device_requests": BY_HOOK}),
@@ -266,6 +270,32 @@ def test_what_the_job_needs_is_searched_too() -> None:
     job: dict[str, Any] = {"deepspeed_launch_script": "a.py", "deepspeed_launch_launcher": "torchrun"}
     requested = act(plan(facts(), training_image_source="pull", **job))["image_check"]
     assert "command -v torchrun" in requested["argv"][-1]
+
+
+HCA = {"port": 1, "state": "active", "physical_state": "linkup", "rate_gbps": 400.0, "link_layer": "infiniband"}
+WITH_HCA = {"fabric": {"infiniband": [{"name": "mlx5_0", "ports": [HCA], "gpu_distances": {}}]}}
+ON_INFINIBAND = {"accelerator": "cuda", "rdma": {"link_layer": "infiniband", "reason": "every node has it"}}
+
+
+@pytest.mark.parametrize(
+    ("of_cluster", "wished", "asks"),
+    [
+        (ON_INFINIBAND, HOST_NETWORK, True),
+        (ON_INFINIBAND, {}, False),  # an overlay carries no RDMA
+        ({**ON_INFINIBAND, "accelerator": "cpu"}, HOST_NETWORK, False),
+        ({"accelerator": "cuda"}, HOST_NETWORK, False),
+        (ON_INFINIBAND, {**HOST_NETWORK, "nccl_env_environment": {"NCCL_IB_DISABLE": 1}}, False),
+        (ON_INFINIBAND, {**HOST_NETWORK, "nccl_env_settings": {"NCCL_IB_DISABLE": "1"}}, False),
+        (ON_INFINIBAND, {**HOST_NETWORK, "nccl_env_settings": {"NCCL_IB_HCA": ""}}, False),
+    ],
+)
+def test_where_nccl_gets_hcas_the_image_needs_libibverbs(
+    of_cluster: dict[str, Any], wished: dict[str, Any], asks: bool
+) -> None:
+    made = plan(facts(**WITH_HCA), cluster(**of_cluster), training_image_source="pull", **wished)
+    requested = act(made)["image_check"]
+    assert requested["job"]["rdma"] is asks
+    assert ("libibverbs.so.1" in requested["argv"][-1]) is asks is ("libibverbs.d" in requested["argv"][-1])
 
 
 # Where there is one

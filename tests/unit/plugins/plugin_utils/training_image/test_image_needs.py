@@ -20,6 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
 )
 
 PDSH = {"script": "train.py", "launcher": "deepspeed", "transport": "pdsh", "launcher_args": ["--bind_cores_to_rank"]}
+RDMA = {**PDSH, "rdma": True}
 SHELL = "/bin/sh"
 ROOT = Path(__file__).parents[5]
 
@@ -47,6 +48,8 @@ def numbers(found: dict[str, Any]) -> set[int]:
         ({"script": "t.py", "launcher": "deepspeed", "transport": "direct"}, ["PyTorch", "deepspeed"]),
         ({"script": "t.py", "launcher": "torchrun", "transport": "direct"}, ["PyTorch", "torchrun"]),
         (PDSH, ["PyTorch", "deepspeed", "pdsh", "numactl"]),
+        ({"script": "", "rdma": True}, ["libibverbs", "drivers of libibverbs"]),
+        ({"script": "", "rdma": False}, []),
     ],
 )
 def test_what_a_job_needs_beyond_a_container(job: dict[str, Any], more: list[str]) -> None:
@@ -110,9 +113,26 @@ def test_every_need_has_a_remedy() -> None:
     for need in NEEDS:
         assert bool(need.package) is not bool(need.remedy), need.name
         reported = problem(
-            answer(need.name, job=(job := {**PDSH, "launcher": "torchrun"} if need.uses == "torchrun" else PDSH)), job
+            answer(need.name, job=(job := {**RDMA, "launcher": "torchrun"} if need.uses == "torchrun" else RDMA)), job
         )
         assert need.name in reported and (need.package or need.remedy) in reported
+
+
+def test_an_image_that_would_leave_nccl_with_sockets() -> None:
+    assert problem(answer("libibverbs", "drivers of libibverbs", job=RDMA), RDMA) == (
+        "gpu1: the image team/train:1 lacks libibverbs (NCCL opens it for the HCAs that nccl_env chose, and takes "
+        "sockets without an error where it is not there); drivers of libibverbs (libibverbs finds no HCA without them)."
+        " Remedy: apt-get install libibverbs1 ibverbs-providers, in its Dockerfile (docs/own_image.md)."
+    )
+
+
+def test_a_library_counts_where_python_loads_it(tmp_path: Path) -> None:
+    """With the C library in place of libibverbs, which few machines have: what is tried is the loader's own search."""
+    (test,) = [need.test for need in NEEDS if need.name == "libibverbs"]
+    loads = subprocess.run([SHELL, "-c", test.replace("libibverbs.so.1", "libc.so.6")], check=False)
+    fails = subprocess.run([SHELL, "-c", test.replace("libibverbs", "libswarmspeed")], capture_output=True, check=False)
+    assert (loads.returncode, fails.returncode) == (0, 1)
+    assert b"libswarmspeed.so.1: cannot open shared object file" in fails.stderr
 
 
 def test_an_image_without_a_shell() -> None:

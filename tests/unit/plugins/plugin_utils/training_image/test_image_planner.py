@@ -170,6 +170,68 @@ def test_a_source_of_deepspeed_that_is_none_is_refused() -> None:
     )
 
 
+# An image of another name, and jobs that run
+
+
+def running(*jobs: str, image: str = OLD, state: str = "running") -> dict[str, Any]:
+    """Return what a host has beside images: jobs, and the container that they run in."""
+    return {"jobs": dict.fromkeys(jobs, "running"), "container": {"state": state, "image": image}}
+
+
+def with_container(name: str, facts: dict[str, Any], beside: dict[str, Any]) -> dict[str, Any]:
+    docker = {**facts["docker"], "containers": {f"lab-{name}": beside["container"]}}
+    return {**facts, "docker": docker, "jobs": beside["jobs"]}
+
+
+def nodes(*contents: str, **beside: dict[str, Any]) -> list[dict[str, Any]]:
+    found = [host(content) for content in contents]
+    return [with_container(name, facts, beside[name]) if name in beside else facts for name, facts in zip(NODES, found)]
+
+
+def consents(made: Plan) -> dict[str, str]:
+    return {change.what: change.missing_consent.effect for change in made.changes if change.missing_consent}
+
+
+def test_the_plan_says_which_image_another_one_is_made_in_place_of() -> None:
+    beside = {FIRST: running(), SECOND: running(), THIRD: running(image="team/own:1")}
+    made = plan(*nodes("", "", "", **beside))
+    assert lines(made)[FIRST][0] == f"+ image {REF}: (known after apply)  # built here, in place of {OLD}, team/own:1"
+    assert not consents(made)
+    made = plan(*nodes("", "", "", **{FIRST: running(image=REF)}))
+    assert lines(made)[FIRST][0] == f"+ image {REF}: (known after apply)  # built here"
+    made = plan(*nodes("", "", "", **beside), **PULL)
+    assert lines(made)[THIRD] == [f"+ image {REF}: (known after apply)  # pulled"]
+
+
+def test_while_a_job_runs_no_image_is_built_without_consent() -> None:
+    facts = nodes("", "", "", **{SECOND: running("chat"), THIRD: running("chat", "eval")})
+    made = plan(*facts)
+    effect = "while job {} runs, and the training containers are then made again"
+    built = f"image {REF} must be made {effect.format('chat, eval')}"
+    replaced = f"image {REF} must be replaced {effect.format('chat')}"
+    assert consents(made) == {f"image {REF}": f"image {REF} must be replaced {effect.format('chat, eval')}"}
+    found = outcome(made, "", ["training_image"])["consents"]["training_container_recreate"]
+    remedy = "Remedy: set training_container_recreate: true to allow it, or wait for the job, or stop it"
+    assert found[FIRST] == [f"{built}. {remedy}"] and found[SECOND] == [f"{replaced}. {remedy}"]
+    assert not consents(plan(*facts, training_container_recreate=True))
+
+
+@pytest.mark.parametrize(
+    ("beside", "contents", "needed"),
+    [
+        ({}, ("", "", ""), False),
+        ({FIRST: running("chat", state="exited")}, ("", "", ""), False),
+        ({FIRST: {**running(), "jobs": {"chat": "succeeded"}}}, ("", "", ""), False),
+        # A node that is new gets the image beside a job on the others.
+        ({FIRST: running("chat", image=REF)}, ("a", "", "a"), False),
+        ({SECOND: running("chat", image=REF)}, ("a", "b", "a"), True),
+        ({SECOND: running("chat", image=REF)}, ("a", "a", "a"), False),
+    ],
+)
+def test_when_a_job_stands_against_it(beside: dict[str, Any], contents: tuple[str, ...], needed: bool) -> None:
+    assert bool(consents(plan(*nodes(*contents, **beside)))) is needed
+
+
 # Where the role has nothing to do
 
 

@@ -13,6 +13,13 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import DIGEST, TREE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.gathered import repository
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import (
+    FABRIC,
+    HOLDS,
+    TOOLS,
+    missing,
+    without_wheel,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import Trouble
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.recipe import (
     CUDA_SCRIPT,
@@ -22,7 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.recipe import recipe as recipe_of
 
-from tests.image_nodes import CLUSTER, ROOT, VERSIONS, WISHES, recipe, text
+from tests.image_nodes import CLUSTER, ROOT, VERSIONS, WISHES, plan, recipe, text
 
 GIT = "git+https://h.example/DeepSpeed@v0.19.8"
 CUDA: dict[str, Any] = {
@@ -57,6 +64,7 @@ def _own(tmp_path: Path) -> Path:
     return folder
 
 
+PY_SPY = "py_spy-0.4.3-py2.py3-none-manylinux1_x86_64.manylinux_2_5_x86_64.whl"
 NAMED: dict[str, Any] = {"training_image_repository": "swarmspeed/swarmspeed", "cluster_name": "swarmspeed"}
 OFFLOAD: dict[str, Any] = {"training_image_compiler": True, "deepspeed_launch_ds_config_preset": "zero3_infinity"}
 MORE: dict[str, Any] = {
@@ -74,18 +82,18 @@ OLDER: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("cluster", "given", "tag"),
     [
-        ({}, {}, "a6ca4d9a21da45c2"),
-        (CUDA, {}, "f94b601c2f65ed92"),
-        (CUDA12, {"training_image_compiler": True}, "babc6398d3fe83b2"),
-        (CUDA, OFFLOAD, "c06254595329b176"),
-        ({}, MORE, "28c0200917c9961f"),
-        (CUDA, OLDER, "8a17e90a2542c9fd"),
+        ({}, {}, "c3d30e058ff8b65b"),
+        (CUDA, {}, "1e84f0cb83253211"),
+        (CUDA12, {"training_image_compiler": True}, "75b7f312fb37fcaa"),
+        (CUDA, OFFLOAD, "e468c10d15860619"),
+        ({}, MORE, "119b0a4fd435f5f3"),
+        (CUDA, OLDER, "c3b7100d1929cbbc"),
     ],
 )
-def test_an_image_that_an_earlier_release_built_is_not_built_again(
+def test_an_image_is_built_again_only_where_the_dockerfile_changed(
     cluster: dict[str, Any], given: dict[str, Any], tag: str
 ) -> None:
-    """The tags are those of the role's former expressions. Whoever changes the Dockerfile changes them, knowingly."""
+    """Whoever changes the Dockerfile changes these tags, knowingly: every user builds again."""
     assert recipe(cluster, **NAMED, **given).reference == f"swarmspeed/swarmspeed:{tag}"
 
 
@@ -173,6 +181,7 @@ def _ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("ours")
     (folder / "r.txt").write_text("einops\n")
     (folder / "DeepSpeed 1.tar.gz").touch()
+    (folder / PY_SPY).touch()
     archive: dict[str, Any] = {
         "training_image_deepspeed_source": str(folder / "DeepSpeed 1.tar.gz"),
         "training_image_wheelhouse": str(folder),
@@ -222,6 +231,53 @@ def test_every_step_that_fetches_reads_the_secret_in_both_stages(ours: dict[str,
     assert [line for line in fetching if "type=secret,id=network" not in line or ". /run/network" not in line] == []
 
 
+def test_the_image_has_what_nccl_opens_for_infiniband_and_what_examines_hangs(ours: dict[str, str]) -> None:
+    """On CPUs and without a fabric, too: a cluster that gets HCAs later does not build again."""
+    for made in (*ours.values(), recipe(CUDA).dockerfile):
+        assert {"libibverbs1", "ibverbs-providers"} <= {*step(made, "Install sshd, Python and tools").split()}
+        assert step(made, "Install what DeepSpeed needs").endswith(" tqdm py-spy==0.4.3")
+        assert "libibverbs" not in made.partition("\n# libibverbs")[0]  # the build stage
+    for held in (*FABRIC, *TOOLS):
+        assert held in HOLDS and held in recipe().dockerfile
+
+
+@pytest.mark.parametrize(
+    ("held", "lacks"),
+    [
+        ("", ["libibverbs1", "ibverbs-providers", "py-spy"]),
+        ("libibverbs1 py-spy==0.4.2", ["ibverbs-providers"]),
+        (" ".join(HOLDS), []),
+        ("libibverbs1-dbg libibverbs1\nibverbs-providers", ["py-spy"]),
+    ],
+)
+def test_what_an_image_of_an_earlier_release_lacks(held: str, lacks: list[str]) -> None:
+    assert missing(held) == lacks
+
+
+@pytest.mark.parametrize(
+    ("names", "lacks"),
+    [
+        ([PY_SPY], []),
+        (["py_spy-0.4.3-py2.py3-none-manylinux_2_17_aarch64.manylinux2014_aarch64.whl"], []),
+        ([], list(TOOLS)),
+        (["py_spy-0.4.30-py3-none-any.whl", "py_spy-0.4.3.tar.gz", "spy-0.4.3-py3-none-any.whl"], list(TOOLS)),
+    ],
+)
+def test_a_wheelhouse_without_py_spy_is_refused_before_the_build(
+    names: list[str], lacks: list[str], tmp_path: Path
+) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    assert without_wheel(names) == lacks
+    made = plan(training_image_wheelhouse=str(tmp_path))
+    assert [one.sentence for one in made.refusals] == [
+        f"training_image_wheelhouse {tmp_path} holds no wheel of py-spy==0.4.3, which the image has for examining jobs "
+        f"that hang. Remedy: pip download --no-deps --only-binary=:all: --dest {tmp_path} py-spy==0.4.3, with "
+        "--platform where the nodes have another one"
+        for _tool in lacks
+    ]
+
+
 # What the build copies
 
 
@@ -229,6 +285,7 @@ def test_what_our_dockerfile_copies_is_sent(tmp_path: Path) -> None:
     (tmp_path / "r.txt").write_text("einops\n", encoding="utf-8")
     (tmp_path / "DeepSpeed.zip").touch()
     (tmp_path / "a-1.whl").touch()
+    (tmp_path / PY_SPY).touch()
 
     def sent(**wished: Any) -> list[str]:
         return [entry["path"] for entry in recipe(CUDA, **wished).act()["texts"]]
@@ -241,7 +298,7 @@ def test_what_our_dockerfile_copies_is_sent(tmp_path: Path) -> None:
         training_image_deepspeed_source=f"{tmp_path}/DeepSpeed.zip", training_image_wheelhouse=str(tmp_path)
     ).act()
     assert act["archive"] == {"source": f"{tmp_path}/DeepSpeed.zip", "path": "deepspeed/source.zip"}
-    assert (act["wheelhouse"], act["wheels"]) == (str(tmp_path), ["DeepSpeed.zip", "a-1.whl", "r.txt"])
+    assert (act["wheelhouse"], act["wheels"]) == (str(tmp_path), ["DeepSpeed.zip", "a-1.whl", PY_SPY, "r.txt"])
     (script,) = act["texts"]
     assert script == {"path": wheel, "content": f"{text(WHEEL_SCRIPT).rstrip()}\n", "mode": "0644"}
     assert recipe(CUDA).act()["texts"][0]["content"] == f"{text(CUDA_SCRIPT).rstrip()}\n"

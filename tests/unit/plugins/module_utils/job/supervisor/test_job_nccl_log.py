@@ -92,6 +92,7 @@ def test_its_rings(words: str) -> None:
             "Socket",
             ["eth0"],
         ),
+        (["NET/IB : Using [RO]; OOB lo:127.0.0.1<0>", "NET/Socket : Using [0]lo:127.0.0.1<0>"], "Socket", ["lo"]),
         (["NET/IB : Using [0]mlx5_0:1/IB ; OOB eth0:1.2.3.4<0>", "Using network AWS Libfabric"], "AWS Libfabric", []),
         (["NET/Socket: Using 2 threads and 8 sockets per thread"], "", []),
         (["Bootstrap : Using docker_gwbridge:172.18.0.3<0>"], "", []),
