@@ -30,8 +30,9 @@ BUILDX = "docker-buildx"
 """The client's BuildKit, which builds the training image. 20.10 has it built in, and Debian 12 has no such package."""
 PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
 """What node_facts must read."""
-SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1)}
-"""The engine of a release that does not change any more, for a host that has none yet."""
+SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1), "jammy": (29, 1), "noble": (29, 1)}
+"""The engine that a release's docker.io is, for a host that has none yet. Debian's does not change any more; Ubuntu
+brings newer ones into its releases (29.1.3 in November 2026)."""
 PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PROXY"}
 
 
