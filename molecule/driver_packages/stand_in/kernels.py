@@ -7,8 +7,8 @@ Builds packages with dpkg-deb and three states of an archive, FOLDER/first to FO
 one that apt reads, the first. In the second a kernel has come out, with its module for the same driver; in the third
 another one, whose module needs a newer driver. A kernel is a file in /boot, and a module an ELF file that modinfo reads
 and no kernel loads. Dependencies are like those in the indices of Ubuntu 24.04 in November 2026: a package that follows
-new kernels (linux-image-generic, linux-modules-nvidia-580-server-open-generic) names one kernel, and a module is tied to
-a version of nvidia-kernel-common.
+new kernels (linux-image-generic, linux-modules-nvidia-580-server-open-generic) names one kernel, and a module is tied
+to a version of nvidia-kernel-common.
 """
 
 from __future__ import annotations

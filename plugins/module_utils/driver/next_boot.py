@@ -14,6 +14,7 @@ import re
 from typing import Any, Protocol
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import parse_driver
 
 _IMAGE = re.compile(r"vmlinu[xz]-(?P<release>\d[^/]*)")
 _MODULE = re.compile(r"^\S*?(?P<name>nvidia(?:-current|-tesla-\d{3,4})?(?:-open)?)\.ko(?:\.\w+)?:", re.MULTILINE)
@@ -68,3 +69,10 @@ def gather_next_boot(io: KernelIO) -> dict[str, Any] | None:
         if module is not None:
             return {"kernel": kernel, "module": module}
     return {"kernel": kernel, "module": None}
+
+
+def after_a_reboot(io: KernelIO) -> dict[str, Any] | None:
+    """Return ``gather_next_boot`` with the version of the ``driver`` that is loaded, None where none is."""
+    driver = parse_driver(io.read("/proc/driver/nvidia/version"))
+    found = gather_next_boot(io) if driver["version"] else None
+    return found and {**found, "driver": driver["version"]}

@@ -223,8 +223,9 @@ def _fabric_problems(host: Host) -> Iterator[str]:
     if waiting and fabric["manager_running"]:
         yield (
             f"GPU {', '.join(waiting)}: not yet part of the NVLink fabric although the fabric manager runs, so CUDA "
-            "fails with error 802 (system not yet initialized). Check `journalctl -u nvidia-fabricmanager` and `dmesg | grep "
-            "-e Xid -e SXid`, then `systemctl restart nvidia-fabricmanager`; if that does not help, reboot this host."
+            "fails with error 802 (system not yet initialized). Check `journalctl -u nvidia-fabricmanager` and `dmesg "
+            "| grep -e Xid -e SXid`, then `systemctl restart nvidia-fabricmanager`; if that does not help, reboot this "
+            "host."
         )
     elif waiting:
         if any(device["generation"] == "Blackwell" for device in host.devices):

@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import SIGNED_MODULES
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric
+
+_PLAIN = re.compile(r"[0-9A-Za-z.+~_-]{1,200}")
+"""What a host calls a kernel stands in commands that somebody pastes."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ def without_module(found: Any, version: str, package: str) -> tuple[str, str] | 
     has = str(module.get("version")) if isinstance(module, Mapping) else ""
     if has == version:
         return None
+    if not all(_PLAIN.fullmatch(word) for word in (kernel, version, has or "none", package or "none")):
+        return "the kernel that boots next, or its nvidia module, has a strange name", "look into /boot on this host"
     there = f"has the nvidia module of driver {has}, not of {version}" if has else "has no nvidia module"
     way = (
         f"apt-get install {package}; if apt says that it needs another version of the driver, run with "

@@ -108,7 +108,7 @@ def secure_boot_refusal(node: Node) -> Refusal | None:
 
 _SHIM_KEY, _DKMS_KEY = "/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"
 _MAKE_SHIM_KEY = "apt-get install shim-signed mokutil; update-secureboot-policy --new-key"
-_MAKE_DKMS_KEY = "apt-get install dkms mokutil; dkms generate_mok"
+_MAKE_DKMS_KEY = "apt-get install dkms mokutil openssl; dkms generate_mok"
 _MAKE_KEY_BY_HAND = (
     "apt-get install dkms mokutil openssl; openssl req -new -x509 -nodes -days 36500 -newkey rsa:2048 "
     '-subj "/CN=DKMS module signing key" -keyout /var/lib/dkms/mok.key -outform DER -out /var/lib/dkms/mok.pub'

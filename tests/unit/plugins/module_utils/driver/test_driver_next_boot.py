@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.next_boot import (
+    after_a_reboot,
     gather_next_boot,
     newest_kernel,
 )
@@ -76,3 +77,24 @@ def test_a_module_that_modinfo_cannot_read_is_none() -> None:
 
 def test_a_container_has_no_kernel_that_boots_next() -> None:
     assert gather_next_boot(Kernels({NEW: UBUNTU}, [])) is None
+
+
+LOADED = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (b@h)"
+
+
+class Running(Kernels):
+    """The same with a driver that is loaded."""
+
+    def read(self, path: str) -> str:
+        return LOADED if path == "/proc/driver/nvidia/version" else super().read(path)
+
+
+def test_what_is_loaded_is_told_beside_it() -> None:
+    found = after_a_reboot(Running({NEW: ""}, [f"vmlinuz-{NEW}"]))
+    assert found == {"kernel": NEW, "module": None, "driver": "580.95.05"}
+    assert after_a_reboot(Running({}, [])) is None
+
+
+def test_without_a_driver_nothing_is_looked_for() -> None:
+    io = Kernels({NEW: UBUNTU, "driver": ""}, [f"vmlinuz-{NEW}"])
+    assert after_a_reboot(io) is None and io.calls == []

@@ -146,7 +146,7 @@ def test_the_trays_of_a_rack_are_left_to_their_owner(number: str, *, refused: bo
         (
             "debian13",
             [],
-            "apt-get install dkms mokutil; dkms generate_mok; mokutil --import /var/lib/dkms/mok.pub;",
+            "apt-get install dkms mokutil openssl; dkms generate_mok; mokutil --import /var/lib/dkms/mok.pub;",
         ),
         ("debian12", ["/var/lib/dkms/mok.pub"], "enrol the key (mokutil --import /var/lib/dkms/mok.pub;"),
         (
@@ -267,6 +267,14 @@ def test_a_kernel_that_boots_next_without_the_driver_is_named(module: Any, packa
 )
 def test_nothing_is_said_of_one_that_has_it(boots: Any, version: str) -> None:
     assert without_module(boots, version, "") is None
+
+
+@pytest.mark.parametrize("kernel", ["6.8.0; rm -rf /", "6.8.0\x1b[2J", "$(x)"])
+def test_no_command_is_made_of_a_strange_name(kernel: str) -> None:
+    assert without_module({"kernel": kernel, "module": None}, "580.95.05", "") == (
+        "the kernel that boots next, or its nvidia module, has a strange name",
+        "look into /boot on this host",
+    )
 
 
 def test_an_installed_driver_is_compared_before_a_reboot() -> None:
