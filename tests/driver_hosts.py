@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import builds, offers
 
 HOSTS = {
     "debian12": ("debian", "12", "bookworm", "6.1.0-56-amd64", "http://deb.example/debian"),
@@ -95,12 +95,19 @@ def facts(host: str = "debian13", *generations: str, **changes: Any) -> dict[str
             "boot_id": "b",
             "packages": {},
             "image_flavours": ["amd64" if distribution == "debian" else "generic"],
+            "kernel_packages": {
+                f"linux-image-{'amd64' if distribution == 'debian' else 'generic'}": {"version": "1", "held": False}
+            },
             "unfinished": [],
             "interrupted": False,
             "headers": {"package": f"linux-headers-{kernel}", "installed": False, "available": True},
             "module": None,
             "dkms": [],
+            "next_boot": None,
             "mok_enrolled": None,
+            "mok_keys": [],
+            "umad": False,
+            "persistence_off": False,
             "installer": None,
             "users": [],
             "services": {},
@@ -135,7 +142,8 @@ def running(version: str, flavour: str | None = PROPRIETARY, **more: Any) -> dic
 
 def request_of(requested: dict[str, Any]) -> Request:
     """What is asked of the distribution's driver, unless another source is named."""
-    return parse_request({"repository_url": BASE, "source": "distribution", "offers": offers(), **requested})
+    known = {"offers": offers(), "builds": builds()}
+    return parse_request({"repository_url": BASE, "source": "distribution", **known, **requested})
 
 
 MODULE = {"file": "/x.ko", "version": "550.163.01", "flavour": PROPRIETARY, "signer": "DKMS"}

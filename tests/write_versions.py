@@ -71,7 +71,9 @@ def page(table: Table) -> str:
         "## GPUs\n",
         _table(("generation", "compute capability", "last driver branch", "rows"), _generations(table)),
         "## Drivers\n\n" + _DRIVERS,
-        _table(("distribution", "source", "branch", "end of life", "key", "read"), _drivers(table)),
+        _table(("distribution", "source", "branch", "end of life", "key", "read", "tried"), _drivers(table)),
+        _BUILDS,
+        _table(("Linux, from", "branch", "oldest driver that builds", "read"), _builds(table)),
         "## Releases of PyTorch from the ordinary package index\n",
         _table(("PyTorch", "CUDA", "NCCL", "Python", "cuda-toolkit"), _torch(table)),
         "PyTorch's own indices have other builds:\n",
@@ -97,6 +99,12 @@ _DRIVERS = """\
 `nvidia_driver_source: auto` takes the distribution's driver while its branch is supported, and NVIDIA's repository
 where it has ended. For that repository its key is needed as text in `nvidia_driver_repository_key`; the file stands
 beside the packages. [gpu_hosts.md](gpu_hosts.md) says more.
+"""
+
+_BUILDS = """\
+"Tried": the packages were chosen from the distribution's indices; for `cuda_repository`, from its documentation. A
+driver whose module is built on the host (DKMS) must be new enough for the kernel. This is checked before anything is
+installed; modules that Ubuntu built itself are not concerned.
 """
 
 _PROVEN = """\
@@ -157,8 +165,13 @@ def _drivers(table: Table) -> Iterator[list[str]]:
     for row in table.drivers:
         ended = " (ended)" if table.has_ended(row) else ""
         key = f"`{row.key}` {row.fingerprint}" if row.key else "the distribution's"
-        where = f"{row.distribution.capitalize()} {row.release}"
-        yield [where, f"`{row.source}`", str(row.branch), row.end + ended, key, f"`{row.read}`"]
+        where, tried = f"{row.distribution.capitalize()} {row.release}", "yes" if row.tried else "no"
+        yield [where, f"`{row.source}`", str(row.branch), row.end + ended, key, f"`{row.read}`", tried]
+
+
+def _builds(table: Table) -> Iterator[list[str]]:
+    for row in table.builds:
+        yield [row.linux, str(row.branch), row.driver or "none", row.source]
 
 
 def _torch(table: Table) -> Iterator[list[str]]:

@@ -64,6 +64,14 @@ options:
     description: Oldest acceptable version of the driver; empty for any.
     type: str
     default: ''
+  kernel:
+    description: The kernel that the module is wanted for, for messages.
+    type: str
+    default: ''
+  builds_from:
+    description: Oldest version of the driver that DKMS can build on O(kernel); empty for any.
+    type: str
+    default: ''
   sources:
     description: Text of a deb822 file to add to apt's sources.
     type: str
@@ -153,6 +161,11 @@ problems:
   returned: success
   type: list
   elements: str
+notes:
+  description: What a user should know of the installation, such as why DKMS builds the module, each a sentence.
+  returned: success
+  type: list
+  elements: str
 cannot_fetch:
   description: Whether a repository could not be read.
   returned: success
@@ -174,7 +187,8 @@ def _goal(requested: dict[str, Any]) -> Goal:
         Choice(entry["kind"], *(tuple(entry[name]) for name in ("packages", "locked", "optional", "rivals")))
         for entry in requested["choices"]
     ]
-    return Goal(choices, requested["branch"], tuple(requested["fabric"]), requested["exact"], requested["minimum"])
+    names = ("exact", "minimum", "kernel", "builds_from")
+    return Goal(choices, requested["branch"], tuple(requested["fabric"]), *(requested[name] for name in names))
 
 
 def main() -> None:
@@ -198,6 +212,8 @@ def main() -> None:
             "fabric": {**names, "default": []},
             "exact": {"type": "str"},
             "minimum": {"type": "str", "default": ""},
+            "kernel": {"type": "str", "default": ""},
+            "builds_from": {"type": "str", "default": ""},
             "sources": {"type": "str", "default": ""},
             "address": {"type": "str", "default": ""},
             "without": {"type": "list", "elements": "path", "default": []},

@@ -29,6 +29,13 @@ options:
     description: Where procfs is. A directory other than V(/proc) is a recorded tree, for tests.
     type: path
     default: /proc
+  fabric_wait:
+    description:
+      - For how many seconds, 0 to 600, GPUs may join an NVLink fabric whose manager runs. Their devices are kept open
+        meanwhile, as without persistence mode each call of C(nvidia-smi) would have them begin anew.
+    type: int
+    default: 15
+    version_added: 0.1.0
 notes:
   - C(nvidia-smi) is the first one on the C(PATH), else the one where Debian and container hosts keep it.
   - C(nvidia-smi) may load the kernel module of an installed driver, as any first use of a GPU does.
@@ -110,6 +117,10 @@ pci_devices:
       type: int
       returned: always
       sample: 580
+    vgpu:
+      description: Whether a hypervisor gives this guest a part of a GPU (vGPU), by its vendor-specific PCI capability.
+      type: bool
+      returned: always
 nvswitches:
   description:
     - The NVSwitches on the PCI bus (bridges of vendor 0x10de, class 0x0680).
@@ -312,6 +323,11 @@ gpus:
       description: Its registration with the NVLink fabric, V(Not Started), V(In Progress) or V(Completed).
       type: str
       returned: always
+    license:
+      description: The state of a vGPU's licence in nvidia-smi's words; null for a GPU that is no vGPU.
+      type: str
+      returned: always
+      sample: "Licensed (Expiry: 2026-12-24 10:17:12 GMT)"
 topology:
   description:
     - How the GPUs reach each other and the RDMA devices (C(nvidia-smi topo -m)).
@@ -381,6 +397,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
 
+MOST_SECONDS = 600
+
 
 def main() -> None:
     """Read and return."""
@@ -388,11 +406,15 @@ def main() -> None:
         argument_spec={
             "sysfs_root": {"type": "path", "default": "/sys"},
             "proc_root": {"type": "path", "default": "/proc"},
+            "fabric_wait": {"type": "int", "default": 15},
         },
         supports_check_mode=True,
     )
     io = SystemGpuIO(sysfs_root=module.params["sysfs_root"], proc_root=module.params["proc_root"])
-    module.exit_json(changed=False, **gather_gpu(io))
+    wait = module.params["fabric_wait"]
+    if not 0 <= wait <= MOST_SECONDS:
+        module.fail_json(msg=f"fabric_wait: {wait} is not within 0 and {MOST_SECONDS} seconds.")
+    module.exit_json(changed=False, **gather_gpu(io, wait))
 
 
 if __name__ == "__main__":

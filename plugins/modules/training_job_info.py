@@ -32,7 +32,9 @@ options:
     type: int
     default: 0
   gpus:
-    description: Whether to read the load of the GPUs, three times within two seconds, where a job runs on the host.
+    description:
+      - Whether to read the load of the GPUs, three times within two seconds, where a job runs on the host, and which
+        module of NVIDIA's driver the kernel has that boots next.
     type: bool
     default: false
 extends_documentation_fragment:
@@ -225,6 +227,13 @@ gpus:
     temperature_celsius:
       description: Its temperature, in degrees Celsius.
       type: float
+next_boot:
+  description:
+    - The C(kernel) that boots next, its C(module) of NVIDIA's driver (null where it has none), and the version of the
+      C(driver) that is loaded.
+    - Null without O(gpus), where no driver is loaded, and where no kernel is installed, as in a container.
+  returned: success
+  type: dict
 engine_error:
   description: What kept the Docker engine from answering. Null where it answered or was not queried.
   returned: success
@@ -235,6 +244,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host_io import SystemDriverIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.next_boot import after_a_reboot
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.activity import Smi, gather_activity
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
@@ -275,6 +286,7 @@ def main() -> None:
     try:
         runtimes: dict[str, Runtime] = {"container": DockerRuntime(SocketEngine(timeout=10.0)), "host": HostRuntime()}
         result = gather(module.params, runtimes, SystemGpuIO())
+        result["next_boot"] = after_a_reboot(SystemDriverIO()) if module.params["gpus"] else None
     except JobError as error:
         module.fail_json(msg=str(error))
     except OSError as error:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import TIMED_OUT, CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import Choice
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import SIGNED_MODULES, Choice
 
 _KEY = re.compile(r"NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures? (couldn't|could not|were invalid)|OpenPGP")
 _UNSIGNED = re.compile(r"is not signed")
@@ -20,6 +20,10 @@ _NETWORK = re.compile(
     r"|does not have a Release file|certificate"
 )
 UNREACHABLE, KEY, MISSING, CONFLICT = "unreachable", "key", "missing", "conflict"
+
+
+_SIGNED_FIT = "Ubuntu keeps its signed modules only for its newest kernels, in the newest version of the driver"
+_NEWEST_KERNEL = "install the newest kernel of the distribution, reboot into it, and run again"
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Goal:
     """What is to be installed.
 
     ``exact`` is the version of a driver that is there, to which ``fabric`` is added; ``minimum`` is the oldest version
-    that will do, empty for any.
+    that will do, empty for any; ``builds_from`` is the oldest that DKMS can build on ``kernel``, empty for any.
     """
 
     choices: Sequence[Choice]
@@ -43,6 +47,8 @@ class Goal:
     fabric: Sequence[str] = ()
     exact: str | None = None
     minimum: str = ""
+    kernel: str = ""
+    builds_from: str = ""
 
 
 def explain_update(answer: CommandResult, ours: str) -> Trouble | None:
@@ -89,6 +95,8 @@ def missing(names: Sequence[str], branch: int) -> Trouble:
             f"apt has no package {headers[0]}, without which no module can be built for this kernel. Remedy: install "
             "the newest kernel of the distribution with its headers, reboot into it, and run again",
         )
+    if all(name.startswith(SIGNED_MODULES) for name in names):
+        return Trouble(MISSING, f"apt has no package {names[0]}: {_SIGNED_FIT}. Remedy: {_NEWEST_KERNEL}")
     return Trouble(
         MISSING,
         f"apt has no package {', '.join(names)} for branch {branch}. Remedy: choose another nvidia_driver_branch or "
@@ -113,6 +121,16 @@ def too_old(version: str, goal: Goal) -> Trouble:
         f"the newest driver of branch {goal.branch} to be had is {version}, older than nvidia_driver_min_version "
         f"({goal.minimum}). Remedy: choose another nvidia_driver_branch or nvidia_driver_source, or a lower "
         "nvidia_driver_min_version",
+    )
+
+
+def too_old_for_kernel(version: str, goal: Goal) -> Trouble:
+    """A driver whose module does not build on this kernel."""
+    return Trouble(
+        MISSING,
+        f"driver {version} does not build on kernel {goal.kernel}: of branch {goal.branch}, {goal.builds_from} is the "
+        "oldest that does. Remedy: choose another nvidia_driver_branch or nvidia_driver_source, or boot an older "
+        "kernel",
     )
 
 
@@ -141,6 +159,12 @@ def unsolvable(answer: CommandResult) -> Trouble:
     text = answer.text
     _head, separator, tail = text.partition("unmet dependencies:")
     reported = " ".join((tail if separator else text).split())[:400].rstrip(". ")
+    if SIGNED_MODULES in reported:
+        return Trouble(
+            CONFLICT,
+            f"apt cannot install Ubuntu's signed module for this kernel: {reported}: {_SIGNED_FIT}. Remedy: "
+            f"{_NEWEST_KERNEL}",
+        )
     return Trouble(
         CONFLICT,
         f"apt cannot install these packages together: {reported}. Remedy: check what is held or half-installed "

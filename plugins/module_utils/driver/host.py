@@ -13,10 +13,18 @@ import re
 from typing import Any, Protocol
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.next_boot import (
+    gather_next_boot,
+    parse_modinfo,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.sources import as_dicts, parse_sources
 
 SERVICES = ("nvidia-persistenced.service", "nvidia-fabricmanager.service")
 DISKS = ("/usr", "/var", "/boot")
+MOK_KEYS = ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der")
+"""The certificates of the keys with which DKMS signs: dkms(8), MODULE SIGNING; Ubuntu's dkms takes that of its shim."""
+
+_UNITS = ("/usr/lib/systemd/system", "/lib/systemd/system")
 
 _DRIVER = re.compile(
     r"(nvidia-(?!container|docker|ctk|cuda-toolkit|cuda-dev|cudnn|openjdk|texture)"
@@ -89,23 +97,6 @@ def parse_dkms(text: str) -> list[dict[str, str]]:
     return found
 
 
-def parse_modinfo(text: str) -> dict[str, Any] | None:
-    """Read ``modinfo``: the module's file, version, flavour by its licence, and who signed it."""
-    fields: dict[str, str] = {}
-    for line in text.splitlines():
-        key, separator, value = line.partition(":")
-        if separator:
-            fields.setdefault(key.strip(), value.strip())
-    if not fields.get("filename") or not fields.get("version"):
-        return None
-    return {
-        "file": fields["filename"],
-        "version": fields["version"],
-        "flavour": "open" if "GPL" in fields.get("license", "") else "proprietary",
-        "signer": fields.get("signer") or None,
-    }
-
-
 def parse_services(text: str) -> dict[str, dict[str, Any]]:
     """Read the blocks of ``systemctl show``; a unit that is not installed is left out."""
     found: dict[str, dict[str, Any]] = {}
@@ -131,12 +122,17 @@ def gather_driver(io: DriverIO, kernel: str, *, secure_boot: bool | None) -> dic
         "boot_id": io.read("/proc/sys/kernel/random/boot_id").strip() or None,
         "packages": {name: found for name, found in packages.items() if is_driver_package(name)},
         "image_flavours": sorted(match["flavour"] for match in map(_IMAGE.match, packages) if match),
+        "kernel_packages": {name: found for name, found in packages.items() if _IMAGE.match(name)},
         "unfinished": sorted(name for name, found in packages.items() if not found["finished"]),
         "interrupted": bool(io.names("/var/lib/dpkg/updates")),
         "headers": _headers(io, kernel),
         "module": _module(io, kernel, dkms),
+        "next_boot": gather_next_boot(io),
         "dkms": [entry for entry in dkms if entry["module"].startswith("nvidia")],
         "mok_enrolled": _mok_enrolled(io) if secure_boot else None,
+        "mok_keys": [key for key in MOK_KEYS if io.exists(key)] if secure_boot else [],
+        "umad": io.exists("/sys/module/ib_umad"),
+        "persistence_off": _persistence_off(io),
         "installer": _installer(io, packages),
         "users": io.users(),
         "services": parse_services(
@@ -179,7 +175,7 @@ def _module(io: DriverIO, kernel: str, dkms: list[dict[str, str]]) -> dict[str, 
 
 def _mok_enrolled(io: DriverIO) -> bool | None:
     """Return whether the firmware trusts the key with which DKMS signs here; None where that cannot be queried."""
-    for key in ("/var/lib/dkms/mok.pub", "/var/lib/shim-signed/mok/MOK.der"):
+    for key in MOK_KEYS:
         if not io.exists(key):
             continue
         answer = io.run("mokutil", "--test-key", key)
@@ -188,6 +184,13 @@ def _mok_enrolled(io: DriverIO) -> bool | None:
         if "is already enrolled" in answer.text:
             return True
     return False
+
+
+def _persistence_off(io: DriverIO) -> bool:
+    """Return whether the packaged unit starts the persistence daemon with persistence mode off, as Ubuntu's does."""
+    units = (io.read(f"{folder}/{SERVICES[0]}") for folder in ("/etc/systemd/system", *_UNITS))
+    starts = re.findall(r"^ExecStart=(.+)$", next(filter(None, units), ""), re.MULTILINE)
+    return any("--no-persistence-mode" in start.split() for start in starts)
 
 
 def _installer(io: DriverIO, packages: dict[str, dict[str, Any]]) -> str | None:

@@ -38,6 +38,9 @@ _CUDA_UNNUMBERED = 590
 
 DKMS, SIGNED = "dkms", "signed"
 
+SIGNED_MODULES = "linux-modules-nvidia-"
+"""How Ubuntu's packages with modules that it built and signed begin; each is for one kernel."""
+
 _MODULE_PACKAGE = re.compile(r"nvidia-(tesla-\d+-)?(open-)?kernel-(open-)?dkms$|nvidia-dkms(-\d+)?(-server)?(-open)?$")
 """Packages whose module DKMS builds. apt lets two of them stand beside one another where they do not conflict."""
 
@@ -129,6 +132,18 @@ class Kernel:
         """Return the packages with which the next kernel comes with its headers too."""
         return tuple(f"linux-headers-{name}" for name in self.image_flavours)
 
+    def following_modules(self, prefix: str) -> tuple[str, ...]:
+        """Return Ubuntu's packages with which the next kernel comes with its signed module too."""
+        return tuple(dict.fromkeys(following_module(prefix, name) for name in self.image_flavours))
+
+
+def following_module(prefix: str, image_flavour: str) -> str:
+    """Return Ubuntu's package that follows ``linux-image-<image_flavour>``.
+
+    ``linux-image-virtual`` brings the generic kernel without its extra modules, and there is no module of that name.
+    """
+    return f"{prefix}-{re.sub(r'^virtual', 'generic', image_flavour)}"
+
 
 def known_branches(place: Place) -> tuple[int, ...] | None:
     """Return the branches to be had, or None where only apt can say."""
@@ -204,7 +219,7 @@ def _ubuntu(branch: int, flavour: str, kernel: Kernel) -> list[Choice]:
     # nvidia-compute-utils, which it brings, holds nvidia-persistenced.
     packages = (f"nvidia-headless-no-dkms-{suffix}", f"nvidia-utils-{branch}-server")
     modules, built_here = f"linux-modules-nvidia-{suffix}", f"nvidia-dkms-{suffix}"
-    following = tuple(f"{modules}-{name}" for name in kernel.image_flavours)
+    following = kernel.following_modules(modules)
     return [
         Choice(SIGNED, (*packages, f"{modules}-{kernel.release}"), packages, following),
         Choice(DKMS, (*packages, built_here, *kernel.headers), (*packages, built_here), kernel.following_headers),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
@@ -25,11 +25,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.apt_fail
     no_manager,
     no_version,
     too_old,
+    too_old_for_kernel,
     transitional,
     unsolvable,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host import is_driver_package
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import PINNED, Choice
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import DKMS, PINNED, SIGNED, Choice
 
 PRIORITY = 1001
 """Above 1000, so that a newer version which is installed gives way too: apt_preferences(5)."""
@@ -72,6 +73,7 @@ class Preview:
     removes: Mapping[str, str] = field(default_factory=dict)
     held: tuple[str, ...] = ()
     troubles: tuple[Trouble, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def parse_policy(text: str) -> dict[str, list[str]]:
@@ -167,7 +169,7 @@ def gather(io: AptIO, goal: Goal, address: str) -> Preview:
     for choice in goal.choices:
         found = _try(io, choice, goal, versions)
         if not found.troubles:
-            return found
+            return replace(found, notes=(*map(_instead, troubles), *found.notes))
         troubles += found.troubles
     return Preview(troubles=tuple(troubles))
 
@@ -188,6 +190,8 @@ def _decide(choice: Choice, goal: Goal, versions: Mapping[str, Sequence[str]]) -
             return "", locked, no_manager(goal, versions)
         locked.append(manager)
         version = managers[manager] or version
+    if choice.kind == DKMS and goal.builds_from and numeric(version) < numeric(goal.builds_from):
+        return version, locked, too_old_for_kernel(version, goal)
     below = goal.minimum and numeric(version) < numeric(goal.minimum)
     return version, locked, too_old(version, goal) if below else None
 
@@ -204,11 +208,15 @@ def _try(io: AptIO, choice: Choice, goal: Goal, versions: Mapping[str, Sequence[
     if answer.rc != 0:
         return Preview(troubles=(unsolvable(answer),))
     # Each kernel that follows needs its headers or modules too; one that would bring another kernel now is left out.
+    notes = []
     for name in choice.optional:
-        if name in versions:
-            more = io.simulate((*packages, name, *leave))
-            if more.rc == 0 and not any(new.startswith("linux-image-") for new in parse_simulation(more.stdout)[0]):
-                packages, answer = (*packages, name), more
+        more = io.simulate((*packages, name, *leave)) if name in versions else None
+        if more is None or more.rc != 0:
+            notes.append(f"{name}, with which the next kernel comes with its module, cannot be installed")
+        elif any(new.startswith("linux-image-") for new in parse_simulation(more.stdout)[0]):
+            notes.append(f"{name}, with which the next kernel comes with its module, would install another kernel now")
+        else:
+            packages, answer = (*packages, name), more
     installs, replaces, removes = parse_simulation(answer.stdout)
     touched = {*installs, *replaces, *removes}
     others = _other_branches({*installs, *replaces}, goal.branch)
@@ -216,8 +224,32 @@ def _try(io: AptIO, choice: Choice, goal: Goal, versions: Mapping[str, Sequence[
         return Preview(troubles=(transitional(goal.branch, others),))
     held = tuple(name for name in io.held() if name in touched)
     return Preview(
-        choice.kind, version, packages, tuple(locked), choice.rivals, text, installs, replaces, removes, held
+        choice.kind,
+        version,
+        packages,
+        tuple(locked),
+        choice.rivals,
+        text,
+        installs,
+        replaces,
+        removes,
+        held,
+        notes=tuple(f"{note}. {_LEFT_OUT[choice.kind]}" for note in notes if choice.kind in _LEFT_OUT),
     )
+
+
+_LEFT_OUT = {
+    DKMS: "Install the headers of a new kernel before it boots.",
+    SIGNED: "It is left out, and with nvidia_driver_hold the package that brings new kernels is put on hold. To follow "
+    "new kernels again, install it and that package with apt-get install --allow-change-held-packages, reboot and run "
+    "again.",
+}
+"""What follows from a package that is left out, by the kind of module."""
+
+
+def _instead(trouble: Trouble) -> str:
+    """Return why DKMS builds the module on the host."""
+    return f"DKMS builds the module on this host, with a compiler, as {trouble.text.partition('. Remedy: ')[0]}."
 
 
 def _with_manager(versions: Mapping[str, Sequence[str]], locked: Sequence[str], manager: str, goal: Goal) -> str | None:
@@ -272,6 +304,7 @@ def as_dict(preview: Preview, *, purge: bool, holds: Sequence[str]) -> dict[str,
         "installs": dict(preview.installs),
         "replaces": dict(preview.replaces),
         "removes": dict(preview.removes),
+        "notes": list(preview.notes),
         "cannot_fetch": any(trouble.kind == UNREACHABLE for trouble in preview.troubles),
         "problems": [f"{problem}." for problem in problems],
     }

@@ -6,7 +6,11 @@
 A host without an NVIDIA GPU costs no process and is not examined further. Where GPUs answer, nvidia-smi runs
 twice; a third time for the topology where there are more GPUs than one or RDMA devices; once more for the names of MIG
 instances where there are any, and once more with drivers before 510. ``nv-fabricmanager --version`` runs where there is
-an NVLink fabric.
+an NVLink fabric. Where its manager runs and GPUs have not joined it yet, nvidia-smi is asked again until they have.
+
+A GPU asks for its place in the fabric when it is initialised, every five seconds until it has one
+(NVIDIA/open-gpu-kernel-modules, ``gpuFabricProbeStart``). Without persistence mode each call of nvidia-smi initialises
+it anew and reads "In Progress", so the devices are kept open in between.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import 
     parse_secure_boot,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.problems import (
+    WAITING,
     Host,
     Reading,
     find_notes,
@@ -51,16 +56,25 @@ FABRIC_MANAGER = "nv-fabricmanager"[:15]
 """The process name: the kernel keeps fifteen characters of it."""
 
 _UNKNOWN_FIELD = "is not a valid field to query"
-_FABRIC_STATES = ("Not Started", "In Progress", "Completed")
+_FABRIC_STATES = (*WAITING, "Completed")
 
 
-def gather_gpu(io: GpuIO) -> dict[str, Any]:
-    """Return what ``gpu_info`` returns. Runs no command on a host without an NVIDIA GPU."""
+PROBE_SECONDS, LOOK_SECONDS = 5, 15
+"""Between two readings of the fabric, and in all where no one asks for more."""
+
+
+def gather_gpu(io: GpuIO, fabric_wait: int = LOOK_SECONDS) -> dict[str, Any]:
+    """Return what ``gpu_info`` returns. Runs no command on a host without an NVIDIA GPU.
+
+    ``fabric_wait`` is for how many seconds GPUs may join an NVLink fabric whose manager runs.
+    """
     found = io.pci_devices()
     devices, switches = display_devices(found), nvswitches(found)
     ours = [device for device in devices if device["driver"] not in NOT_FOR_US]
     our_switches = [switch for switch in switches if switch["driver"] not in NOT_FOR_US]
     reading = _read_smi(io) if ours else Reading()
+    if _joining(reading) and FABRIC_MANAGER in (io.process_names() or ()):
+        reading = _joined(io, reading, fabric_wait)
     topology = _topology(io, reading)
     # Only now: on some hosts it is the first use that loads the kernel module.
     driver = {
@@ -121,6 +135,21 @@ def _read_smi(io: GpuIO) -> Reading:
             broken.append(f"{gpu.index}, {gpu.uuid}, {gpu.name}: {lost}")
     usable = tuple(gpu for gpu in gpus if not details.get(gpu.uuid, Details()).lost)
     return Reading(answer, None, usable, tuple(broken), details, report.cuda_version)
+
+
+def _joining(reading: Reading) -> bool:
+    return any(details.fabric_state in WAITING for dummy, details in reading.known())
+
+
+def _joined(io: GpuIO, reading: Reading, seconds: int) -> Reading:
+    """Return the first reading in which all GPUs have joined the fabric, or the last one."""
+    with io.held_open():
+        for _number in range(seconds // PROBE_SECONDS):
+            io.pause(PROBE_SECONDS)
+            reading = _read_smi(io)
+            if not _joining(reading):
+                break
+    return reading
 
 
 def _ask(io: GpuIO, fields: tuple[str, ...]) -> CommandResult | None:
@@ -211,4 +240,5 @@ def _gpu_facts(gpu: Gpu, details: Details, devices: list[dict[str, Any]], topolo
         },
         "nvlink": any(link.startswith("NV") for link in links) if topology else None,
         "fabric_state": details.fabric_state,
+        "license": details.license,
     }

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import platform
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_
     find_program,
     run_program,
 )
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import PCI_CONFIG_BYTES, is_vgpu
 
 SMI_TIMEOUT = 60.0
 """Seconds. Without persistence mode nvidia-smi initialises every GPU first, which takes seconds for each."""
@@ -37,7 +41,7 @@ class GpuIO(Protocol):
         """Return NVIDIA's PCI devices.
 
         Each has its ``address`` and, as sysfs writes them, ``class``, ``device``, ``driver`` (empty: none),
-        ``numa_node`` and ``cpus`` (the processors near it).
+        ``numa_node`` and ``cpus`` (the processors near it); and whether it is a ``vgpu``: ``yes`` or empty.
         """
 
     def driver_text(self) -> str:
@@ -57,6 +61,12 @@ class GpuIO(Protocol):
 
     def process_names(self) -> frozenset[str] | None:
         """Return the names of all processes (fifteen characters each), or None where they cannot all be seen."""
+
+    def held_open(self) -> AbstractContextManager[None]:
+        """Keep the GPUs initialised meanwhile, as a program that computes does."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
 
     def nvidia_smi(self, *arguments: str) -> CommandResult | None:
         """Run nvidia-smi, or return None where it is not installed."""
@@ -84,6 +94,7 @@ class SystemGpuIO:
                     "driver": link_name(device / "driver"),
                     "numa_node": _read(device / "numa_node"),
                     "cpus": _read(device / "local_cpulist"),
+                    "vgpu": "yes" if is_vgpu(_beginning(device / "config", PCI_CONFIG_BYTES)) else "",
                 }
             )
         return found
@@ -117,6 +128,17 @@ class SystemGpuIO:
         numbers = [entry for entry in _entries(self._proc) if entry.name.isdecimal()]
         return frozenset(_read(number / "comm") for number in numbers)
 
+    @contextmanager
+    def held_open(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for device in sorted((self._root / "dev").glob("nvidia[0-9]*")):
+                with suppress(OSError):  # another process has it for itself, or it is gone
+                    stack.callback(os.close, os.open(device, os.O_RDWR | os.O_CLOEXEC))
+            yield
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
     def nvidia_smi(self, *arguments: str) -> CommandResult | None:
         program = find_program("nvidia-smi") or next((place for place in SMI_PLACES if os.access(place, os.X_OK)), None)
         return run_program([program, *arguments], SMI_TIMEOUT) if program else None
@@ -124,6 +146,14 @@ class SystemGpuIO:
     def fabric_manager(self) -> CommandResult | None:
         program = find_program("nv-fabricmanager")
         return run_program([program, "--version"], FABRIC_MANAGER_TIMEOUT) if program else None
+
+
+def _beginning(path: Path, size: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError:
+        return b""
 
 
 def link_name(path: Path) -> str:

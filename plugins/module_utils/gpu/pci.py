@@ -6,7 +6,8 @@
 Sources: pci.ids of 22 August 2026 for the chip behind each device number; NVIDIA's driver installation guide, chapter
 "Kernel Modules", for which flavour drives which generation; NVIDIA's "Unix graphics feature deprecation schedule" for
 the last branch of a generation; for compute capabilities the list of NVIDIA's GPUs (developer.nvidia.com/cuda-gpus) and
-the programming guide, section "Compute Capabilities" (2026-11-23).
+the programming guide, section "Compute Capabilities" (2026-11-23). For vGPUs: gpu-feature-discovery
+(NVIDIA/k8s-device-plugin, internal/vgpu), and the PCI Local Bus Specification 3.0, 6.7, for the list of capabilities.
 """
 
 from __future__ import annotations
@@ -136,6 +137,7 @@ def _display_device(device: dict[str, str]) -> dict[str, Any]:
         "generation": generation.name if generation else None,
         "flavours": list(generation.flavours) if generation else None,
         "last_branch": generation.last_branch if generation else None,
+        "vgpu": device.get("vgpu") == "yes",
     }
 
 
@@ -155,6 +157,29 @@ def sysfs_address(bus_id: str) -> str | None:
         return f"{int(domain, 16):04x}:{rest}" if separator and rest else None
     except ValueError:
         return None
+
+
+PCI_CONFIG_BYTES = 256
+"""How much of a device's configuration space is read: all that capabilities are in. Others than root see 64 bytes."""
+_STATUS, _HAS_CAPABILITIES, _FIRST, _VENDOR_SPECIFIC = 0x06, 0x10, 0x34, 0x09
+
+
+def is_vgpu(config: bytes) -> bool:
+    """Return whether a GPU is the part of one that a hypervisor gives to a guest (vGPU), by its configuration space.
+
+    Its vendor-specific capability carries the letters VF before the records of the host's driver. The list of
+    capabilities is the device's: one that is broken or runs in a circle ends the search.
+    """
+    if len(config) < PCI_CONFIG_BYTES or not config[_STATUS] & _HAS_CAPABILITIES:
+        return False
+    seen: set[int] = set()
+    place = config[_FIRST]
+    while place and place not in seen and place + 5 <= PCI_CONFIG_BYTES:
+        seen.add(place)
+        if config[place] == _VENDOR_SPECIFIC:
+            return config[place + 2] >= 5 and config[place + 3 : place + 5] == b"VF"
+        place = config[place + 1]
+    return False
 
 
 def _numa_node(text: str) -> int | None:

@@ -22,13 +22,22 @@ SECURE_BOOT = (
     "lockdown` and `mokutil --list-enrolled`."
 )
 
+WAITING = ("Not Started", "In Progress")
+"""States of a GPU that has not joined the NVLink fabric, the least far first."""
+
 _RECOVERIES = {
     "Reset": "Stop what runs on it, then `nvidia-smi --gpu-reset -i {index}`",
     "Drain and Reset": "Let what runs on it end and start nothing new, then `nvidia-smi --gpu-reset -i {index}`",
     "Drain P2P": "Let what uses its links end, then `nvidia-smi --gpu-reset -i {index}`",
     "Reboot": "Reboot this host",
+    "System Reboot": "Reboot this host",
+    "Bus Reset": "Stop what runs on it and reboot this host, which resets the bus",
+    "Recover IMEX Domain": (
+        "Stop what uses the IMEX domain, restart nvidia-imex on all of its nodes (`systemctl restart nvidia-imex`) and "
+        "check `nvidia-imex-ctl -N`"
+    ),
 }
-"""What nvidia-smi recommends (NVML's recovery actions), and how to do it."""
+"""What nvidia-smi recommends (NVML's recovery actions, those of driver 615 included), and how to do it."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,12 @@ def _gpu_problems(host: Host) -> Iterator[str]:
                 f"{name} has failing memory that goes out of use at its next reset. "
                 f"{_RECOVERIES['Reset'].format(index=gpu.index)}, or reboot."
             )
+        if details.license and not details.license.startswith("Licensed"):
+            yield (
+                f"{name} is a vGPU without a valid licence (nvidia-smi says '{details.license[:60]}'), so it is slowed "
+                "down after a while. Put the licence server's token into /etc/nvidia/ClientConfigToken, `systemctl "
+                "restart nvidia-gridd`, and check `nvidia-smi -q | grep -A 2 Licensed`."
+            )
     yield from _mig_problems(host.reading)
 
 
@@ -197,7 +212,7 @@ def _fabric_problems(host: Host) -> Iterator[str]:
     fabric, driver = host.fabric, host.driver
     waiting, failed = [], []
     for gpu, details in host.reading.known():
-        if details.fabric_state in ("Not Started", "In Progress"):
+        if details.fabric_state in WAITING:
             waiting.append(f"{gpu.index} ('{details.fabric_state}')")
         elif details.fabric_state == "Completed" and details.fabric_status not in (None, "Success"):
             failed.append(f"{gpu.index} ('{details.fabric_status}')")
@@ -205,11 +220,19 @@ def _fabric_problems(host: Host) -> Iterator[str]:
         "Install the fabric manager in the driver's version (Debian and Ubuntu: nvidia-fabricmanager-<branch>) and "
         "start it (`systemctl enable --now nvidia-fabricmanager`)"
     )
-    if waiting:
+    if waiting and fabric["manager_running"]:
+        yield (
+            f"GPU {', '.join(waiting)}: not yet part of the NVLink fabric although the fabric manager runs, so CUDA "
+            "fails with error 802 (system not yet initialized). Check `journalctl -u nvidia-fabricmanager` and `dmesg "
+            "| grep -e Xid -e SXid`, then `systemctl restart nvidia-fabricmanager`; if that does not help, reboot this "
+            "host."
+        )
+    elif waiting:
+        if any(device["generation"] == "Blackwell" for device in host.devices):
+            start += ", from B200 on with nvlsm, infiniband-diags and the kernel module ib_umad beside it"
         yield (
             f"GPU {', '.join(waiting)}: not yet part of the NVLink fabric, so CUDA fails with error 802 (system not "
-            f"yet initialized). {start}; in GB200 and GB300 racks it runs on the switch trays instead. Where it runs "
-            "already, check `journalctl -u nvidia-fabricmanager`."
+            f"yet initialized). {start}; in GB200 and GB300 racks it runs on the switch trays instead."
         )
     elif host.switches and fabric["manager_running"] is False:
         yield (
@@ -246,7 +269,8 @@ def _notes(host: Host) -> Iterator[str]:
     if idle:
         yield (
             f"Persistence mode is off ({_list(idle)}): each program that starts waits for the GPU to be initialised. "
-            "Enable nvidia-persistenced."
+            "Where this collection installed the driver, nvidia_driver_persistence: true turns it on; elsewhere, start "
+            "nvidia-persistenced without --no-persistence-mode, which Ubuntu's unit has, or `nvidia-smi -pm 1`."
         )
     for gpu, details in known:
         if details.ecc_aggregate and not details.ecc_volatile:

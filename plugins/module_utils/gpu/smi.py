@@ -79,6 +79,7 @@ class Details:
     fabric_state: str | None = None
     fabric_status: str | None = None
     recovery: str | None = None
+    license: str | None = None
     lost: str | None = None
     unreadable: tuple[str, ...] = ()
 
@@ -171,6 +172,7 @@ def _details(gpu: ElementTree.Element) -> Details:
                 "remapped_rows/remapped_row_pending",
                 "retired_pages/pending_retirement",
                 "retired_pages/pending_blacklist",
+                "remapped_banks/bank_remapper_pending",
             )
         ),
         repair_failed=_yes(_text(gpu, "remapped_rows/remapped_row_failure")),
@@ -180,6 +182,7 @@ def _details(gpu: ElementTree.Element) -> Details:
         fabric_state=_text(gpu, "fabric/state"),
         fabric_status=_text(gpu, "fabric/status"),
         recovery=_recovery(gpu),
+        license=_license(gpu),
         lost=lost,
         unreadable=unreadable,
     )
@@ -244,6 +247,12 @@ def _recovery(gpu: ElementTree.Element) -> str | None:
     if action is None and _yes(_text(gpu, "gpu_reset_status/drain_and_reset_recommended")):
         return "Drain and Reset"
     return action
+
+
+def _license(gpu: ElementTree.Element) -> str | None:
+    # Of a vGPU alone: a whole GPU that is passed through may name a licence that computing does not need.
+    virtual = _text(gpu, "gpu_virtualization_mode/virtualization_mode") == "VGPU"
+    return _text(gpu, "vgpu_software_licensed_product/license_status") if virtual else None
 
 
 def _instances(gpu: ElementTree.Element) -> Iterator[MigInstance]:

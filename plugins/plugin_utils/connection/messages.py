@@ -17,6 +17,11 @@ HANGS = (
     "look on the host for what hangs (systemctl status docker; apt or dpkg; a network file system: "
     "ps -eo pid,stat,args | grep ' D'), end it, and run the playbook again"
 )
+_PROMPT = re.compile(r"waiting for privilege escalation prompt")
+PASSWORD = (
+    "check that sudo accepts the password there (ansible_become_password); where sudo is sudo-rs, as on Ubuntu 26.04, "
+    "ansible-core up to 2.21.3 does not recognise its prompt (ansible/ansible#87423): set ansible_become_exe: sudo.ws"
+)
 _COMPLAINT = re.compile(r"not found|No such file|denied|password is required|[Ee]rror")
 # What Ansible put in the host's /tmp for the module was removed while it ran; seen while systemd shut a host down.
 _REMOVED = re.compile(r"No such file or directory: '[^']*/ansible_[^']*_payload")
@@ -34,6 +39,11 @@ def reason(message: str) -> str:
     return lines[-1].rstrip(".")[:300] if lines else "its connection was closed"
 
 
+def waits_for_sudo(message: str) -> bool:
+    """Return whether ssh works and sudo on the host never asked for the password as Ansible expects it."""
+    return _PROMPT.search(message) is not None
+
+
 def lost(node: str, task: str, message: str) -> str:
     """A host that ssh could not reach, or no longer could."""
     why = reason(message)
@@ -42,6 +52,8 @@ def lost(node: str, task: str, message: str) -> str:
             f'{node}: refused the connection during {task!r} ({why}). Remedy: make "ansible {node} -m ping" succeed: '
             "ansible_user, key, known_hosts."
         )
+    if waits_for_sudo(message):
+        return f"{node}: sudo gave no prompt that Ansible knows during {task!r} ({why}). Remedy: {PASSWORD}."
     return f"{node}: stopped responding during {task!r} ({why}). Remedy: {LOST}{WITHOUT}."
 
 

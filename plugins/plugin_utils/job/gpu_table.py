@@ -11,6 +11,8 @@ from pathlib import PurePosixPath
 from statistics import median
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import without_module
+
 COLUMNS = ("GPU", "JOB", "BUSY", "MEMORY", "POWER", "TEMP")
 EACH = 16
 """Up to so many GPUs have a line each; more have a line a node."""
@@ -129,3 +131,14 @@ def _unit(text: str, unit: str) -> str:
 
 def _of(some: str, whole: str, unit: str) -> str:
     return _unit(f"{some} of {whole}" if some and whole else some, unit)
+
+
+def next_boots(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return a line for each node whose GPUs could not be used after a reboot."""
+    lines = []
+    for node, result in results.items():
+        boots = result.get("next_boot") or {}
+        found = without_module(boots, str(boots.get("driver") or ""), "")
+        if found:
+            lines.append(f"{node}: {found[0]}. ansible-playbook verify.yml --tags nvidia_driver names the remedy.")
+    return lines

@@ -181,7 +181,7 @@ def _sentence(text: Any) -> str:
 def table(results: Results) -> list[str]:
     """A line a job, a line a GPU of those that run, and below them one line for whatever needs attention."""
     jobs = merge(results)
-    troubles = [line for known in jobs for line in _trouble(known)] + silent(results)
+    troubles = [line for known in jobs for line in _trouble(known)] + silent(results) + gpu_table.next_boots(results)
     if any(result.get("left_out") for result in results.values()):
         troubles += [f"{line}." for line in unknown(results)]
     if not jobs:

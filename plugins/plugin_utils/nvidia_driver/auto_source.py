@@ -48,6 +48,8 @@ def _against(request: Request, node: Node, theirs: Offer) -> tuple[str, str]:
     where = f"{place.distribution.capitalize()} {place.release}"
     if place.offer is None:
         return f"{where} has no driver of its own", ""
+    if node.switch_management:
+        return "this host has NVSwitches of B200 or later, and only NVIDIA has the packages that they need", ""
     if node.switches and place.packaged_by_debian:
         return "this host has NVSwitches, and Debian has no fabric manager", ""
     if request.number is not None:

@@ -12,11 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import (
-    in_branch,
-    preferences,
-    upstream,
-)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import DISTRIBUTION
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import in_branch, preferences
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import (
     FABRIC,
     INSTALL,
@@ -32,12 +29,18 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.g
     ROLE,
     SOURCES_FILE,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kept import (
+    HOLD,
+    add_kept,
+    files_of,
+    kept,
+    record,
+    text_after,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    FABRIC_MANAGER,
     PERSISTENCED,
     Node,
     Request,
-    exclusion,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
@@ -53,7 +56,6 @@ NOUVEAU = (
     "blacklist nouveau\n"
     "options nouveau modeset=0\n"
 )
-_HOLD = "nvidia_driver_hold"
 
 
 def driver_changes(
@@ -70,57 +72,14 @@ def driver_changes(
         _add_installation(changes, Node(facts), request, plan, key)
         facts = _installed(facts, request, plan, key)
         plan = make_plan(facts, request)
-    _add_kept(changes, Node(facts), request, plan, key)
-    return changes.found, _kept(facts, request, plan, key)
-
-
-def to_hold(plan: Plan, request: Request, node: Node) -> list[str]:
-    """Return what this role put on hold, or where holding was off till now, what has the driver's version."""
-    if node.held_by_us or plan.state != WORKS or not (node.is_ours and request.hold):
-        return node.held_by_us
-    return sorted(
-        name
-        for name, package in node.packages.items()
-        if package.get("version") and upstream(str(package["version"])) == plan.version
-    )
-
-
-def unheld(node: Node, held: list[str]) -> list[str]:
-    """Return the packages that apt must hold."""
-    return [name for name in held if name in node.packages and not node.packages[name].get("held")]
-
-
-def still_held(node: Node) -> list[str]:
-    """Return the packages that this role has put on hold and that still are."""
-    return [name for name in node.held_by_us if (node.packages.get(name) or {}).get("held")]
-
-
-def record(held: list[str]) -> ManagedFile:
-    return ManagedFile(EXCLUSION_FILE, exclusion(sorted(held)))
-
-
-NO_RECORD = ManagedFile(EXCLUSION_FILE, "", state="absent")
+    version = plan.version if plan.state == WORKS else None
+    add_kept(changes, Node(facts), request, version, key)
+    return changes.found, kept(facts, request, version, key)
 
 
 def sources(plan: Plan) -> ManagedFile:
     """Return our source file: an installation for which the host's own sources are enough does without."""
     return ManagedFile(SOURCES_FILE, plan.sources, state="present" if plan.sources else "absent")
-
-
-def services(node: Node, request: Request) -> dict[str, str]:
-    """Return the services that are to run beside the driver, each with the reason."""
-    found: dict[str, str] = {}
-    # What this role did not install is its owner's in this too.
-    if node.is_ours and request.persistence and PERSISTENCED in node.services:
-        found[PERSISTENCED] = "nvidia_driver_persistence"
-    if node.gpu.get("nvswitches"):
-        found[FABRIC_MANAGER] = "this host has NVSwitches"
-    return found
-
-
-def files_of(node: Node) -> Mapping[str, Any]:
-    found = node.facts.get("files")
-    return found if isinstance(found, Mapping) else {}
 
 
 def _add_installation(changes: Changes, node: Node, request: Request, plan: Plan, key: str) -> None:
@@ -142,7 +101,7 @@ def _add_installation(changes: Changes, node: Node, request: Request, plan: Plan
         if differs(nouveau, files, key):
             add_file(changes, nouveau, files, key)
     if request.hold and not set(_locked(plan)) <= set(node.held_by_us):
-        _add_text(changes, node, EXCLUSION_FILE, "the packages that apt chooses", _HOLD)
+        _add_text(changes, node, EXCLUSION_FILE, "the packages that apt chooses", HOLD)
     if plan.state != FABRIC and plan.how == "reboot":
         _add_reboot(changes, node, request, plan)
 
@@ -174,29 +133,6 @@ def why_reboot(plan: Plan) -> str:
     """Return why the driver that is installed does not run, and what it takes."""
     reasons = f" ({'; '.join(plan.reasons)})" if plan.reasons else ""
     return f"{plan.why}. It runs after a reboot of this host{reasons}"
-
-
-def _add_kept(changes: Changes, node: Node, request: Request, plan: Plan, key: str) -> None:
-    """Add what differs beside a driver that works: holds, and services that do not run."""
-    files, held = files_of(node), to_hold(plan, request, node)
-    if request.hold and held:
-        for name in unheld(node, held):
-            changes.add(f"hold on {name}", None, True, _HOLD)
-        if differs(record(held), files, key):
-            add_file(changes, record(held), files, key, _HOLD)
-    if not request.hold:
-        for name in still_held(node):
-            changes.add(f"hold on {name}", True, None, f"{_HOLD}, which is no longer set")
-        if differs(NO_RECORD, files, key):
-            add_file(changes, NO_RECORD, files, key, _HOLD)
-    for name, why in services(node, request).items():
-        if not _active(node, name):
-            there = (node.services.get(name) or {}).get("active") is not None
-            changes.add(f"service {name}", "stopped" if there else None, "running", why)
-
-
-def _active(node: Node, name: str) -> bool:
-    return (node.services.get(name) or {}).get("active") is True
 
 
 def _manager(node: Node) -> str | None:
@@ -247,36 +183,16 @@ def _installed(facts: Mapping[str, Any], request: Request, plan: Plan, key: str)
         files[SOURCES_FILE] = fact_after(sources(plan), key)
         if request.hold:
             held = record([*node.held_by_us, *(name for name in _locked(plan) if name not in node.held_by_us)])
-            files[EXCLUSION_FILE] = _text_after(held, key)
+            files[EXCLUSION_FILE] = text_after(held, key)
             # Those of before are held again, too.
             driver["packages"].update(
                 {name: {**node.packages[name], "held": True} for name in node.held_by_us if name in node.packages}
             )
     if plan.state == INSTALL:
         driver["module"] = {**node.module, "version": version, "flavour": flavour}
-        # It comes with the packages.
+        # These come with the packages.
+        driver["persistence_off"] = plan.source == DISTRIBUTION and node.system.get("distribution") == "ubuntu"
         driver["services"] = {PERSISTENCED: {"active": None, "state": None}, **node.services}
-        files[PREFERENCES_FILE] = _text_after(ManagedFile(PREFERENCES_FILE, preferences(version)), key)
-        files[NOUVEAU_FILE] = _text_after(ManagedFile(NOUVEAU_FILE, NOUVEAU), key)
+        files[PREFERENCES_FILE] = text_after(ManagedFile(PREFERENCES_FILE, preferences(version)), key)
+        files[NOUVEAU_FILE] = text_after(ManagedFile(NOUVEAU_FILE, NOUVEAU), key)
     return {**facts, "gpu": gpu, "driver": driver, "files": files}
-
-
-def _kept(facts: Mapping[str, Any], request: Request, plan: Plan, key: str) -> Mapping[str, Any]:
-    """Return the facts once holds and services are as wanted, too."""
-    node = Node(facts)
-    held, files, driver = to_hold(plan, request, node), dict(files_of(node)), dict(node.host)
-    holding = dict.fromkeys(held, True) if request.hold else dict.fromkeys(node.held_by_us, False)
-    driver["packages"] = {
-        name: {**package, "held": holding.get(name, package.get("held"))} for name, package in node.packages.items()
-    }
-    if request.hold and held:
-        files[EXCLUSION_FILE] = _text_after(record(held), key)
-    if not request.hold:
-        files[EXCLUSION_FILE] = fact_after(NO_RECORD, key)
-    running = {name: {**(node.services.get(name) or {}), "active": True} for name in services(node, request)}
-    driver["services"] = {**node.services, **running}
-    return {**facts, "driver": driver, "files": files}
-
-
-def _text_after(item: ManagedFile, key: str) -> dict[str, Any]:
-    return {**fact_after(item, key), "content": item.text}

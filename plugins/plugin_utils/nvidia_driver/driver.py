@@ -27,6 +27,15 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.auto_source import resolve
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gpu_refusals import (
+    guest_refusal,
+    rack_refusal,
+    switch_refusals,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import (
+    oldest_that_builds,
+    that_build,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.refusals import (
     repository,
     secure_boot_refusal,
@@ -97,6 +106,8 @@ def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
     how, reasons = how_to_load(request, node)
     if why is None:
         return _beside_a_working_driver(request, node, requested)
+    guest = guest_refusal(node)
+    requested += (guest,) if guest else ()
     if requested:
         return Plan(INSTALL, why, refusals=requested, how=how, reasons=reasons)
     if request.source == KEEP:
@@ -114,7 +125,8 @@ def _plan(facts: Mapping[str, Any], request: Request) -> Plan:
 def _installation(request: Request, node: Node, why: str, how: str, reasons: tuple[str, ...]) -> Plan:
     place = node.place(request)
     branch = request.number or recommended_branch(place, node.generations)
-    refusals = list(branch_refusals(request, node, branch))
+    rack = rack_refusal(node)
+    refusals = [*([rack] if rack else []), *switch_refusals(request, node), *branch_refusals(request, node, branch)]
     if branch is None or refusals:
         refusals += state_refusals(node, builds=False)
         return Plan(INSTALL, why, branch, refusals=tuple(refusals), how=how, reasons=reasons)
@@ -122,10 +134,10 @@ def _installation(request: Request, node: Node, why: str, how: str, reasons: tup
     flavour = auto_flavour(place, branch, possible) if request.flavour == AUTO else request.flavour
     refusals += flavour_refusals(request, node, branch, flavour)
     sets = [with_rivals(choice, node.packages) for choice in choices(place, branch, flavour, node.kernel)]
-    blocked = secure_boot_refusal(node)
-    if blocked:
-        sets = [choice for choice in sets if choice.kind == SIGNED]
-        refusals += [] if sets else [blocked]
+    for forbidden in (secure_boot_refusal(node), _unbuilt(request, node, branch)):
+        if forbidden:
+            sets = [choice for choice in sets if choice.kind == SIGNED]
+            refusals += [] if sets else [forbidden]
     fabric = fabric_packages(place, branch) if node.switches else ()
     if node.switches and not fabric:
         refusals.append(
@@ -153,9 +165,24 @@ def _installation(request: Request, node: Node, why: str, how: str, reasons: tup
     )
 
 
+def _unbuilt(request: Request, node: Node, branch: int) -> Refusal | None:
+    """Return why DKMS must not be begun on this kernel, or None. Which version a branch has, only apt knows."""
+    kernel = node.kernel.release
+    if oldest_that_builds(request.builds, kernel, branch) != "":
+        return None
+    others = "; ".join(that_build(request.builds, kernel))
+    return Refusal(
+        f"no driver of branch {branch} builds on kernel {kernel}",
+        f"set nvidia_driver_branch to one that does ({others}), or boot an older kernel",
+    )
+
+
 def _beside_a_working_driver(request: Request, node: Node, requested: tuple[Refusal, ...]) -> Plan:
     """A driver that works is left alone; only a fabric manager that it needs is added."""
     version = str(node.loaded.get("version"))
+    lacking = tuple(switch_refusals(request, node))
+    if lacking:
+        return Plan(WORKS, version=version, refusals=(*requested, *lacking))
     why = manager_shortcoming(node)
     if why is None:
         # What is requested must make sense all the same: a misspelt branch does not become right by a driver that runs.

@@ -31,7 +31,12 @@ PREFERENCES_FILE = "/etc/apt/preferences.d/swarmspeed-nvidia.pref"
 SOURCES_FILE = "/etc/apt/sources.list.d/swarmspeed-nvidia.sources"
 NOUVEAU_FILE = "/etc/modprobe.d/swarmspeed-nvidia.conf"
 """Stays with the driver when the rest is torn down."""
-FILES = (PREFERENCES_FILE, EXCLUSION_FILE, SOURCES_FILE, NOUVEAU_FILE)
+PERSISTENCE_FILE = "/etc/systemd/system/nvidia-persistenced.service.d/swarmspeed.conf"
+FILES = (PREFERENCES_FILE, EXCLUSION_FILE, SOURCES_FILE, NOUVEAU_FILE, PERSISTENCE_FILE)
+FABRIC_PACKAGES = ("nvlsm", "infiniband-diags")
+"""What the fabric manager needs beside it from B200 on (its start script, and its user guide, "NVLink 5")."""
 
 # Packages, modules and GPUs are part of the facts anyway.
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, files=tuple({"path": path, "content": True} for path in FILES))
+GATHERED = Gathered(
+    _VARIABLES, _OPTIONAL, packages=FABRIC_PACKAGES, files=tuple({"path": path, "content": True} for path in FILES)
+)

@@ -9,16 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.changes import (
-    NO_RECORD,
     NOUVEAU,
     driver_changes,
-    files_of,
-    record,
-    services,
     sources,
-    still_held,
-    to_hold,
-    unheld,
     why_reboot,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import (
@@ -32,10 +25,28 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.d
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import (
     EXCLUSION_FILE,
     FILES,
+    PERSISTENCE_FILE,
     PREFERENCES_FILE,
     PREFIX,
     ROLE,
     SOURCES_FILE,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kept import (
+    PERSISTENCE_FOLDER,
+    files_of,
+    persistence_file,
+    recorded,
+    runs,
+    services,
+    to_hold,
+    to_release,
+    unheld,
+    without_persistence,
+)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import (
+    oldest_that_builds,
+    signed_package,
+    without_module,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
     FABRIC_MANAGER,
@@ -54,10 +65,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, entry_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import builds, offers
 
 MODULES = ("nvidia_peermem", "nvidia_drm", "nvidia_modeset", "nvidia_uvm", "nvidia")
 """In the order in which one lets go of the other."""
+FABRIC_WAIT = 120
+"""Seconds that GPUs get to join an NVLink fabric whose manager runs."""
 NOTHING: dict[str, Any] = {
     "preview": {},
     "install": {},
@@ -67,8 +80,12 @@ NOTHING: dict[str, Any] = {
     "release": [],
     "record": [],
     "services": [],
+    "units": [],
+    "restart": [],
+    "fabric": {},
     "why": "",
     "faults": [],
+    "next_boot": "",
     "undo": {"release": [], "files": []},
 }
 """What the role's tasks read of a host on which there is nothing to do, and nothing to undo."""
@@ -117,12 +134,13 @@ def applies(facts: Mapping[str, Any], wishes: Mapping[str, Any], inputs: Inputs)
 def requested(wishes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is configured for a host's driver, and which drivers there are, in the form of ``parse_request``."""
     own = {name.removeprefix(PREFIX): value for name, value in wishes.items() if name.startswith(PREFIX)}
-    return {**own, "offers": offers()}
+    return {**own, "offers": offers(), "builds": builds()}
 
 
 def act(node: Node, request: Request, plan: Plan, sysfs: str, key: str) -> dict[str, Any]:
     """Return what the role's tasks read. Where something is refused that is only what the host reports of itself."""
     done = {**NOTHING, "why": plan.why, "faults": [str(fault) for fault in node.gpu.get("problems") or []]}
+    done["next_boot"] = _next_boot(node, plan)
     if plan.refusals:
         return done
     if plan.state in (INSTALL, FABRIC):
@@ -136,12 +154,18 @@ def act(node: Node, request: Request, plan: Plan, sysfs: str, key: str) -> dict[
             "jobs": node.active_jobs,
         }
         return done
-    held = to_hold(plan, request, node)
-    wanted = record(held) if request.hold else NO_RECORD
+    held, files = to_hold(plan.version, request, node), files_of(node)
+    wanted = recorded(node, request, held)
     done["hold"] = unheld(node, held) if request.hold else []
-    done["release"] = [] if request.hold else still_held(node)
-    if (held or not request.hold) and differs(wanted, files_of(node), key):
+    done["release"] = to_release(node, request, held)
+    if wanted is not None and differs(wanted, files, key):
         done["record"] = [entry_of(wanted)]
+    if differs(persistence_file(node, request), files, key):
+        done["units"] = [entry_of(PERSISTENCE_FOLDER), entry_of(persistence_file(node, request))]
+    if PERSISTENCED in node.services and (done["units"] or without_persistence(node, request)):
+        done["restart"] = [PERSISTENCED]
+    if node.joins_fabric:
+        done["fabric"] = {"wait": FABRIC_WAIT}
     # All of them: one that runs may not start with the host yet.
     done["services"] = [
         # One that udev starts cannot be enabled.
@@ -166,6 +190,8 @@ def _preview(node: Node, request: Request, plan: Plan) -> dict[str, Any]:
         "without": [*plan.stale_sources, SOURCES_FILE],
         "holds": node.held_by_us,
         "purge_conflicting": request.purge_conflicting,
+        "kernel": node.kernel.release,
+        "builds_from": oldest_that_builds(request.builds, node.kernel.release, plan.branch or 0) or "",
     }
 
 
@@ -181,7 +207,7 @@ def _install(node: Node, request: Request, plan: Plan) -> dict[str, Any]:
         "held": node.held_by_us,
         "packages": [f"{name}={package.get('version')}" for name, package in node.packages.items()],
         "files": list(FILES),
-        "running": [name for name in (PERSISTENCED, FABRIC_MANAGER) if _runs(node, name)],
+        "running": [name for name in (PERSISTENCED, FABRIC_MANAGER) if runs(node, name)],
     }
 
 
@@ -193,18 +219,25 @@ def _load(node: Node, plan: Plan, sysfs: str) -> dict[str, Any]:
         "stop": there,
         "unload": [{"name": name, "path": f"{sysfs}/module/{name}"} for name in MODULES if reload],
         "modprobe": plan.how != "reboot",
-        "start": [name for name in reversed(there) if _runs(node, name)],
+        "start": [name for name in reversed(there) if runs(node, name)],
     }
+
+
+def _next_boot(node: Node, plan: Plan) -> str:
+    """Return the sentence for a kernel that boots next without the driver that works, or that was just installed."""
+    version = {WORKS: plan.version, LOAD: node.module.get("version")}.get(plan.state)
+    boots = node.host.get("next_boot")
+    other = str(boots.get("kernel")) if isinstance(boots, Mapping) else ""
+    signed = signed_package(node.packages, str(node.system.get("kernel") or ""), other)
+    found = without_module(boots, str(version or ""), signed)
+    return "{}. Remedy: {}.".format(*found) if found else ""
 
 
 def _undo(node: Node) -> dict[str, Any]:
     """Return what teardown reads. The driver stays, and with it what keeps nouveau away: others may compute with it."""
-    files = [ManagedFile(path, "", state="absent") for path in (EXCLUSION_FILE, PREFERENCES_FILE, SOURCES_FILE)]
+    ours = (EXCLUSION_FILE, PREFERENCES_FILE, SOURCES_FILE, PERSISTENCE_FILE)
+    files = [ManagedFile(path, "", state="absent") for path in ours]
     return {"release": node.held_by_us, "files": [entry_of(item) for item in files]}
-
-
-def _runs(node: Node, name: str) -> bool:
-    return (node.services.get(name) or {}).get("active") is True
 
 
 def _plain(value: Any) -> Any:

@@ -101,9 +101,27 @@ def secure_boot_refusal(node: Node) -> Refusal | None:
     return Refusal(
         "Secure Boot is on, and the firmware does not trust the key with which DKMS signs modules on this host, so the "
         "module would be built and never loaded",
-        f"{signed}enrol the key (mokutil --import /var/lib/dkms/mok.pub, on Ubuntu /var/lib/shim-signed/mok/MOK.der; "
-        "then reboot and confirm at the console), or switch Secure Boot off in the firmware",
+        f"{signed}enrol the key ({_enrolment(node, ubuntu=ubuntu)}; then reboot, confirm it at the console and run "
+        "again), or switch Secure Boot off in the firmware",
     )
+
+
+_SHIM_KEY, _DKMS_KEY = "/var/lib/shim-signed/mok/MOK.der", "/var/lib/dkms/mok.pub"
+_MAKE_SHIM_KEY = "apt-get install shim-signed mokutil; update-secureboot-policy --new-key"
+_MAKE_DKMS_KEY = "apt-get install dkms mokutil openssl; dkms generate_mok"
+_MAKE_KEY_BY_HAND = (
+    "apt-get install dkms mokutil openssl; openssl req -new -x509 -nodes -days 36500 -newkey rsa:2048 "
+    '-subj "/CN=DKMS module signing key" -keyout /var/lib/dkms/mok.key -outform DER -out /var/lib/dkms/mok.pub'
+)
+"""What dkms does itself when it builds for the first time. The dkms of Debian 12 (3.0.10) has no generate_mok."""
+
+
+def _enrolment(node: Node, *, ubuntu: bool) -> str:
+    """Return the commands that make the key, where there is none, and have the firmware asked to trust it."""
+    key = _SHIM_KEY if ubuntu else _DKMS_KEY
+    old = node.system.get("distribution") == "debian" and node.system.get("release") == "12"
+    make = _MAKE_SHIM_KEY if ubuntu else _MAKE_KEY_BY_HAND if old else _MAKE_DKMS_KEY
+    return f"mokutil --import {key}" if key in (node.host.get("mok_keys") or []) else f"{make}; mokutil --import {key}"
 
 
 def state_refusals(node: Node, *, builds: bool) -> Iterator[Refusal]:

@@ -19,10 +19,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import in_branch, numeric
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import NOT_FOR_US
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.problems import WAITING
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import (
     EXCLUSION_FILE,
     PREFERENCES_FILE,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import Build, parse_builds
 
 RECOMMENDED_BRANCH, AUTO = "recommended", "auto"
 PERSISTENCED, FABRIC_MANAGER = "nvidia-persistenced.service", "nvidia-fabricmanager.service"
@@ -45,8 +47,9 @@ class Refusal:
 class Request:
     """The role's variables, by their names without ``nvidia_driver_``. ``kernel`` empty means the running one.
 
-    ``offers`` is what the table of versions has, by distribution and release (``debian 12``). ``reason`` says why
-    ``auto`` became NVIDIA's repository, and ``instead`` what else could be done.
+    ``offers`` is what the table of versions has, by distribution and release (``debian 12``), and ``builds`` which
+    drivers it says build on which kernel. ``reason`` says why ``auto`` became NVIDIA's repository, and ``instead`` what
+    else could be done.
     """
 
     branch: str = RECOMMENDED_BRANCH
@@ -61,6 +64,7 @@ class Request:
     repository_url: str = ""
     repository_key: str = ""
     offers: Mapping[str, tuple[Offer, ...]] = field(default_factory=dict)
+    builds: tuple[Build, ...] = ()
     reason: str = ""
     instead: str = ""
 
@@ -72,10 +76,10 @@ class Request:
 
 def parse_request(given: Mapping[str, Any]) -> Request:
     """Read the variables; those that are missing have the role's defaults. A branch may be a number or text."""
-    values: dict[str, Any] = {"offers": _offers(given.get("offers"))}
+    values: dict[str, Any] = {"offers": _offers(given.get("offers")), "builds": parse_builds(given.get("builds"))}
     for variable in fields(Request):
         value = given.get(variable.name)
-        if value is None or variable.name in ("offers", "reason", "instead"):
+        if value is None or variable.name in ("offers", "builds", "reason", "instead"):
             continue
         if isinstance(variable.default, bool):
             values[variable.name] = (
@@ -141,14 +145,31 @@ class Node:
 
     @property
     def switches(self) -> int:
-        """Return how many NVSwitches there are. On a B200 they are no PCI devices, but the GPUs report a fabric."""
-        count = len(self.gpu.get("nvswitches") or [])
+        """Return how many NVSwitches there are, or 1 where only the GPUs report that there is a fabric."""
+        count = len(self.gpu.get("nvswitches") or []) or len(self.switch_management)
         return count or int(bool(_mapping(self.gpu.get("fabric")).get("state")))
+
+    @property
+    def switch_management(self) -> list[str]:
+        """Return the InfiniBand devices by which NVSwitches are managed: from B200 on they are no PCI devices."""
+        found = _mapping(self.facts.get("fabric")).get("infiniband")
+        return [str(device.get("name")) for device in found or [] if device.get("switch_management") is True]
+
+    @property
+    def joins_fabric(self) -> bool:
+        """Return whether GPUs have not joined an NVLink fabric although its manager runs."""
+        fabric = _mapping(self.gpu.get("fabric"))
+        return fabric.get("state") in WAITING and fabric.get("manager_running") is True
 
     @property
     def packages(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the driver's packages that are installed."""
         return _mapping(self.host.get("packages"))
+
+    @property
+    def kernel_packages(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the packages that follow new kernels, such as ``linux-image-generic``."""
+        return _mapping(self.host.get("kernel_packages"))
 
     @property
     def module(self) -> Mapping[str, Any]:
@@ -197,15 +218,10 @@ class Node:
 def exclusion(held: list[str]) -> str:
     """Return apt's configuration that keeps unattended-upgrades from the driver, with the record of what is held.
 
-    The names are regular expressions that must match from a package's first letter.
+    The names are regular expressions that must match from a package's first letter. Ubuntu's linux-modules-nvidia-* are
+    not among them: unattended-upgrades would install the next kernel without its module.
     """
-    names = (
-        "nvidia-(?!container)",
-        "libnvidia-(?!container)",
-        "libcuda1$",
-        "firmware-nvidia-",
-        "linux-modules-nvidia-",
-    )
+    names = ("nvidia-(?!container)", "libnvidia-(?!container)", "libcuda1$", "firmware-nvidia-")
     lines = "".join(f'  "{name}";\n' for name in (*names, "cuda-drivers", "xserver-xorg-video-nvidia"))
     return (
         "// Kept by swarmspeed.cluster (nvidia_driver): a driver that changes under running programs breaks them.\n"
@@ -253,7 +269,7 @@ def shortcoming(request: Request, node: Node) -> str | None:
 
 def manager_shortcoming(node: Node) -> str | None:
     """Return what is wrong with the fabric manager beside a driver that works, or None."""
-    if not node.gpu.get("nvswitches"):
+    if not (node.gpu.get("nvswitches") or node.switch_management):
         return None
     fabric = _mapping(node.gpu.get("fabric"))
     driver, manager = node.loaded.get("version"), fabric.get("manager_version")

@@ -12,7 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import reason
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import (
+    PASSWORD,
+    reason,
+    waits_for_sudo,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
     check_ds_config,
@@ -95,7 +99,9 @@ def check_reachable(facts: Facts) -> Iterator[Problem]:
             remedy = (
                 f"make `ansible {host} -m ping` succeed with this inventory (address, user, key, known_hosts, sudo)"
             )
-            yield Problem(host, f"cannot be reached: {reason(message)}", remedy)
+            yield Problem(
+                host, f"cannot be reached: {reason(message)}", PASSWORD if waits_for_sudo(message) else remedy
+            )
         else:
             yield Problem(
                 host,

@@ -40,6 +40,7 @@ _PCI = mapping(
         "generation": optional(short_text),
         "flavours": optional(names),
         "last_branch": optional(count),
+        "vgpu": flag,
     },
 )
 
@@ -72,6 +73,7 @@ _GPU = mapping(
         "mig": optional(_MIG),
         "nvlink": optional(flag),
         "fabric_state": optional(short_text),
+        "license": optional(short_text),
     },
 )
 

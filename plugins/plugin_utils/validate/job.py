@@ -228,6 +228,12 @@ JOB: dict[str, Parser] = {
 }
 
 
+_NEXT_BOOT = optional(
+    mapping(
+        {"kernel": short_text, "driver": short_text},
+        {"module": optional(mapping({}, {"version": optional(short_text)}))},
+    )
+)
 _GPUS = listing(
     mapping(
         {"index": whole(0, 1023)},
@@ -262,7 +268,8 @@ def _info(node: str, result: Any) -> dict[str, Any]:
         jobs = accept(node, "training_job_info.jobs", result["jobs"], listing(mapping({}), 10_000))
     except ReportedError as error:
         return {"msg": str(error)}
-    return {**result, "jobs": [_job(value) for value in jobs], "gpus": _gpus(node, result.get("gpus") or [])}
+    gpus, boots = _gpus(node, result.get("gpus") or []), _next_boot(node, result.get("next_boot"))
+    return {**result, "jobs": [_job(value) for value in jobs], "gpus": gpus, "next_boot": boots}
 
 
 def _gpus(node: str, value: Any) -> list[Any]:
@@ -271,6 +278,13 @@ def _gpus(node: str, value: Any) -> list[Any]:
         return list(accept(node, "training_job_info.gpus", value, _GPUS))
     except ReportedError:
         return []
+
+
+def _next_boot(node: str, value: Any) -> Any:
+    try:
+        return accept(node, "training_job_info.next_boot", value, _NEXT_BOOT)
+    except ReportedError:
+        return None
 
 
 def _job(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The drivers of the table, in the plain form in which a request for a driver carries them."""
+"""The drivers of the table, and the kernels that they build on, in the plain form in which a request carries them."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def offers(table: Table | None = None) -> dict[str, list[dict[str, Any]]]:
             }
         )
     return found
+
+
+def builds(table: Table | None = None) -> list[dict[str, Any]]:
+    """Return the oldest driver of each branch that builds on a release of Linux, empty where none does."""
+    return [{"linux": row.linux, "branch": row.branch, "driver": row.driver} for row in (table or load_table()).builds]

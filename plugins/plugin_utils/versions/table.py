@@ -93,6 +93,17 @@ class Driver:
     read: str
     key: str = ""
     fingerprint: str = ""
+    tried: bool = True
+
+
+@dataclass(frozen=True)
+class Build:
+    """The oldest driver of a branch that builds on a release of Linux and later ones, empty where none does."""
+
+    linux: str
+    branch: int
+    driver: str
+    source: str
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,7 @@ class Table:
     indices: tuple[Index, ...]
     bases: tuple[Base, ...]
     drivers: tuple[Driver, ...]
+    builds: tuple[Build, ...]
     deepspeed: str
     deepspeed_pairs: tuple[Pair, ...]
     parts: tuple[Part, ...]
@@ -199,9 +211,7 @@ def _value(kind: Any, where: str, value: Any) -> Any:
         return tuple(_value("str", f"{where}[{number}]", part) for number, part in enumerate(value))
     if kind == "Mapping[str, str]" and isinstance(value, Mapping):
         return {_value("str", where, name): _value("str", f"{where}.{name}", part) for name, part in value.items()}
-    if (kind == "str" and isinstance(value, str)) or (
-        kind == "int" and isinstance(value, int) and not isinstance(value, bool)
-    ):
+    if kind in ("str", "int", "bool") and type(value).__name__ == kind:
         return value
     raise TableError(f"{where}: {value!r} is not of the type {kind}.")
 
@@ -210,7 +220,7 @@ def parse_table(document: Any) -> Table:
     """Read the document. Raises ``TableError`` where it is not of its form, or contradicts itself."""
     given = dict(document) if isinstance(document, Mapping) else {}
     kinds = {"stacks": Stack, "cuda": Cuda, "torch": Torch, "indices": Index, "bases": Base, "drivers": Driver}
-    kinds |= {"deepspeed_pairs": Pair, "parts": Part}
+    kinds |= {"builds": Build, "deepspeed_pairs": Pair, "parts": Part}
     missing = [field.name for field in fields(Table) if field.name not in given]
     unknown = [str(name) for name in given if name not in {field.name for field in fields(Table)}]
     if missing or unknown:
@@ -257,6 +267,7 @@ def cited(table: Table) -> set[str]:
     lists: tuple[Iterable[Any], ...] = (table.stacks, table.cuda, table.torch, table.indices, table.bases, table.parts)
     rows = [
         *(row for rows in lists for row in rows),
+        *table.builds,
         *table.deepspeed_pairs,
         *(bad for part in table.parts for bad in part.bad),
     ]

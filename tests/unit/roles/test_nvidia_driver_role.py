@@ -19,13 +19,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.p
 from tests.driver_hosts import act as acts_of
 from tests.driver_hosts import facts, planned
 from tests.planned_roles import shown, tasks_that_run
-from tests.role_values import ROLES, acts, load, value, variables
+from tests.role_values import ROLES, acts, load, templar, value, variables
 
-FILES = ("main", "preview", "converge", "install", "load", "reboot", "restore", "verify", "teardown")
+FILES = ("main", "preview", "converge", "install", "load", "reboot", "restore", "fabric", "works", "verify", "teardown")
 MODULES = {
     "ansible.builtin.meta": "end",
     "ansible.builtin.include_role": "gather and plan",
     "swarmspeed.cluster.plan": "report",
+    "ansible.builtin.debug": "say",
     "ansible.builtin.include_tasks": "",
 }
 
@@ -57,14 +58,41 @@ def test_what_this_run_has_not_planned_it_plans(found: dict[str, Any] | None) ->
 
 
 def test_changes_are_reported_and_then_applied_and_the_driver_is_tried() -> None:
-    assert runs(plan(True)) == ["report", "converge.yml", "verify.yml"]
-    assert runs(plan(True, preview={"branch": 580})) == ["report", "preview.yml", "converge.yml", "verify.yml"]
+    assert runs(plan(True)) == ["report", "converge.yml", "works.yml"]
+    assert runs(plan(True, preview={"branch": 580})) == ["report", "preview.yml", "converge.yml", "works.yml"]
     assert runs(plan(True, preview={"branch": 580}), check=True) == ["report", "preview.yml"]
 
 
 def test_a_fault_of_a_gpu_is_reported_where_nothing_is_planned() -> None:
     faulty = plan(False, faults=["GPU 3 fell off."])
-    assert runs(faulty) == ["report", "verify.yml"] and runs(faulty, check=True) == ["report"]
+    assert runs(faulty) == ["report", "works.yml"] and runs(faulty, check=True) == ["report"]
+
+
+def test_the_role_waits_for_the_fabric_before_it_judges_the_gpus() -> None:
+    waiting = plan(False, faults=["GPU 0 ('In Progress')."], fabric={"wait": 120})
+    assert runs(waiting) == ["report", "fabric.yml", "works.yml"]
+    assert runs(waiting, check=True) == ["report"]
+    (wait, again) = load("nvidia_driver/tasks/fabric.yml")
+    asked = wait["swarmspeed.cluster.gpu_info"]
+    given = variables("nvidia_driver", swarmspeed_plan=waiting)
+    assert templar(given).template(asked["fabric_wait"]) == 120 and wait["timeout"] > 120
+    assert again["ansible.builtin.include_role"]["tasks_from"] == "again"
+
+
+def test_a_kernel_without_the_driver_is_reported_by_a_run_and_fails_verify_and_a_reboot() -> None:
+    found = plan(False, next_boot="kernel 6.8.0-152-generic has no nvidia module. Remedy: install it.")
+    assert runs(found) == ["report", "say", "works.yml"]
+    assert wrong(found) == []
+    for file in ("verify", "reboot"):
+        (task,) = [task for task in load(f"nvidia_driver/tasks/{file}.yml") if "boots next" in task["name"]]
+        asked = task["ansible.builtin.assert"]["that"]
+        for known, right in ((found, False), (plan(False), True)):
+            given = variables("nvidia_driver", swarmspeed_plan=known)
+            assert templar(given).evaluate_conditional(asked) is right
+    names = [task["name"] for task in load("nvidia_driver/tasks/reboot.yml")]
+    assert names.index("Assert that the kernel that boots next has the driver") < names.index(
+        "Reboot the hosts one at a time"
+    )
 
 
 def wrong(found: dict[str, Any]) -> list[str]:
@@ -93,11 +121,12 @@ def test_verify_says_why_what_differs_and_what_is_wrong_with_the_gpus() -> None:
             {"record": [{"path": "/x"}]},
             "Exclude the driver from unattended-upgrades and update the record of the holds",
         ),
+        ({"units": [{"path": "/x"}]}, "Configure the persistence daemon"),
     ],
 )
 def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str) -> None:
     conditional = [task for task in load("nvidia_driver/tasks/converge.yml") if "when" in task]
-    assert len(conditional) == 3
+    assert len(conditional) == 4
     given = variables("nvidia_driver", swarmspeed_plan=plan(True, **act))
     assert [task["name"] for task in conditional if acts(task, given)] == [name]
 

@@ -72,6 +72,8 @@ class FakeApt:
 REQUESTED: dict[str, Any] = {
     "choices": [{"kind": "dkms", "packages": ["nvidia-smi"], "locked": ["nvidia-smi"], "optional": [], "rivals": []}],
     "branch": 550,
+    "kernel": "6.12.43+deb13-amd64",
+    "builds_from": "",
     "fabric": [],
     "exact": None,
     "minimum": "",

@@ -18,11 +18,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host imp
     gather_driver,
     is_driver_package,
     parse_dkms,
-    parse_modinfo,
     parse_packages,
     parse_services,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host_io import SystemDriverIO
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.next_boot import parse_modinfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -88,7 +88,7 @@ def test_a_tree_is_read(tree: Tree) -> None:
     tree.driver("550.163.01")
     write(tree.root / "sys/module/nouveau/refcnt", "0\n")
     io = tree.io()
-    common = {"class": "0x030200", "device": "0x2330", "cpus": "0-55"}
+    common = {"class": "0x030200", "device": "0x2330", "cpus": "0-55", "vgpu": ""}
     assert io.pci_devices() == [
         {"address": "0000:3b:00.0", "driver": "nvidia", "numa_node": "0", **common},
         {"address": "0000:86:00.0", "driver": "", "numa_node": "1", **common},

@@ -15,6 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.mess
     lost,
     reason,
     sentence,
+    waits_for_sudo,
     was_cut,
 )
 
@@ -68,6 +69,22 @@ def test_a_host_that_lets_no_one_in_is_not_called_dead() -> None:
         "gpu2: refused the connection during 'Gather' (root@10.0.0.7: Permission denied (publickey)). Remedy: make "
         '"ansible gpu2 -m ping" succeed: ansible_user, key, known_hosts.'
     )
+
+
+# As ansible-core composes it, with the prompt of sudo-rs 0.2.8 (ansible/ansible#85837).
+PROMPT = (
+    "Timeout (12s) waiting for privilege escalation prompt: [sudo: [sudo via ansible, key=spnnznr] password:] Password:"
+)
+
+
+def test_a_host_whose_sudo_does_not_ask_as_ansible_expects_it() -> None:
+    found = lost("gpu2", "Gather", PROMPT)
+    assert found == (
+        f"gpu2: sudo gave no prompt that Ansible knows during 'Gather' ({PROMPT}). Remedy: check that sudo accepts the "
+        "password there (ansible_become_password); where sudo is sudo-rs, as on Ubuntu 26.04, ansible-core up to 2.21.3"
+        " does not recognise its prompt (ansible/ansible#87423): set ansible_become_exe: sudo.ws."
+    )
+    assert not waits_for_sudo(TIMED_OUT)
 
 
 def test_a_host_that_hangs() -> None:

@@ -109,3 +109,28 @@ def test_what_a_node_forged_is_not_shown(forged: Any) -> None:
     found["gpu1"]["gpus"] = forged
     rows, sentences = shown(found)
     assert (rows, sentences) == ([], [])
+
+
+BOOTS = {"kernel": "6.8.0-152-generic", "module": None, "driver": "580.95.05"}
+
+
+@pytest.mark.parametrize(
+    ("boots", "why"),
+    [
+        (BOOTS, "has no nvidia module"),
+        ({**BOOTS, "module": {"version": "580.1"}}, "has the nvidia module of driver 580.1, not of 580.95.05"),
+        ({**BOOTS, "module": {"version": "580.95.05"}}, ""),
+        (None, ""),
+        ({**BOOTS, "kernel": "6.8.0\n"}, ""),
+        ("x", ""),
+    ],
+)
+def test_a_node_whose_gpus_would_be_gone_after_a_reboot_is_named(boots: Any, why: str) -> None:
+    found = {"gpu1": {"jobs": [], "next_boot": boots}, "gpu2": {"jobs": []}}
+    lines = table(infos(found))
+    assert lines[0] == "No jobs on gpu1, gpu2."
+    expected = (
+        f"gpu1: kernel 6.8.0-152-generic, which boots next, {why}, so after a reboot no program could use the GPUs. "
+        "ansible-playbook verify.yml --tags nvidia_driver names the remedy."
+    )
+    assert lines[1:] == ([expected] if why else [])

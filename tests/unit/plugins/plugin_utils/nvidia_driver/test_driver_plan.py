@@ -578,11 +578,9 @@ def test_a_request_that_this_host_cannot_satisfy(
             {"gpu__secure_boot": True, "driver__mok_enrolled": False},
             "Secure Boot is on, and the firmware does not trust the key with which DKMS signs modules on this "
             "host, so the "
-            "module would be built and never loaded. Remedy: enrol the key (mokutil --import "
-            "/var/lib/dkms/mok.pub, on Ubuntu "
-            "/var/lib/shim-signed/mok/MOK.der; then reboot and confirm at the console), or switch Secure Boot off "
-            "in the "
-            "firmware.",
+            "module would be built and never loaded. Remedy: enrol the key (apt-get install dkms mokutil openssl; dkms "
+            "generate_mok; mokutil --import /var/lib/dkms/mok.pub; then reboot, confirm it at the console and run "
+            "again), or switch Secure Boot off in the firmware.",
         ),
         (
             {"driver": None},

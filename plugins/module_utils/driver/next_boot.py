@@ -1,0 +1,78 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The kernel that a host boots next, and which NVIDIA module it has. Reads two folders, one file and one ``modinfo``.
+
+A boot loader takes the newest kernel in /boot, unless it was told otherwise (GRUB's manual, ``GRUB_DEFAULT``; Debian's
+/etc/grub.d/10_linux sorts by version). ``modules.dep`` lists the modules of a kernel (modules.dep(5)), so a kernel
+without one was never installed completely.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import parse_driver
+
+_IMAGE = re.compile(r"vmlinu[xz]-(?P<release>\d[^/]*)")
+_MODULE = re.compile(r"^\S*?(?P<name>nvidia(?:-current|-tesla-\d{3,4})?(?:-open)?)\.ko(?:\.\w+)?:", re.MULTILINE)
+"""Debian's packages name the module after their branch; nvidia-uvm and others are parts of the driver beside it."""
+
+
+class KernelIO(Protocol):
+    """What is read of a host's kernels; tests hand in a fake."""
+
+    def read(self, path: str) -> str: ...
+
+    def names(self, directory: str) -> list[str]: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def run(self, *command: str) -> CommandResult | None: ...
+
+
+def parse_modinfo(text: str) -> dict[str, Any] | None:
+    """Read ``modinfo``: the module's file, version, flavour by its licence, and who signed it."""
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        key, separator, value = line.partition(":")
+        if separator:
+            fields.setdefault(key.strip(), value.strip())
+    if not fields.get("filename") or not fields.get("version"):
+        return None
+    return {
+        "file": fields["filename"],
+        "version": fields["version"],
+        "flavour": "open" if "GPL" in fields.get("license", "") else "proprietary",
+        "signer": fields.get("signer") or None,
+    }
+
+
+def newest_kernel(io: KernelIO) -> str | None:
+    """Return the newest kernel that is installed, None where there is none, as in a container."""
+    images = filter(None, map(_IMAGE.fullmatch, io.names("/boot")))
+    there = [found["release"] for found in images if io.exists(f"/lib/modules/{found['release']}/modules.dep")]
+    return max(there, key=lambda release: [int(part) for part in re.findall(r"\d+", release)], default=None)
+
+
+def gather_next_boot(io: KernelIO) -> dict[str, Any] | None:
+    """Return ``kernel`` and its ``module`` (None: it has none), or None where no kernel is installed."""
+    kernel = newest_kernel(io)
+    if kernel is None:
+        return None
+    names = dict.fromkeys(_MODULE.findall(io.read(f"/lib/modules/{kernel}/modules.dep")))
+    for name in sorted(names, key=lambda name: name != "nvidia"):
+        answer = io.run("modinfo", "-k", kernel, name)
+        module = parse_modinfo(answer.stdout) if answer is not None else None
+        if module is not None:
+            return {"kernel": kernel, "module": module}
+    return {"kernel": kernel, "module": None}
+
+
+def after_a_reboot(io: KernelIO) -> dict[str, Any] | None:
+    """Return ``gather_next_boot`` with the version of the ``driver`` that is loaded, None where none is."""
+    driver = parse_driver(io.read("/proc/driver/nvidia/version"))
+    found = gather_next_boot(io) if driver["version"] else None
+    return found and {**found, "driver": driver["version"]}
