@@ -106,8 +106,8 @@ REMEDY = (
         (
             H100,
             "lo",
-            "Most likely: libibverbs found none of them, as its drivers are missing in the image, or the devices in the "
-            "container. ",
+            "Most likely: libibverbs found none of them, as its drivers are missing in the image, or the devices in "
+            "the container. ",
         ),
         (
             [DISABLED.replace("to 0", "to 1"), SOCKET],
