@@ -86,13 +86,13 @@ def _rdma_device(device: Path) -> dict[str, Any]:
         }
         for port in _entries(device / "ports")
     ]
-    switched = any(port["link_layer"].lower() == INFINIBAND for port in ports)
+    infiniband = any(str(port["link_layer"]).lower() == INFINIBAND for port in ports)
     return {
         "name": device.name,
         "interfaces": [entry.name for entry in _entries(device / "device/net")],
         "numa_node": _read(device / "device/numa_node"),
         "pci_path": _real(device / "device"),
-        "vpd": _beginning(device / "device/vpd", VPD_LONGEST) if switched else b"",
+        "vpd": _beginning(device / "device/vpd", VPD_LONGEST) if infiniband else b"",
         "ports": ports,
     }
 

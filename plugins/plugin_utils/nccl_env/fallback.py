@@ -16,16 +16,16 @@ from collections.abc import Iterable, Sequence
 SOCKETS = "Socket"
 """What NCCL calls its transport over TCP."""
 REMEDY = (
-    "the image needs libibverbs1 and ibverbs-providers, which this collection's own has, and the container the devices "
-    "in /dev/infiniband and memlock without a limit (--tags training_image,training_container); if sockets are wanted, "
-    "nccl_env_environment: {NCCL_IB_DISABLE: 1}"
+    "the image (without Docker, the host) needs libibverbs1 and ibverbs-providers, which this collection's own image "
+    "has, and the container the devices in /dev/infiniband and memlock without a limit (--tags "
+    "training_image,training_container); if sockets are wanted, nccl_env_environment: {NCCL_IB_DISABLE: 1}"
 )
 _CAUSES = (
     (re.compile(r"NCCL_IB_DISABLE set (?:by environment )?to 1\b"), "NCCL_IB_DISABLE=1 is in the ranks' environment"),
-    (re.compile(r"Failed to open libibverbs\.so"), "the image has no libibverbs"),
+    (re.compile(r"Failed to open libibverbs\.so"), "there is no libibverbs"),
     (
         re.compile(r"NET/IB ?: No device found"),
-        "libibverbs found none of them, as the image lacks its drivers or the container the devices",
+        "libibverbs found none of them, as its drivers are missing in the image, or the devices in the container",
     ),
 )
 

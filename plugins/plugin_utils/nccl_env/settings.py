@@ -246,7 +246,7 @@ def _rdma_settings(requested: Mapping[str, Any], fabric: Mapping[str, Any], over
 
 def wants_sockets(given: Mapping[str, Any]) -> bool:
     """Return whether settings or an environment switch RDMA off, which is the user's way to want sockets."""
-    return as_text(given.get("NCCL_IB_DISABLE", "")) == "1"
+    return as_text(given.get("NCCL_IB_DISABLE", "")) == "1" or as_text(given.get("NCCL_NET", "")).lower() == "socket"
 
 
 def chooses_rdma(

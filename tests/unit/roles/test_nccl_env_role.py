@@ -158,4 +158,32 @@ def test_no_task_has_tags_of_its_own() -> None:
 def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
     paths = [*sorted((ROLES / "nccl_env/tasks").glob("*.yml")), ROLES / "nccl_env/vars/main.yml"]
     names = set(re.findall(r"_nccl_env_act\.(\w+)", "".join(path.read_text(encoding="utf-8") for path in paths)))
+    # verify.yml and bench_network.yml compare what NCCL took with what was chosen.
+    others = [ROLES.parent / "playbooks/tasks/fabric.yml", ROLES / "overlay_network/vars/main.yml"]
+    text = "".join(path.read_text(encoding="utf-8") for path in others)
+    names |= set(re.findall(r"\['nccl_env', '(\w+)'\]", text))
     assert names == set(NOTHING)
+
+
+PLANNED = {
+    "gpu1": {"nccl_env": {"hcas": "=mlx5_0:1", "host_rdma": {"NCCL_IB_HCA": "=mlx5_0:1"}}},
+    "gpu2": {"nccl_env": {"hcas": "", "host_rdma": {}}},
+    "gpu3": {},
+}
+
+
+def test_verify_and_benchmark_read_what_was_chosen_by_node() -> None:
+    blocks = load_playbook_tasks("fabric")
+    (judge,) = [task for task in blocks if "swarmspeed.cluster.network_test_result" in task]
+    hcas = judge["swarmspeed.cluster.network_test_result"]["wanted"]["hcas"]
+    given = {"swarmspeed_plan": {"acts": PLANNED}, "_fabric_hosts": list(PLANNED)}
+    assert templar(given).template(hcas) == {"gpu1": "=mlx5_0:1", "gpu2": "", "gpu3": ""}
+    rdma = load("overlay_network/vars/main.yml")["_overlay_network_bench_of_hosts"]["rdma"]
+    given = {"swarmspeed_plan": {"acts": PLANNED}, "_overlay_network_bench_plan": {"nodes": list(PLANNED)}}
+    assert templar(given).template(rdma) == {"gpu1": {"NCCL_IB_HCA": "=mlx5_0:1"}, "gpu2": {}, "gpu3": {}}
+
+
+def load_playbook_tasks(name: str) -> list[dict[str, Any]]:
+    """Return the tasks of a file of the playbooks, those in blocks after the blocks."""
+    tasks: list[dict[str, Any]] = load(f"../playbooks/tasks/{name}.yml")
+    return [inner for task in tasks for inner in (task, *task.get("block", []))]

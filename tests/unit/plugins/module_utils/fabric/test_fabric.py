@@ -22,6 +22,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfac
     parse_speed,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.offloads_io import WANTED, Features
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import VPD_LONGEST
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -323,8 +324,8 @@ def test_system_io_reads_a_tree(tmp_path: Path) -> None:
             "ports": [{"port": "1", **texts, "gids": reported}],
         }
     ]
-    (pci / "vpd").write_bytes(b"\xff" * host_io.VPD_LONGEST + b"SW_MNG")
-    assert io.infiniband()[0]["vpd"] == b"\xff" * host_io.VPD_LONGEST
+    (pci / "vpd").write_bytes(b"\xff" * VPD_LONGEST + b"SW_MNG")
+    assert io.infiniband()[0]["vpd"] == b"\xff" * VPD_LONGEST
     (port / "link_layer").write_text("Ethernet\n", encoding="utf-8")
     assert io.infiniband()[0]["vpd"] == b""
     assert (io.pci_path("0000:17:00.0"), io.pci_path("0000:99:00.0")) == (str(pci), "")

@@ -120,7 +120,7 @@ def test_figures_of_sockets_are_marked_where_hcas_were_chosen(
     for note in notes:
         assert note.startswith(
             "gpu1, gpu2: NCCL fell back to sockets (eth0), and nccl_env chose the HCAs mlx5_0:1: these are the figures "
-            "of sockets. Most likely: the image has no libibverbs. Remedy: the image needs libibverbs1 and "
+            "of sockets. Most likely: there is no libibverbs. Remedy: the image (without Docker, "
         )
         assert f"{kind}: {note}." in table(judged({kind: result}))
 

@@ -93,20 +93,21 @@ def test_another_interface_than_that_of_the_network_is_wrong(backend: str, more:
 
 
 REMEDY = (
-    "Remedy: the image needs libibverbs1 and ibverbs-providers, which this collection's own has, and the container the "
-    "devices in /dev/infiniband and memlock without a limit (--tags training_image,training_container); if sockets are "
-    "wanted, nccl_env_environment: {NCCL_IB_DISABLE: 1}."
+    "Remedy: the image (without Docker, the host) needs libibverbs1 and ibverbs-providers, which this collection's own "
+    "image has, and the container the devices in /dev/infiniband and memlock without a limit (--tags "
+    "training_image,training_container); if sockets are wanted, nccl_env_environment: {NCCL_IB_DISABLE: 1}."
 )
 
 
 @pytest.mark.parametrize(
     ("log", "interface", "why"),
     [
-        (NO_LIBRARY, "eth0", "Most likely: the image has no libibverbs. "),
+        (NO_LIBRARY, "eth0", "Most likely: there is no libibverbs. "),
         (
             H100,
             "lo",
-            "Most likely: libibverbs found none of them, as the image lacks its drivers or the container the devices. ",
+            "Most likely: libibverbs found none of them, as its drivers are missing in the image, or the devices in "
+            "the container. ",
         ),
         (
             [DISABLED.replace("to 0", "to 1"), SOCKET],

@@ -43,6 +43,13 @@ def test_nothing_given_and_good_settings_pass() -> None:
     assert lines(nccl_env_timeout="120", nccl_env_version="2.27.3") == []
 
 
+@pytest.mark.parametrize(("value", "refused"), [(1, 0), ("1", 0), (0, 0), (True, 1), ("yes", 1)])
+def test_the_way_to_want_sockets_is_no_reason_for_a_warning(value: Any, refused: int) -> None:
+    found = report("host", lab1={"nccl_env_environment": {"NCCL_IB_DISABLE": value}}, lab2={})
+    assert (len(found.warnings), len(found.problems)) == (0, refused)
+    assert len(report("host", lab1={"nccl_env_environment": {"NCCL_IB_HCA": "=mlx5_0"}}, lab2={}).warnings) == 1
+
+
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
