@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import GPU_RESERVE
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS, available, preset
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_releases import release_hints
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schema import BLOCKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import parse, render, same
 from hypothesis import given, settings
@@ -63,7 +64,8 @@ def test_every_preset_suits_every_release(name: str, version: str) -> None:
         if name not in available(Version(*map(int, version.split(".")))):
             assert plan.errors[0].path == "preset"
             continue
-        assert (plan.errors, plan.warnings) == ([], [])
+        faults = list(release_hints(plan.config, Version(*map(int, version.split(".")))))
+        assert (plan.errors, plan.warnings) == ([], faults)
         assert json.loads(render(plan.config)) == plan.config
 
 
