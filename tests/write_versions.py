@@ -67,6 +67,7 @@ def page(table: Table) -> str:
         "## Rows\n\nFrom the top, the first that has code for every GPU and that every driver runs.\n",
         _table(("row", "CUDA", "driver", "PyTorch", "from", "NCCL", "compiler", "GPUs"), _stacks(table)),
         _NVCC,
+        _ARM,
         f"DeepSpeed is {table.deepspeed} in every row.\n",
         "## GPUs\n",
         _table(("generation", "compute capability", "last driver branch", "rows"), _generations(table)),
@@ -74,12 +75,18 @@ def page(table: Table) -> str:
         _table(("distribution", "source", "branch", "end of life", "key", "read", "tried"), _drivers(table)),
         _BUILDS,
         _table(("Linux, from", "branch", "oldest driver that builds", "read"), _builds(table)),
+        "## Hosts and engines, and until when\n\n" + _LIFETIMES,
+        _table(("host", "state", "security updates until", "and then", "read"), _systems(table)),
+        _UNTRIED,
+        _table(("Docker Engine", "last release", "read"), _engines(table)),
         "## Releases of PyTorch from the ordinary package index\n",
-        _table(("PyTorch", "CUDA", "NCCL", "Python", "cuda-toolkit"), _torch(table)),
+        _table(("PyTorch", "CUDA", "NCCL", "Python", "cuda-toolkit", "on aarch64"), _torch(table)),
         "PyTorch's own indices have other builds:\n",
         _table(("index", "CUDA", "PyTorch", "read"), _indices(table)),
         "## Pairs and releases that are known to be bad\n",
         _table(("what", "why", "read"), _bad(table)),
+        "## Published holes\n\n" + _HOLES,
+        _table(("hole", "published", "what", "before", "read"), _holes(table)),
         "## Other parts\n",
         _table(("part", "default", "note", "read"), _parts(table)),
         _PROVEN,
@@ -93,6 +100,32 @@ _NVCC = """\
 "base image": the package index has no nvcc for CUDA 12 (its nvidia-cuda-nvcc-cu12 holds ptxas alone), so the image is
 built in NVIDIA's `nvidia/cuda:…-devel-ubuntu24.04` of that release, and begins with the `-base-` image beside it,
 unless `training_image_base` names another. Only the rows with a `cuda-toolkit` have been built here.
+"""
+
+_ARM = """\
+On aarch64 (GH200, GB200) the wheels have code for fewer GPUs: 8.0 and 9.0 with CUDA 12.6, and 10.0 and 12.0 too from
+12.8 on. The ordinary index has no CUDA for aarch64 up to PyTorch 2.10, so the row `cu128` takes PyTorch's own index
+there.
+"""
+
+_LIFETIMES = """\
+Preflight warns of a host or an engine that is past its end, with the date (check `end_of_life`). *Tried* is deployed in
+the lab; of what is *accepted* the packages were resolved from the real indices, and no host of it was deployed.
+"""
+
+_UNTRIED = """\
+Ubuntu 26.04 is untried, and preflight refuses it: its kernel 7.0 needs newer drivers than the table has, its Python
+3.14 and sudo-rs newer releases of ansible-core, and nvcc of CUDA 13.0 does not compile with its C library, so that
+`ubuntu:26.04` as `training_image_base` takes the row `cu132`. `preflight_skip: [distribution]` tries it all the same.
+
+A distribution's own docker.io gets the distribution's updates. From Docker's repository these get none any more:
+"""
+
+_HOLES = """\
+Preflight warns of them while the version is installed (check `end_of_life`). For the container toolkit no release has
+neither the hole nor a report of containers in which CUDA fails. 1.18.2 stays the default: an image that exploits the
+hole has to be run on the hosts first, and this collection runs the training image alone, whereas CUDA that fails stops
+every job.
 """
 
 _DRIVERS = """\
@@ -118,6 +151,7 @@ _PROVEN = """\
 | rows from PyTorch's own indices | the sources named; the indices were not at hand |
 | cu130 on a GPU | PyTorch 2.11.0, not the default, on an H100: [gpu_hosts.md](gpu_hosts.md#proof-on-a-gpu) |
 | any other row on a GPU | nothing yet |
+| aarch64 | package metadata of its wheels; nothing was run |
 """
 
 
@@ -176,7 +210,23 @@ def _builds(table: Table) -> Iterator[list[str]]:
 
 def _torch(table: Table) -> Iterator[list[str]]:
     for row in table.torch:
-        yield [row.release, row.cuda, row.nccl, " to ".join(row.python), row.toolkit or "none"]
+        arm = "CUDA" if row.aarch64 == "cuda" else "CPU alone"
+        yield [row.release, row.cuda, row.nccl, " to ".join(row.python), row.toolkit or "none", arm]
+
+
+def _systems(table: Table) -> Iterator[list[str]]:
+    for row in table.systems:
+        yield [row.name, row.state, row.end, f"{row.by} until {row.further}", f"`{row.source}`"]
+
+
+def _engines(table: Table) -> Iterator[list[str]]:
+    for row in table.engines:
+        yield [row.release, row.end, f"`{row.source}`"]
+
+
+def _holes(table: Table) -> Iterator[list[str]]:
+    for row in table.holes:
+        yield [row.name, row.published, row.why, f"{row.part} {row.before}", row.source]
 
 
 def _indices(table: Table) -> Iterator[list[str]]:

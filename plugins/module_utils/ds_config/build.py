@@ -37,6 +37,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memor
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import Model
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS, preset, refusal
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_releases import release_hints
 
 PRECISIONS = (AUTO, "fp32", "fp16", "bf16")
 
@@ -131,6 +132,7 @@ class _Build:
         self.errors += self._precision_errors(config)
         self.errors += rules.conflicts(config, self.version, world_size=self.request.world_size)
         self.warnings += rules.warnings(config, self.version, self.request.memlock)
+        self.warnings += release_hints(config, parse_version(str(self.request.deepspeed_version)) or self.version)
         batch, errors = ds_batch.solve(config, self.request.world_size)
         self.errors += errors
         if batch is not None:

@@ -31,6 +31,11 @@ COMPONENTS = ("weights", "gradients", "optimizer_states", "activations", "buffer
 
 GPU_RESERVE = 1_536 * 1024**2
 """Bytes for what is not torch's. See ``_reserves``."""
+NCCL_IN_HOST = 768 * 1024**2
+"""Bytes of NCCL's buffers where a host has several ranks. See ``_nccl``."""
+NCCL_BETWEEN_HOSTS = 256 * 1024**2
+NCCL_HCA = 64 * 1024**2
+_MOST_HCAS = 8
 GPU_RESERVE_SHARE = 25
 """A 25th, 4 %, of the memory for what torch's allocator cannot use."""
 MOST_FRAGMENTS = 10
@@ -167,9 +172,11 @@ def _reserves(facts: Job, gpus: Gpus) -> Sequence[Part]:
     """
     share = (gpus.memory or 0) // GPU_RESERVE_SHARE
     source = "CUDA context and NCCL as measured on an H100; fragments as in practice"
+    between = _nccl(facts)
     in_host = _HOST_RESERVE + _HOST_RESERVE_RANK * facts.ranks_per_host
     return (
         Part("reserve", "gpu", "context and fragmentation", GPU_RESERVE + share, "1.5 GiB + 4 % of the memory", source),
+        *([between] if between else []),
         Part(
             "reserve",
             "host",
@@ -179,6 +186,25 @@ def _reserves(facts: Job, gpus: Gpus) -> Sequence[Part]:
             "assumed, not measured: operating system, Python with torch and CUDA, data loaders",
         ),
     )
+
+
+def _nccl(facts: Job) -> Part | None:
+    """NCCL's buffers for other ranks, none with a single one, which makes no channels. Never measured here.
+
+    They are linear in the channels, of which a fast NVLink needs many, and beyond two hosts they no longer grow (NCCL's
+    author in nccl#986). Published: 544 MB with two and 688 MB with more ranks on four A100 with NVLink (nccl#964),
+    1.6 GB for a communicator with its context (nccl#864), 128 MB for one between hosts (TransformerEngine#163), and
+    more with each HCA (nccl#818, without a figure). Hence 768 MiB where a host has several ranks, and between hosts
+    256 MiB and 64 MiB for each HCA: two channels, each with a buffer of 10 and of 2 MiB (nccl#1685) in two directions,
+    rounded up. How many HCAs there are is not known here: one for each rank of a host, at most eight.
+    """
+    here = facts.ranks_per_host
+    hcas = min(here, _MOST_HCAS)
+    elsewhere = facts.data_parallel * facts.pieces > here
+    size = (NCCL_IN_HOST if here > 1 else 0) + (NCCL_BETWEEN_HOSTS + NCCL_HCA * hcas if elsewhere else 0)
+    terms = [*(["0.75 GiB"] if here > 1 else []), *([f"0.25 GiB + 64 MiB x {hcas} HCAs"] if elsewhere else [])]
+    source = "assumed, not measured: nccl#986, #964, #864, #818"
+    return Part("reserve", "gpu", "NCCL between ranks", size, " + ".join(terms), source) if size else None
 
 
 _FIXED = (

@@ -55,23 +55,22 @@ def problem(
     """
     where = f"a container of {image}"
     if listed.get("rc") != 0:
-        return f"nvidia-smi in {where} ended with {listed.get('rc')} and said: {_said(listed)}"
+        return f"nvidia-smi in {where} ended with {listed.get('rc')} and said: {_reported(listed)}"
     seen = len(_LISTED.findall(str(listed.get("stdout") or "")))
     if seen < max(1, gpus):
-        return f"nvidia-smi in {where} lists {seen} of the host's {gpus} GPUs: {_said(listed)}"
+        return f"nvidia-smi in {where} lists {seen} of the host's {gpus} GPUs: {_reported(listed)}"
     if cuda.get("rc") is not None and cuda["rc"] not in NOT_THERE:
         return _of_cuda(where, slots, cuda)
     if node.get("rc") != 0:
-        return (
-            f"{where} has no {UVM}, so CUDA does not start there (test -c ended with {node.get('rc')}: {_said(node)})"
-        )
+        ended = f"test -c ended with {node.get('rc')}: {_reported(node)}"
+        return f"{where} has no {UVM}, so CUDA does not start there ({ended})"
     return ""
 
 
 def _of_cuda(where: str, slots: int, cuda: Mapping[str, Any]) -> str:
     answer = _ANSWER.search(str(cuda.get("stdout") or ""))
     if cuda["rc"] != 0 or not answer:
-        return f"CUDA could not be asked in {where}: {_said(cuda)}"
+        return f"CUDA could not be asked in {where}: {_reported(cuda)}"
     result, count = int(answer[1]), int(answer[2])
     if result:
         means = f" ({_MEANS[result]})" if result in _MEANS else ""
@@ -81,5 +80,5 @@ def _of_cuda(where: str, slots: int, cuda: Mapping[str, Any]) -> str:
     return ""
 
 
-def _said(answer: Mapping[str, Any]) -> str:
+def _reported(answer: Mapping[str, Any]) -> str:
     return str(answer.get("stderr") or answer.get("stdout") or "nothing").strip()[-_MOST:]

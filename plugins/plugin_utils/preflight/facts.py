@@ -55,6 +55,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import check_proxies
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import check_foreign_swarm
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.systems import (
+    check_architectures,
+    check_distribution,
+    check_end_of_life,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import (
     VERSION_CHECKS,
     check_versions,
@@ -107,22 +112,6 @@ def check_reachable(facts: Facts) -> Iterator[Problem]:
                 host,
                 "gave no facts",
                 "see the error of the task that gathers facts of the hosts, further up, and run again",
-            )
-
-
-def check_distribution(facts: Facts) -> Iterator[Problem]:
-    """The host runs a supported distribution and release."""
-    supported = facts.wanted.distributions
-    names = ", ".join(f"{name.capitalize()} {' and '.join(releases)}" for name, releases in supported.items())
-    for host, system in facts.sections("system").items():
-        name, release = system.get("distribution"), str(system.get("release") or "")
-        if not isinstance(name, str):
-            yield missing(host, "which distribution it runs")
-        elif release not in supported.get(name, ()):
-            yield Problem(
-                host,
-                f"runs {name.capitalize()} {release or 'without a release number'}, which is not supported",
-                f"install one of: {names}",
             )
 
 
@@ -315,7 +304,9 @@ def check_launch_files(facts: Facts) -> Iterator[Problem]:
 
 FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "reachable": check_reachable,
-    "distribution": check_distribution,
+    "distribution": _of_hosts(check_distribution),
+    "architectures": _of_hosts(check_architectures),
+    "end_of_life": _of_hosts(check_end_of_life),
     "systemd": check_systemd,
     "python": check_python,
     "clock": check_clock,

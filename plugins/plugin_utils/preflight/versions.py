@@ -21,6 +21,7 @@ VERSION_CHECKS = (
     "driver_too_old_for_cuda",
     "torch_index",
     "torch_python",
+    "base_compiler",
     "deepspeed_torch",
 )
 

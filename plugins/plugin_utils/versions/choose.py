@@ -67,7 +67,7 @@ def choose(hosts: Sequence[Host], requested: RequestedVersions, table: Table, ac
     if wrong:
         # What makes no sense is left out of the choice, so that the rest can be judged too.
         requested = replace(requested, cuda="", compute_capabilities=())
-    offered = list(candidates(requested, table))
+    offered = list(candidates(requested, table, arm=any(host.is_arm for host in hosts)))
     chosen = next((one for one in offered if not _problems(one, hosts, requested, table)), None)
     if chosen is None:
         # The one with the fewest conflicts; of those the first.
@@ -106,7 +106,7 @@ def _problems(found: Candidate, hosts: Sequence[Host], requested: RequestedVersi
         *gpu_problems(found, hosts, requested, way),
         *driver_problems(found, hosts, way),
         *pair_problems(found, requested, table),
-        *wheel_problems(found, requested, table),
+        *wheel_problems(found, requested, table, arm=[host.name for host in hosts if host.is_arm]),
     ]
 
 
@@ -118,7 +118,7 @@ def _nearest(hosts: Sequence[Host], requested: RequestedVersions, table: Table) 
         return ""
 
     for stack in table.gpu_stacks():
-        one = candidate(free, table, stack)
+        one = candidate(free, table, stack, arm=any(host.is_arm for host in hosts))
         against = [*gpu_problems(one, hosts, free, nothing), *driver_problems(one, hosts, nothing)]
         if not against and not list(pair_problems(one, free, table)):
             return (

@@ -44,6 +44,11 @@ class Host:
     source: str = ""
     usual: int | None = None
     ended: str = ""
+    architecture: str = ""
+
+    @property
+    def is_arm(self) -> bool:
+        return self.architecture == "aarch64"
 
 
 def host_of(name: str, facts: Mapping[str, Any], requested: Mapping[str, Any], table: Table) -> Host:
@@ -54,7 +59,8 @@ def host_of(name: str, facts: Mapping[str, Any], requested: Mapping[str, Any], t
     source, branch = recommendation(request, node)
     dummy, usual = recommendation(replace(request, source=AUTO_SOURCE, branch=RECOMMENDED_BRANCH, min_version=""), node)
     driver = _driver(node, request, facts)
-    return Host(name, known, unknown, driver, branch, source, usual, _ended(node, driver, table))
+    architecture = str(node.system.get("architecture") or "")
+    return Host(name, known, unknown, driver, branch, source, usual, _ended(node, driver, table), architecture)
 
 
 def capabilities(gpu: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -59,10 +59,12 @@ def notes_on(chosen: Candidate, hosts: Sequence[Host], requested: RequestedVersi
 
 def _because(chosen: Candidate, hosts: Sequence[Host], requested: RequestedVersions, table: Table) -> str:
     """Say why an earlier row was passed over."""
-    first = next(candidates(requested, table))
+    first = next(candidates(requested, table, arm=any(host.is_arm for host in hosts)))
     if first.stack == chosen.stack or first.row is None:
         return ""
-    without = [host.name for host in hosts if any(without_code(first, has) for has in host.capabilities)]
+    without = [
+        host.name for host in hosts if any(without_code(first, has, arm=host.is_arm) for has in host.capabilities)
+    ]
     old = [host.name for host in hosts if host.driver and major(host.driver) < first.row.driver]
     if without:
         return f", as CUDA {first.cuda} has no code for the GPUs of {_names(without)}"

@@ -25,12 +25,12 @@ Way = Callable[[], str]
 """Says which row works instead, empty where none does; called only where something rules out a combination."""
 
 
-def without_code(found: Candidate, capability: str) -> bool:
+def without_code(found: Candidate, capability: str, *, arm: bool = False) -> bool:
     """Return whether PyTorch has no code for a GPU, or nvcc makes none. What the table does not know is let through."""
     if found.row is None:
         return False
     plain = capability.removesuffix("+PTX").rstrip("af")
-    return plain not in found.row.compiles or not any(runs(code, plain) for code in found.kernels())
+    return plain not in found.row.compiles or not any(runs(code, plain) for code in found.kernels(arm=arm))
 
 
 def gpu_problems(found: Candidate, hosts: Sequence[Host], requested: RequestedVersions, way: Way) -> Iterator[Problem]:
@@ -54,22 +54,25 @@ def gpu_problems(found: Candidate, hosts: Sequence[Host], requested: RequestedVe
                 f"{', '.join(wanted)} has no operators for them",
                 "add it to training_image_compute_capabilities, or leave that empty to have it read from the GPUs",
             )
-        lacking = [has for has in host.capabilities if without_code(found, has)]
+        lacking = [has for has in host.capabilities if without_code(found, has, arm=host.is_arm)]
         if lacking and found.row:
-            yield _no_code(found, (host.name,), lacking, way)
+            yield _no_code(found, (host.name,), lacking, way, arm=host.is_arm)
     lacking = [text for text in requested.compute_capabilities if without_code(found, text)]
     if lacking and found.row and not any(without_code(found, has) for host in hosts for has in host.capabilities):
         yield _no_code(found, ("training_image_compute_capabilities",), lacking, way)
 
 
-def _no_code(found: Candidate, subjects: tuple[str, ...], lacking: Sequence[str], way: Way) -> Problem:
-    oldest = min(key(code) for code in found.kernels())
-    dropped = any(key(has) < oldest for has in lacking)
+def _no_code(
+    found: Candidate, subjects: tuple[str, ...], lacking: Sequence[str], way: Way, *, arm: bool = False
+) -> Problem:
+    oldest = min((key(code) for code in found.kernels(arm=arm)), default=())
+    dropped = any(key(has) < oldest for has in lacking) and not arm
     reported = "no longer has code for" if dropped else "has no code for"
+    where = " on aarch64" if arm else ""
     return Problem(
         "gpu_dropped_by_cuda" if dropped else "gpu_newer_than_cuda",
         subjects,
-        f"PyTorch for CUDA {found.cuda} {reported} compute capability {', '.join(in_order(lacking))}",
+        f"PyTorch for CUDA {found.cuda}{where} {reported} compute capability {', '.join(in_order(lacking))}",
         way()
         or "no row of docs/versions.md has code for all GPUs of this cluster: take the host out of the inventory, or "
         "set gpu_slots: 0 for it",
@@ -118,11 +121,18 @@ def pair_problems(found: Candidate, requested: RequestedVersions, table: Table) 
         )
 
 
-def wheel_problems(found: Candidate, requested: RequestedVersions, table: Table) -> Iterator[Problem]:
-    """Yield why pip would find no wheel: the index has none of this release, or none for this Python."""
+def wheel_problems(
+    found: Candidate, requested: RequestedVersions, table: Table, *, arm: Sequence[str] = ()
+) -> Iterator[Problem]:
+    """Yield why pip would find no wheel: the index has none of this release, or none for this Python or processor.
+
+    ``arm`` are the hosts with aarch64.
+    """
+    yield from _base_problems(found, requested, table)
     if requested.wheelhouse:
         return
     yield from _index_problems(found, requested, table)
+    yield from _arm_problems(found, table, arm)
     row, python = table.torch_row(found.release), requested.python_of(table)
     if row and python and not key(row.python[0]) <= key(python) <= key(row.python[1]):
         fits = [one for one in table.torch if key(one.python[0]) <= key(python) <= key(one.python[1])]
@@ -134,6 +144,32 @@ def wheel_problems(found: Candidate, requested: RequestedVersions, table: Table)
             f"{python}",
             "choose another training_image_base"
             + (f", or set training_image_torch: torch=={nearest.release}, the newest for it" if nearest else ""),
+        )
+
+
+def _arm_problems(found: Candidate, table: Table, arm: Sequence[str]) -> Iterator[Problem]:
+    row = table.torch_row(found.release)
+    if arm and found.cuda and not found.index and row and row.aarch64 == "cpu":
+        works = next(one for one in reversed(table.torch) if one.aarch64 == "cuda")
+        yield Problem(
+            "torch_index",
+            tuple(arm),
+            f"PyTorch {row.release} of the ordinary package index has no CUDA for aarch64",
+            f"leave training_image_torch empty, or set torch=={works.release} or later, or set "
+            "training_image_torch_index to an index that has it",
+        )
+
+
+def _base_problems(found: Candidate, requested: RequestedVersions, table: Table) -> Iterator[Problem]:
+    """Yield that nvcc, which comes as a wheel, does not compile with the C library of the base."""
+    base = requested.base_of(table)
+    if base and base.cuda and found.toolkit and key(found.cuda) < key(base.cuda):
+        yield Problem(
+            "base_compiler",
+            ("training_image_base",),
+            f"nvcc of CUDA {found.cuda} does not compile with the C library of {base.image}, which needs CUDA "
+            f"{base.cuda} or later ({table.source_of(base.source)})",
+            f'set training_image_cuda: "{base.cuda}", or another training_image_base',
         )
 
 

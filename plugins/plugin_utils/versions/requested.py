@@ -12,13 +12,19 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import is_capability, without_letter
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Base, Table
 
 _PIN = re.compile(r"(?:^|\s)torch\s*={2,3}\s*([0-9][0-9.]*)(?:\+([a-z0-9.]+))?(?=$|[\s;,])", re.ASCII)
 _INDEX = re.compile(r"/(cu\d{2,4}|cpu)/?$", re.ASCII)
 _PYTHON = re.compile(r"(?:.*/)?python(\d+\.\d+)$", re.ASCII)
 _SYSTEM = re.compile(r"(debian|ubuntu)[:-]?(\d+(?:\.\d+)?)", re.ASCII)
-_CODENAMES = {"bookworm": "debian12", "trixie": "debian13", "jammy": "ubuntu22.04", "noble": "ubuntu24.04"}
+_CODENAMES = {
+    "bookworm": "debian12",
+    "trixie": "debian13",
+    "jammy": "ubuntu22.04",
+    "noble": "ubuntu24.04",
+    "resolute": "ubuntu26.04",
+}
 
 
 def cuda_of_name(name: str) -> str:
@@ -62,12 +68,17 @@ class RequestedVersions:
         named = _PYTHON.fullmatch(self.python)
         if named:
             return named[1]
+        base = self.base_of(table)
+        return base.python if base else ""
+
+    def base_of(self, table: Table) -> Base | None:
+        """Return the row of the system that the base is made of, where its name states it."""
         base = self.base
         for codename, release in _CODENAMES.items():
             base = base.replace(codename, release)
         system = _SYSTEM.search(base)
         image = f"{system[1]}:{system[2]}" if system else ""
-        return next((row.python for row in table.bases if row.image == image), "")
+        return next((row for row in table.bases if row.image == image), None)
 
     def problems(self, table: Table) -> Iterator[Problem]:
         """Yield what makes no sense by itself."""

@@ -13,12 +13,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.lifetimes import (
+    STATES,
+    EndedEngine,
+    Hole,
+    System,
+)
 
 FILE = Path(__file__).with_name("table.yml")
 EXTRAS = "nvcc,cccl,crt,nvvm,cudart,curand,cublas,cusparse,cusolver"
 """The parts of cuda-toolkit that compile DeepSpeed's operators (measured with 0.19.8, CUDA 13.0)."""
 
 _MONTH = re.compile(r"20[0-9]{2}-(0[1-9]|1[0-2])")
+_DAY = re.compile(rf"{_MONTH.pattern}-(0[1-9]|[12][0-9]|3[01])")
 
 
 class TableError(Exception):
@@ -38,11 +45,15 @@ class Stack:
 
 @dataclass(frozen=True)
 class Cuda:
-    """A release of CUDA. ``driver`` is the first branch that runs it; ``kernels`` maps capability to PyTorch's last."""
+    """A release of CUDA. ``driver`` is the first branch that runs it; ``kernels`` maps capability to PyTorch's last.
+
+    ``aarch64`` are the capabilities that wheels for that processor have code for.
+    """
 
     release: str
     driver: int
     kernels: Mapping[str, str]
+    aarch64: tuple[str, ...]
     compiles: tuple[str, ...]
     toolkit: str
     base: str
@@ -51,13 +62,17 @@ class Cuda:
 
 @dataclass(frozen=True)
 class Torch:
-    """What a release of PyTorch from the ordinary index brings; ``python`` is the first and the last that it is for."""
+    """What a release of PyTorch from the ordinary index brings; ``python`` is the first and the last that it is for.
+
+    ``aarch64`` is ``cuda`` or ``cpu``: what the wheel for that processor computes on.
+    """
 
     release: str
     cuda: str
     toolkit: str
     nccl: str
     python: tuple[str, ...]
+    aarch64: str
     source: str
 
 
@@ -74,11 +89,12 @@ class Index:
 
 @dataclass(frozen=True)
 class Base:
-    """The Python of an image."""
+    """The Python of an image, and the first CUDA whose compiler works with its C library (empty: any)."""
 
     image: str
     python: str
     source: str
+    cuda: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,11 +164,14 @@ class Table:
     torch: tuple[Torch, ...]
     indices: tuple[Index, ...]
     bases: tuple[Base, ...]
+    systems: tuple[System, ...]
+    engines: tuple[EndedEngine, ...]
     drivers: tuple[Driver, ...]
     builds: tuple[Build, ...]
     deepspeed: str
     deepspeed_pairs: tuple[Pair, ...]
     parts: tuple[Part, ...]
+    holes: tuple[Hole, ...]
 
     def has_ended(self, driver: Driver) -> bool:
         """Return whether a branch was past its end of life when the table was read: a month counts to its last day."""
@@ -221,6 +240,7 @@ def parse_table(document: Any) -> Table:
     given = dict(document) if isinstance(document, Mapping) else {}
     kinds = {"stacks": Stack, "cuda": Cuda, "torch": Torch, "indices": Index, "bases": Base, "drivers": Driver}
     kinds |= {"builds": Build, "deepspeed_pairs": Pair, "parts": Part}
+    kinds |= {"systems": System, "engines": EndedEngine, "holes": Hole}
     missing = [field.name for field in fields(Table) if field.name not in given]
     unknown = [str(name) for name in given if name not in {field.name for field in fields(Table)}]
     if missing or unknown:
@@ -257,14 +277,32 @@ def _contradictions(table: Table) -> Iterable[str]:
             yield f"drivers: {driver.end!r} is no month."
         if bool(driver.key) != (driver.source == "cuda_repository"):
             yield f"drivers: {driver.distribution} {driver.release} of {driver.source} has a key, or lacks one."
+    yield from _unfit(table)
     for source in cited(table):
-        if source not in table.sources and not source.startswith(("https://", "docs/")):
+        if source not in table.sources and not source.startswith(("https://", "http://", "docs/")):
             yield f"sources: {source!r} is cited and is not among them."
+
+
+def _unfit(table: Table) -> Iterable[str]:
+    for torch in table.torch:
+        if torch.aarch64 not in ("cuda", "cpu"):
+            yield f"torch: {torch.release} has {torch.aarch64!r} for aarch64, which is neither cuda nor cpu."
+    for system in table.systems:
+        if system.state not in STATES:
+            yield f"systems: {system.name} is {system.state!r}, which is none of {', '.join(STATES)}."
+        if not _DAY.fullmatch(system.end) or not _DAY.fullmatch(system.further) or system.further < system.end:
+            yield f"systems: {system.name} ends on {system.end!r} and {system.further!r}, which are no days in order."
+    for engine in table.engines:
+        if not _DAY.fullmatch(engine.end):
+            yield f"engines: {engine.end!r} is no day."
 
 
 def cited(table: Table) -> set[str]:
     """Return every source that a row names."""
-    lists: tuple[Iterable[Any], ...] = (table.stacks, table.cuda, table.torch, table.indices, table.bases, table.parts)
+    lists: tuple[Iterable[Any], ...] = (
+        *(table.stacks, table.cuda, table.torch, table.indices, table.bases, table.parts),
+        *(table.systems, table.engines, table.holes),
+    )
     rows = [
         *(row for rows in lists for row in rows),
         *table.builds,

@@ -304,7 +304,7 @@ def test_a_damaged_role_is_one_clear_error(roles: Path) -> None:
     assert error.value.message.startswith("role swarm: meta/argument_specs.yml ")
 
 
-FACTS = {"system": {"distribution": "debian", "release": "12", "python": "3.11.2", "systemd": True}}
+FACTS = {"system": {"distribution": "debian", "release": "13", "python": "3.13.5", "systemd": True}}
 
 
 def test_facts_are_judged() -> None:

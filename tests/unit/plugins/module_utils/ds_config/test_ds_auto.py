@@ -106,14 +106,14 @@ def test_precision_of_unknown_gpus() -> None:
 
 
 def test_10b_on_two_hosts_of_four_24_gb_gpus() -> None:
-    """The case that this exists for; P = 10^10, N = 8, in 10^9 bytes; a card has 24 less 2.6 of reserve.
+    """The case that this exists for; P = 10^10, N = 8, in 10^9 bytes; a card has 24 less 3.9 of reserve.
 
     Typical shape: 37 layers of 4736, vocabulary 128256, so the largest layer is the embedding with 0.607 * 10^9.
     Activations: inputs 2048 x 2 x 4736 x 37 = 0.72, logits 2048 x 14 x 128256 = 3.68: 4.4.
-    zero2: weights 2P = 20, already too much with 2.6 and 4.4. The same for zero2_offload.
-    zero3: weights 2P/8 = 2.5, gradients 2.5, master weights 5, moments 10: 20, with 2.6 and 4.4 too much as it is.
+    zero2: weights 2P = 20, already too much with 3.9 and 4.4. The same for zero2_offload.
+    zero3: weights 2P/8 = 2.5, gradients 2.5, master weights 5, moments 10: 20, with 3.9 and 4.4 too much as it is.
     zero3_offload_optimizer: weights 2.5, activations 4.5, buffers 4 x 0.607 + 2 x 0.393 + 2 x 0.2 + 2 x 0.05 + 0.07 =
-    3.8: 10.7 of 21.4, when the loss's gradient is there.
+    3.8: 10.7 of 20.1, when the loss's gradient is there. NCCL: 768 MiB, and 256 MiB and 4 x 64 MiB between the hosts.
     Its hosts, for four ranks: 18 bytes x P / 8 x 4 = 90 (master 4, moments 8, gradients 4 and 2), pinned blocks rounded
     up by 4 x (2^32 - 2.5e9 + 2^32 - 4e9 + 2^30 - 1e9) = 8.7, reserve 17.2.
     """
@@ -127,7 +127,7 @@ def test_10b_on_two_hosts_of_four_24_gb_gpus() -> None:
     assert per_gpu["activations"] == 2048 * (2 * 4736 * (37 + 2) + 14 * 128256)
     assert per_gpu["fullest"] == "loss"
     assert per_gpu["buffers"] == 4 * 607_420_416 + 2 * (10**9 - 607_420_416) + 2 * 2 * 10**8 + 10**8 + 64 * 1024**2
-    assert per_gpu["reserve"] == 3 * GIB // 2 + 24 * 10**9 // 25
+    assert per_gpu["reserve"] == 3 * GIB // 2 + 24 * 10**9 // 25 + (768 + 256 + 4 * 64) * 1024**2
     assert (per_gpu["available"], per_gpu["fits"]) == (24 * 10**9, True)
     per_host = found.memory.as_dict()["per_host"]
     assert per_host["gradients"] + per_host["optimizer_states"] == 90 * 10**9
@@ -140,10 +140,10 @@ def test_10b_on_two_hosts_of_four_24_gb_gpus() -> None:
     assert memory_of(found, "zero3").at("step", "gradients") == 25 * 10**8 + 6 * (10**9 + 607_420_416 // 8)
     assert alone["weights"] + alone["optimizer_states"] + alone["gradients"] + alone["activations"] > 24 * 10**9
     assert found.reasons[3] == (
-        "zero3: does not fit; a GPU has 22.4 GiB, it needs 28.7 GiB (9.3 GiB of that for moments)"
+        "zero3: does not fit; a GPU has 22.4 GiB, it needs 29.9 GiB (9.3 GiB of that for moments)"
     )
     assert found.reasons[5] == (
-        "zero3_offload_optimizer: fits; 12.4 GiB of 22.4 GiB per GPU, 107.9 GiB of 238.4 GiB per host"
+        "zero3_offload_optimizer: fits; 13.6 GiB of 22.4 GiB per GPU, 107.9 GiB of 238.4 GiB per host"
     )
 
 
@@ -162,7 +162,7 @@ def test_7b_on_one_80_gb_gpu() -> None:
 
 
 def test_70b_on_two_hosts_of_eight_80_gb_gpus() -> None:
-    """zero3: 16 bytes x 70 / 16 = 70 of 80, and when the loss is there activations 6.3, buffers 4.7, reserve 4.8: no.
+    """zero3: 16 bytes x 70 / 16 = 70 of 80, and when the loss is there activations 6.3, buffers 4.7, reserve 6.4: no.
 
     Offloaded optimizer: weights 8.75 on each GPU; 18 x 70 / 2 = 630 in each host.
     """
@@ -188,13 +188,13 @@ def test_1_3b_on_one_24_gb_gpu() -> None:
 
 
 def test_13b_on_eight_40_gb_gpus() -> None:
-    """zero3: 16 x 13 / 8 = 26, and when the loss is there activations 4.5, buffers 3.8, reserve 3.3: 37.6 in 10^9.
+    """zero3: 16 x 13 / 8 = 26, and when the loss is there activations 4.5, buffers 3.8, reserve 4.1: 38.4 in 10^9.
 
     So an A100 holds it, sold as 40 GB, with 40960 MiB, 42.9 * 10^9 bytes; and by its trade name too, a lower bound.
     """
     exact = choice(model(parameters="13B"), gpus(8, "40960 MiB"), 8, "512GB")
     assert exact.preset == "zero3"
-    assert 37 * 10**9 < exact.memory.gpu < 38 * 10**9
+    assert 38 * 10**9 < exact.memory.gpu < 39 * 10**9
     assert choice(model(parameters="13B"), gpus(8, "40GB"), 8, "512GB").preset == "zero3"
 
 

@@ -25,6 +25,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import GPU_RESERVE
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS, available, preset
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_releases import release_hints
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schema import BLOCKS
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import parse, render, same
 from hypothesis import given, settings
@@ -63,7 +64,8 @@ def test_every_preset_suits_every_release(name: str, version: str) -> None:
         if name not in available(Version(*map(int, version.split(".")))):
             assert plan.errors[0].path == "preset"
             continue
-        assert (plan.errors, plan.warnings) == ([], [])
+        faults = list(release_hints(plan.config, Version(*map(int, version.split(".")))))
+        assert (plan.errors, plan.warnings) == ([], faults)
         assert json.loads(render(plan.config)) == plan.config
 
 
@@ -303,11 +305,12 @@ def test_a_plan_that_is_tight_is_a_warning_with_the_remedy() -> None:
     plan = build(Request(**given))
     assert plan.memory is not None and not plan.memory.tight and plan.warnings == []
     counted = plan.memory.gpu - plan.memory.of("gpu", "reserve")
-    size = (counted + GPU_RESERVE) * 25 // 24 // 1024**2 + 1
+    nccl = sum(part.bytes for part in plan.memory.parts if part.name == "NCCL between ranks")
+    size = (counted + nccl + GPU_RESERVE) * 25 // 24 // 1024**2 + 1
     plan = build(Request(**{**given, "gpus": {**TEN_BILLION["gpus"], "memory": f"{size} MiB"}}))
     assert plan.memory is not None and plan.memory.tight
     assert [str(warning) for warning in plan.warnings] == [
-        "memory: a GPU has 12.0 GiB, the plan needs 12.0 GiB, and fragments can take more than is left. If the job"
+        "memory: a GPU has 13.3 GiB, the plan needs 13.3 GiB, and fragments can take more than is left. If the job"
         " ends with 'CUDA out of memory', set PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True in"
         " deepspeed_launch_environment"
     ]

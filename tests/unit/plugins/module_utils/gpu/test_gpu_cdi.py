@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 
+FIXTURES = Path(__file__).parents[1] / "fixtures/gpu"
+
 NAMES = st.lists(st.sampled_from(["0", "0:1", "gpu0", "all", "GPU-0aF", "MIG-1b"]), unique=True, max_size=6)
 NODES = st.lists(
     st.sampled_from([*(f"/dev/nvidia{end}" for end in ("0", "12", "ctl", "-uvm")), "/dev/dri/card0"]), unique=True
@@ -75,3 +77,17 @@ def test_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert gather_cdi(str(file)) == {"names": ["all"], "nodes": []}
     monkeypatch.setattr(cdi, "_LARGEST", 10)
     assert gather_cdi(str(file)) == {"names": [], "nodes": []}
+
+
+@pytest.mark.parametrize("name", ["cdi_h100_x8", "cdi_h100_x8_before_uvm"])
+def test_what_the_real_toolkit_wrote_is_read_as_yaml_reads_it(name: str) -> None:
+    """Recorded: nvidia-ctk 1.18.2 over a mock NVML."""
+    text = (FIXTURES / f"{name}.txt").read_text(encoding="utf-8")
+    made = yaml.safe_load(text)
+    edits = [made["containerEdits"], *(device["containerEdits"] for device in made["devices"])]
+    found = parse_cdi(text)
+    assert found == {
+        "names": sorted(device["name"] for device in made["devices"]),
+        "nodes": sorted({node["path"] for edit in edits for node in edit.get("deviceNodes", [])}),
+    }
+    assert len(found["names"]) == 17 and ("/dev/nvidia-uvm" in found["nodes"]) is (name == "cdi_h100_x8")

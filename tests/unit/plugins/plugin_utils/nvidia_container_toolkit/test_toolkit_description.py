@@ -1,13 +1,15 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""F6: the CDI description against the GPUs of the host. All descriptions and GPUs here are invented."""
+"""F6: the CDI description against the GPUs of the host. Those of NVIDIA's toolkit are recorded, others invented."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.cdi import parse_cdi
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.description import (
     faults,
     fitting,
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.toolkit_hosts import act, done, node, planned, shown
 
+FIXTURES = Path(__file__).parents[2] / "module_utils/fixtures/gpu"
 PAIR = {"gpus": [{"index": 0, "uuid": "GPU-a"}, {"index": 1, "uuid": "GPU-b"}]}
 MIG = {
     "gpus": [
@@ -128,3 +131,20 @@ def test_with_the_hook_no_description_matters() -> None:
     made = planned(stale(), mode="runtime")
     assert SPEC_PATH not in [change.what for change in made.changes]
     assert not any(SPEC_PATH in words for words in act(made)["missing"])
+
+
+def test_what_the_real_toolkit_wrote() -> None:
+    """Recorded: nvidia-ctk 1.18.2 over a mock NVML with eight H100. Without /dev/nvidia-uvm it succeeded as well."""
+    eight = {"gpus": [{"uuid": f"GPU-01000100-0000-0000-0000-{number:012d}"} for number in range(8)]}
+
+    def found(name: str, gpu: dict[str, Any]) -> list[str]:
+        return faults(parse_cdi((FIXTURES / name).read_text(encoding="utf-8")), gpu)
+
+    assert found("cdi_h100_x8.txt", eight) == []
+    assert found("cdi_h100_x8_before_uvm.txt", eight) == [
+        f"{SPEC_PATH} lacks /dev/nvidia-uvm, so CUDA does not start in containers"
+    ]
+    one_less = {"gpus": eight["gpus"][1:]}
+    assert found("cdi_h100_x8.txt", one_less) == [
+        f"{SPEC_PATH} has GPU-01000100-0000-0000-0000-000000000000, which is no longer there"
+    ]

@@ -432,3 +432,42 @@ def test_each_problem_of_the_versions_is_reported_under_its_own_check() -> None:
 @pytest.mark.parametrize("versions", [{}, {"problems": None}, {"problems": ["junk", {"check": "torch_index"}]}])
 def test_versions_that_are_not_of_their_form_are_no_exception(versions: dict[str, Any]) -> None:
     assert all(isinstance(list(check_versions(name, versions)), list) for name in VERSION_CHECKS)
+
+
+def warned(hosts: dict[str, Any], **wanted: Any) -> list[str]:
+    facts = Facts(hosts, parse_wanted({"cluster_name": "demo", **wanted}), {})
+    return [problem.line() for problem in collect(FACT_CHECKS, facts).warnings if problem.check == "end_of_life"]
+
+
+def test_what_gets_no_updates_is_a_warning_with_the_date() -> None:
+    held = {"nvidia-container-toolkit": "1.18.2-1", "docker-ce": "5:28.5.2-1~debian.13~trixie"}
+    trixie = {"release": "13", "time": 1_795_000_000}  # November 2026
+    hosts = {"a": host(), "b": host(system=trixie, packages=held), "c": host(system=trixie, packages={})}
+    a, engine, hole = warned(hosts)
+    assert a.startswith("a: runs Debian 12, whose regular security updates ended on 2026-07-11; Debian LTS, ")
+    assert a.endswith("Remedy: upgrade it to Debian 13.")
+    assert engine.startswith("b: has Docker Engine 28.5.2, and 28 has had no updates since 2025-11-05. Remedy: ")
+    assert hole.startswith("b: has nvidia-container-toolkit 1.18.2-1, for which CVE-2026-24260 ")
+    assert len(warned(hosts, runtime="host")) == 1  # without Docker neither matters
+    assert lines(hosts) == []
+    # A clock that is behind hides nothing.
+    assert len(warned({"a": host(system={"time": 0})})) == 1
+    assert "has had no security updates since 2028-06-30" in warned({"a": host(system={"time": 2_000_000_000})})[0]
+
+
+def test_hosts_of_two_kinds_of_processor() -> None:
+    arm, intel = {"architecture": "aarch64"}, {"architecture": "x86_64"}
+    hosts = {"a": host(system=intel), "b": host(system=arm), "c": host(system=intel)}
+    assert lines(hosts) == [
+        "b: is aarch64, and a is x86_64: a training image is built for one of them and does not run on the other. "
+        "Remedy: make a cluster of each kind, each with its own inventory and cluster_name."
+    ]
+    assert lines(hosts, runtime="host") == []
+    assert lines({"a": host(system=arm), "b": host(system=arm)}) == []
+
+
+def test_a_release_that_was_never_tried_says_how_to_try_it() -> None:
+    assert lines({"a": host(system={"distribution": "ubuntu", "release": "26.04"})}) == [
+        "a: runs Ubuntu 26.04, which is untried. Remedy: install one of: Debian 12 and 13, Ubuntu 22.04 and 24.04; or "
+        "try it with preflight_skip: [distribution] (docs/versions.md)."
+    ]

@@ -30,6 +30,8 @@ OLD_DRIVER = replace(NEW, name="kept", driver="550.163.01")
 VOLTA = replace(NEW, name="volta", capabilities=("7.0",))
 PASCAL = replace(NEW, name="pascal", capabilities=("6.1",))
 BLACKWELL = replace(NEW, name="blackwell", capabilities=("12.0",))
+GH200 = replace(NEW, name="gh200", architecture="aarch64")
+GH200_OLD = replace(GH200, driver="550.163.01")
 NEAREST = "and leave training_image_torch and training_image_torch_index empty, the nearest row that works"
 
 
@@ -434,3 +436,63 @@ def test_junk_never_raises(requested: dict[str, str]) -> None:
 
 def test_a_row_that_the_table_does_not_know_has_nothing_to_judge() -> None:
     assert not without_code(Candidate("x", "99", "torch", "", "", "", "", None), "9.0")
+
+
+# aarch64 (F7), CUDA 13.2 and Ubuntu 26.04
+
+
+@pytest.mark.parametrize(
+    ("hosts", "requested", "stack", "torch", "index"),
+    [
+        ((GH200,), {}, "cu130", "torch==2.12.1", ""),
+        # The ordinary index has torch 2.10 for CPUs alone there, which would end the build after minutes.
+        ((GH200_OLD,), {}, "cu128", "torch==2.10.0", f"{WHL}/cu128"),
+        ((OLD_DRIVER,), {}, "cu128", "torch==2.10.0", ""),
+        ((GH200_OLD,), {"torch": "torch==2.9.1"}, "cu128", "torch==2.9.1", f"{WHL}/cu128"),
+        ((GH200_OLD,), {"torch": "torch==2.7.1"}, "cu126", "torch==2.7.1", f"{WHL}/cu126"),
+        # An index of the user's own stays.
+        ((GH200_OLD,), {"torch_index": "https://p.example.com/simple"}, "cu128", "torch==2.10.0", None),
+        ((NEW,), {"cuda": "13.2"}, "cu132", "torch==2.15.0", ""),
+        ((NEW,), {"torch": "torch==2.15.0"}, "cu132", "torch==2.15.0", ""),
+        ((NEW,), {"base": "ubuntu:26.04"}, "cu132", "torch==2.15.0", ""),
+        ((NEW,), {"base": "docker.io/library/ubuntu:resolute"}, "cu132", "torch==2.15.0", ""),
+    ],
+)
+def test_what_is_chosen_there(
+    hosts: tuple[Host, ...], requested: dict[str, Any], stack: str, torch: str, index: str | None
+) -> None:
+    found = chosen(*hosts, **requested)
+    expected = requested.get("torch_index") if index is None else index
+    assert (found.stack, found.torch, found.torch_index, found.problems) == (stack, torch, expected, ())
+
+
+def test_a_release_without_cuda_for_aarch64_anywhere_is_refused_with_what_works() -> None:
+    assert reported(GH200_OLD, torch="torch==2.6.0") == [
+        "gh200: PyTorch for CUDA 12.4 on aarch64 has no code for compute capability 9.0. Remedy: set "
+        f'training_image_cuda: "12.8" {NEAREST} (cu128 of docs/versions.md).',
+        "gh200: PyTorch 2.6.0 of the ordinary package index has no CUDA for aarch64. Remedy: leave "
+        "training_image_torch empty, or set torch==2.11.0 or later, or set training_image_torch_index to an index "
+        "that has it.",
+    ]
+    assert reported(OLD_DRIVER, torch="torch==2.6.0") == []
+
+
+def test_wheels_for_aarch64_have_code_for_fewer_gpus() -> None:
+    turing = replace(GH200, name="arm-t4", capabilities=("7.5",))
+    (found,) = reported(turing)
+    assert found.startswith("arm-t4: PyTorch for CUDA 13.0 on aarch64 has no code for compute capability 7.5. Remedy: ")
+    assert "no row of docs/versions.md has code for all GPUs of this cluster" in found
+
+
+def test_nvcc_that_does_not_compile_with_the_base_is_refused() -> None:
+    assert reported(NEW, base="ubuntu:26.04", cuda="13.0") == [
+        "training_image_base: nvcc of CUDA 13.0 does not compile with the C library of ubuntu:26.04, which needs CUDA "
+        "13.2 or later (https://github.com/ggml-org/llama.cpp/issues/23205). Remedy: set training_image_cuda: "
+        '"13.2", or another training_image_base.'
+    ]
+
+
+def test_pytorch_2_14_is_the_last_for_maxwell_to_volta() -> None:
+    assert reported(PASCAL, torch="torch==2.14.1", torch_index=f"{WHL}/cu126") == []
+    (found,) = reported(PASCAL, torch="torch==2.15.0", torch_index=f"{WHL}/cu126")
+    assert "/cu126 has PyTorch 2.6 to 2.14, and 2.15.0 is requested" in found

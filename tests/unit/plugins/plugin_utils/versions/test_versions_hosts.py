@@ -83,7 +83,7 @@ def node(release: str = "12", version: str | None = None, module: dict[str, Any]
 def test_the_driver_that_will_run(facts: dict[str, Any], requested: dict[str, Any], expected: tuple[Any, ...]) -> None:
     driver, branch, source, ended = expected
     found = host_of("gpu1", facts, {"repository_key": KEY, **requested}, TABLE)
-    assert found == Host("gpu1", ("9.0",), (), driver, branch, source, 580, ended)
+    assert found == Host("gpu1", ("9.0",), (), driver, branch, source, 580, ended, "x86_64")
 
 
 def test_a_driver_that_is_installed_and_not_loaded_will_run() -> None:

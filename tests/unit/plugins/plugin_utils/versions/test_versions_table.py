@@ -14,6 +14,7 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import FIRST_BRANCH
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import GENERATIONS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.lifetimes import ACCEPTED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import (
     in_order,
     is_capability,
@@ -66,6 +67,23 @@ def test_what_the_roles_install_unasked_is_what_the_table_says() -> None:
     toolkit = next(part for part in TABLE.parts if part.name == "nvidia_container_toolkit")
     assert defaults("nvidia_container_toolkit")["nvidia_container_toolkit_version"] == toolkit.default
     assert all(toolkit.default not in bad.versions.split() for bad in toolkit.bad)
+
+
+def test_preflight_accepts_the_hosts_that_the_table_accepts() -> None:
+    accepted: dict[str, list[str]] = {}
+    for row in TABLE.systems:
+        if row.state in ACCEPTED:
+            accepted.setdefault(row.distribution, []).append(row.release)
+    read = yaml.safe_load((ROOT / "roles/preflight/vars/main.yml").read_text(encoding="utf-8"))
+    assert read["_preflight_distributions"] == accepted
+
+
+def test_what_is_said_of_aarch64_fits_the_wheels() -> None:
+    """F7: up to 2.10 the wheels of the ordinary index have CUDA for x86_64 alone."""
+    for row in TABLE.torch:
+        assert (row.aarch64 == "cuda") is (key(row.release) >= (2, 11)), row.release
+    for cuda in TABLE.cuda:
+        assert set(cuda.aarch64) <= set(cuda.compiles) and cuda.aarch64 == in_order(cuda.aarch64)
 
 
 def test_no_default_is_known_to_be_bad() -> None:
@@ -126,7 +144,20 @@ def test_each_source_is_cited_and_each_row_has_one() -> None:
             lambda given: given["stacks"][0].update(cuda="12.8"),
             "stacks: cu130 has CUDA 12.8, and PyTorch 2.12.1 brings 13.0.",
         ),
-        (lambda given: given["torch"][0].update(cuda="9.9"), "torch: 2.15.0 brings CUDA 9.9, which has no row."),
+        (lambda given: given["torch"][1].update(cuda="9.9"), "torch: 2.14.1 brings CUDA 9.9, which has no row."),
+        (
+            lambda given: given["torch"][0].update(aarch64="gpu"),
+            "torch: 2.15.0 has 'gpu' for aarch64, which is neither cuda nor cpu.",
+        ),
+        (
+            lambda given: given["systems"][0].update(state="old"),
+            "systems: Debian 11 is 'old', which is none of tried, accepted, untried, refused.",
+        ),
+        (
+            lambda given: given["systems"][0].update(end="2027-01-01"),
+            "systems: Debian 11 ends on '2027-01-01' and '2026-08-31', which are no days in order.",
+        ),
+        (lambda given: given["engines"][0].update(end="2023-10"), "engines: '2023-10' is no day."),
         (lambda given: given["torch"][0].update(python=["3.11"]), "torch: 2.15.0 needs the first and the last Python."),
         (
             lambda given: given["torch"][0].update(source="hearsay"),
