@@ -3,9 +3,9 @@
 
 """The kernel that a host boots next, and which NVIDIA module it has. Reads two folders, one file and one ``modinfo``.
 
-A boot loader takes the newest kernel in /boot, unless it was told otherwise (GRUB's manual, ``GRUB_DEFAULT``; Debian's
-/etc/grub.d/10_linux sorts by version). ``modules.dep`` lists the modules of a kernel (modules.dep(5)), so a kernel
-without one was never installed completely.
+A boot loader takes the newest kernel in /boot, unless it is configured otherwise (GRUB's manual, ``GRUB_DEFAULT``;
+Debian's /etc/grub.d/10_linux sorts by version). ``modules.dep`` lists the modules of a kernel (modules.dep(5)), so a
+kernel without one was never installed completely.
 """
 
 from __future__ import annotations
