@@ -42,7 +42,8 @@ def licence_refusal(node: Node) -> Refusal | None:
         return None
     return Refusal(
         f"GPU {', '.join(without)}: a vGPU without a valid licence, so it is slowed down after a while",
-        "put the licence server's token into /etc/nvidia/ClientConfigToken, systemctl restart nvidia-gridd, and run again",
+        "put the licence server's token into /etc/nvidia/ClientConfigToken, systemctl restart nvidia-gridd, and run "
+        "again",
     )
 
 
