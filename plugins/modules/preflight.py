@@ -20,13 +20,13 @@ description:
     C(launch_values), C(system_folders), C(overlaps), C(nccl_env), C(container_environment), C(container_options),
     C(files), C(vscode), C(ca_certificate), C(image_settings) and C(bundle).
   - The stage V(facts) judges what M(swarmspeed.cluster.node_facts) found on all hosts. Its checks are C(reachable),
-    C(distribution), C(architecture), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm),
-    C(host_names), C(swarm_fixed), C(swarm_managers), C(swarm_left), C(swarm_ports), C(overlay_subnet),
-    C(overlay_network), C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface),
-    C(nccl_settings), C(host), C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(training_container),
-    C(ssh_trust), C(workspace), C(assets), C(deepspeed_launch), C(consents), C(version_values), C(compute_capability),
-    C(gpu_dropped_by_cuda), C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python),
-    C(deepspeed_torch), C(hostfile), C(ds_config), C(shrink), C(job_files) and C(bundle_systems).
+    C(distribution), C(systemd), C(python), C(clock), C(proxy), C(disk), C(image), C(foreign_swarm), C(host_names),
+    C(swarm_fixed), C(swarm_managers), C(swarm_left), C(swarm_ports), C(overlay_subnet), C(overlay_network),
+    C(overlay_mtu), C(overlay_encryption), C(overlay_names), C(port_2222), C(nccl_interface), C(nccl_settings), C(host),
+    C(docker), C(nvidia_container_toolkit), C(nvidia_driver), C(training_container), C(ssh_trust), C(workspace),
+    C(assets), C(deepspeed_launch), C(consents), C(version_values), C(compute_capability), C(gpu_dropped_by_cuda),
+    C(gpu_newer_than_cuda), C(driver_too_old_for_cuda), C(torch_index), C(torch_python), C(deepspeed_torch),
+    C(hostfile), C(ds_config), C(shrink), C(job_files) and C(bundle_systems).
   - Run it on a host that exists whatever the inventory holds, such as C(localhost). In a play on C(hosts=cluster) it
     would not run at all where that group is missing.
 options:

@@ -31,8 +31,8 @@ BUILDX = "docker-buildx"
 PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
 """What node_facts must read."""
 SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1), "jammy": (29, 1), "noble": (29, 1)}
-"""The engine that a release's docker.io is, for a host that has none yet. Debian's does not change any more; Ubuntu
-brings newer ones into its releases (29.1.3 in November 2026)."""
+"""The engine of a release, for a host that has none yet. Debian's do not change; Ubuntu's were read in November 2026,
+and where apt has another by then, the plan is made again once it is installed."""
 PROXY_NAMES = {"http": "HTTP_PROXY", "https": "HTTPS_PROXY", "no_proxy": "NO_PROXY"}
 
 

@@ -17,7 +17,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.mess
     reason,
     waits_for_sudo,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.architecture import check_architectures
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
     check_ds_config,
@@ -303,7 +302,6 @@ def check_launch_files(facts: Facts) -> Iterator[Problem]:
 FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "reachable": check_reachable,
     "distribution": check_distribution,
-    "architecture": lambda facts: check_architectures({} if facts.bare else facts.sections("system")),
     "systemd": check_systemd,
     "python": check_python,
     "clock": check_clock,

@@ -98,32 +98,6 @@ def test_a_host_whose_sudo_gives_no_prompt_is_named_with_the_remedy_for_sudo_rs(
 
 
 @pytest.mark.parametrize(
-    ("architectures", "expected"),
-    [
-        (["x86_64", "x86_64", None], []),
-        (
-            ["x86_64", "aarch64", "x86_64"],
-            [
-                "b: has the architecture aarch64, and a has x86_64: the training image is one for all nodes. Remedy: "
-                "deploy the hosts with aarch64 as a cluster of their own, with an inventory of its own."
-            ],
-        ),
-        (
-            ["x86_64", "aarch64", "aarch64"],
-            [
-                "a: has the architecture x86_64, and b has aarch64: the training image is one for all nodes. Remedy: "
-                "deploy the hosts with x86_64 as a cluster of their own, with an inventory of its own."
-            ],
-        ),
-    ],
-)
-def test_architectures(architectures: list[Any], expected: list[str]) -> None:
-    hosts = {name: host(system={"architecture": one}) for name, one in zip("abc", architectures)}
-    assert lines(hosts) == expected
-    assert lines(hosts, runtime="host") == []
-
-
-@pytest.mark.parametrize(
     ("system", "expected"),
     [
         ({"distribution": "debian", "release": "13"}, []),
