@@ -219,14 +219,13 @@ def _value(kind: Any, where: str, value: Any) -> Any:
 def parse_table(document: Any) -> Table:
     """Read the document. Raises ``TableError`` where it is not of its form, or contradicts itself."""
     given = dict(document) if isinstance(document, Mapping) else {}
-    kinds: dict[str, Any] = {"builds": Build}
-    kinds |= {"stacks": Stack, "cuda": Cuda, "torch": Torch, "indices": Index, "bases": Base, "drivers": Driver}
+    kinds = {"stacks": Stack, "cuda": Cuda, "torch": Torch, "indices": Index, "bases": Base, "drivers": Driver}
     kinds |= {"deepspeed_pairs": Pair, "parts": Part}
     missing = [field.name for field in fields(Table) if field.name not in given]
     unknown = [str(name) for name in given if name not in {field.name for field in fields(Table)}]
     if missing or unknown:
         raise TableError(f"'{(missing + unknown)[0]}' is {'missing' if missing else 'not known'}.")
-    rows: dict[str, Any] = {name: _rows(kind, name, given[name]) for name, kind in kinds.items()}
+    rows: dict[str, Any] = {name: _rows(kind, name, given[name]) for name, kind in [*kinds.items(), ("builds", Build)]}
     table = Table(
         read=_value("str", "read", given["read"]),
         deepspeed=_value("str", "deepspeed", given["deepspeed"]),
