@@ -32,7 +32,7 @@ options:
   fabric_wait:
     description:
       - For how many seconds, 0 to 600, GPUs may join an NVLink fabric whose manager runs. Their devices are kept open
-        meanwhile, as without persistence mode each call of C(nvidia-smi) would have them begin anew.
+        meanwhile, as without persistence mode each call of C(nvidia-smi) would have them begin again.
     type: int
     default: 15
     version_added: 0.1.0

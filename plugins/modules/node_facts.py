@@ -334,9 +334,11 @@ ansible_facts:
         driver:
           description:
             - NVIDIA's driver on a host with a GPU, else null. Packages (C(packages), C(unfinished), C(interrupted)),
-              the kernel it is wanted for (C(kernel), C(kernel_there), C(headers), C(image_flavours)), its module on
-              disk (C(module), C(dkms), C(mok_enrolled)), what uses it (C(users), C(services)), apt's C(sources), an
-              C(installer) of NVIDIA's own, free C(disk) space, C(machine_id) and C(boot_id).
+              the kernel it is wanted for (C(kernel), C(kernel_there), C(headers), C(image_flavours),
+              C(kernel_packages)), its module on disk (C(module), C(dkms), C(mok_enrolled), C(mok_keys)), the kernel
+              that boots next and its module (C(next_boot)), what uses it (C(users), C(services), C(persistence_off),
+              C(umad)), apt's C(sources), an C(installer) of NVIDIA's own, free C(disk) space, C(machine_id) and
+              C(boot_id).
           type: dict
           returned: always
         fabric:

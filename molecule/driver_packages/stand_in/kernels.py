@@ -20,7 +20,12 @@ from collections.abc import Iterable
 from email.utils import formatdate
 from pathlib import Path
 
-from repository import ARCHITECTURE, command, module_file, package
+from repository import (  # type: ignore[import-not-found]  # it lies beside this file on the node
+    ARCHITECTURE,
+    command,
+    module_file,
+    package,
+)
 
 ORIGIN = "stand-in of the scenario driver_packages"
 PREFIX = "linux-modules-nvidia-580-server-open"

@@ -3,9 +3,9 @@
 
 """The kernel that a host boots next, and which NVIDIA module it has. Reads two folders, one file and one ``modinfo``.
 
-A boot loader takes the newest kernel in /boot, unless it was told otherwise (GRUB's manual, ``GRUB_DEFAULT``; Debian's
-/etc/grub.d/10_linux sorts by version). ``modules.dep`` lists the modules of a kernel (modules.dep(5)), so a kernel
-without one was never installed completely.
+A boot loader takes the newest kernel in /boot (Debian's /etc/grub.d/10_linux sorts by version), unless GRUB_DEFAULT
+names another entry (GRUB's manual, "Simple configuration handling"), whose title or id has the kernel's release in it.
+``modules.dep`` lists the modules of a kernel (modules.dep(5)), so a kernel without one was never installed completely.
 """
 
 from __future__ import annotations
@@ -50,16 +50,31 @@ def parse_modinfo(text: str) -> dict[str, Any] | None:
     }
 
 
-def newest_kernel(io: KernelIO) -> str | None:
-    """Return the newest kernel that is installed, None where there is none, as in a container."""
+def next_kernel(io: KernelIO) -> str | None:
+    """Return the kernel that boots next, None where that cannot be known, as in a container."""
     images = filter(None, map(_IMAGE.fullmatch, io.names("/boot")))
     there = [found["release"] for found in images if io.exists(f"/lib/modules/{found['release']}/modules.dep")]
+    entry = _grub_entry(io)
+    if entry not in ("", "0"):
+        there = sorted((release for release in there if release in entry), key=len)[-1:]
     return max(there, key=lambda release: [int(part) for part in re.findall(r"\d+", release)], default=None)
 
 
+def _grub_entry(io: KernelIO) -> str:
+    """Return the entry that GRUB is configured to take, empty or 0 for the first."""
+    folder = "/etc/default/grub.d"
+    files = ["/etc/default/grub", *(f"{folder}/{name}" for name in io.names(folder) if name.endswith(".cfg"))]
+    found = [value for path in files for value in re.findall(r"^GRUB_DEFAULT=(.*)$", io.read(path), re.MULTILINE)]
+    entry = found[-1].strip().strip("\"'") if found else ""
+    if entry != "saved":
+        return str(entry)
+    saved = re.search(r"^saved_entry=(.*)$", io.read("/boot/grub/grubenv"), re.MULTILINE)
+    return saved[1].strip() if saved else ""
+
+
 def gather_next_boot(io: KernelIO) -> dict[str, Any] | None:
-    """Return ``kernel`` and its ``module`` (None: it has none), or None where no kernel is installed."""
-    kernel = newest_kernel(io)
+    """Return ``kernel`` and its ``module`` (None: it has none), or None where it is not known which kernel boots."""
+    kernel = next_kernel(io)
     if kernel is None:
         return None
     names = dict.fromkeys(_MODULE.findall(io.read(f"/lib/modules/{kernel}/modules.dep")))

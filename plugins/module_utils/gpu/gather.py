@@ -10,7 +10,7 @@ an NVLink fabric. Where its manager runs and GPUs have not joined it yet, nvidia
 
 A GPU asks for its place in the fabric when it is initialised, every five seconds until it has one
 (NVIDIA/open-gpu-kernel-modules, ``gpuFabricProbeStart``). Without persistence mode each call of nvidia-smi initialises
-it anew and reads "In Progress", so the devices are kept open in between.
+it again and reads "In Progress", so the devices are kept open in between.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ _UNKNOWN_FIELD = "is not a valid field to query"
 _FABRIC_STATES = (*WAITING, "Completed")
 
 
-PROBE_SECONDS, LOOK_SECONDS = 5, 15
+PROBE_SECONDS, READY_SECONDS = 5, 15
 """Between two readings of the fabric, and in all where no one asks for more."""
 
 
-def gather_gpu(io: GpuIO, fabric_wait: int = LOOK_SECONDS) -> dict[str, Any]:
+def gather_gpu(io: GpuIO, fabric_wait: int = READY_SECONDS) -> dict[str, Any]:
     """Return what ``gpu_info`` returns. Runs no command on a host without an NVIDIA GPU.
 
     ``fabric_wait`` is for how many seconds GPUs may join an NVLink fabric whose manager runs.

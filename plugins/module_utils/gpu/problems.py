@@ -22,6 +22,9 @@ SECURE_BOOT = (
     "lockdown` and `mokutil --list-enrolled`."
 )
 
+LICENSED = "Licensed"
+"""How nvidia-smi begins what it says of a licence that is valid; the rest is when it expires."""
+
 WAITING = ("Not Started", "In Progress")
 """States of a GPU that has not joined the NVLink fabric, the least far first."""
 
@@ -180,7 +183,7 @@ def _gpu_problems(host: Host) -> Iterator[str]:
                 f"{name} has failing memory that goes out of use at its next reset. "
                 f"{_RECOVERIES['Reset'].format(index=gpu.index)}, or reboot."
             )
-        if details.license and not details.license.startswith("Licensed"):
+        if details.license and not details.license.startswith(LICENSED):
             yield (
                 f"{name} is a vGPU without a valid licence (nvidia-smi says '{details.license[:60]}'), so it is slowed "
                 "down after a while. Put the licence server's token into /etc/nvidia/ClientConfigToken, `systemctl "

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import DISTRIBUTION
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import DISTRIBUTION, DKMS, SIGNED
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import in_branch, preferences
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import (
     FABRIC,
@@ -148,9 +148,18 @@ def _driver_now(node: Node) -> str | None:
     return "none loaded" if node.module.get("version") else None
 
 
+_MODULE = {
+    (SIGNED,): ", the module built by Ubuntu",
+    (DKMS,): ", the module built on this host by DKMS",
+    (SIGNED, DKMS): ", the module built by Ubuntu, or on this host by DKMS where Ubuntu has none for this kernel",
+}
+"""Where the module comes from, by the sets that apt is to try."""
+
+
 def _driver_then(node: Node, plan: Plan) -> str:
     if plan.state == INSTALL:
-        return f"branch {plan.branch} ({plan.flavour}), from {plan.source}"
+        module = _MODULE.get(tuple(choice.kind for choice in plan.choices), "")
+        return f"branch {plan.branch} ({plan.flavour}), from {plan.source}{module}"
     then = f"{node.module.get('version')} ({node.module.get('flavour')}), loaded"
     # Of two builds of one version the kernel may have the former one loaded.
     return f"{then} again" if then == _driver_now(node) else then

@@ -29,6 +29,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.auto_source import resolve
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gpu_refusals import (
     guest_refusal,
+    licence_refusal,
     rack_refusal,
     switch_refusals,
 )
@@ -180,7 +181,8 @@ def _unbuilt(request: Request, node: Node, branch: int) -> Refusal | None:
 def _beside_a_working_driver(request: Request, node: Node, requested: tuple[Refusal, ...]) -> Plan:
     """A driver that works is left alone; only a fabric manager that it needs is added."""
     version = str(node.loaded.get("version"))
-    lacking = tuple(switch_refusals(request, node))
+    unlicensed = licence_refusal(node)
+    lacking = (*switch_refusals(request, node), *([unlicensed] if unlicensed else []))
     if lacking:
         return Plan(WORKS, version=version, refusals=(*requested, *lacking))
     why = manager_shortcoming(node)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import CUDA_REPOSITORY
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import capability_of
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.problems import LICENSED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import FABRIC_PACKAGES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import Node, Refusal, Request
 
@@ -30,6 +31,19 @@ def guest_refusal(node: Node) -> Refusal | None:
         f"this host is a guest with a vGPU ({', '.join(parts)}), which needs the host's GRID guest driver",
         "install the guest driver of the hypervisor's vGPU release (its administrator has it) and set "
         "nvidia_driver_source: keep",
+    )
+
+
+def licence_refusal(node: Node) -> Refusal | None:
+    """Return why a job must not begin on a vGPU that works, or None: it is slowed down while it runs."""
+    states = {gpu.get("index"): str(gpu.get("license") or "") for gpu in node.gpu.get("gpus") or []}
+    without = [str(index) for index, state in states.items() if state and not state.startswith(LICENSED)]
+    if not without:
+        return None
+    return Refusal(
+        f"GPU {', '.join(without)}: a vGPU without a valid licence, so it is slowed down after a while",
+        "put the licence server's token into /etc/nvidia/ClientConfigToken, systemctl restart nvidia-gridd, and run "
+        "again",
     )
 
 

@@ -245,7 +245,7 @@ def parse_table(document: Any) -> Table:
     unknown = [str(name) for name in given if name not in {field.name for field in fields(Table)}]
     if missing or unknown:
         raise TableError(f"'{(missing + unknown)[0]}' is {'missing' if missing else 'not known'}.")
-    rows: dict[str, Any] = {name: _rows(kind, name, given[name]) for name, kind in kinds.items()}
+    rows: dict[str, Any] = {name: _rows(kind, name, given[name]) for name, kind in [*kinds.items(), ("builds", Build)]}
     table = Table(
         read=_value("str", "read", given["read"]),
         deepspeed=_value("str", "deepspeed", given["deepspeed"]),

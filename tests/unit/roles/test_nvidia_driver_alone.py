@@ -137,7 +137,8 @@ def test_check_mode_asks_apt_and_reports_the_plan_by_one_task_a_host(hosts: Stan
     output = hosts.play("--check", "--diff", "-e", f"cluster_plan_file={hosts.folder}/plan.json", **REQUESTED)
     assert changed(output) == {"empty": 1, "ready": 0, "plain": 0}, output
     assert sent(hosts, "empty") == [GATHER, "driver_preview"]
-    assert "    + driver: branch 550 (proprietary), from distribution  # no driver is loaded\n" in output
+    built = "the module built on this host by DKMS"
+    assert f"    + driver: branch 550 (proprietary), from distribution, {built}  # no driver is loaded\n" in output
     assert f"empty: driver {VERSION} (dkms): nvidia-kernel-dkms={VERSION}-2" in " ".join(output.split())
     document = json.loads((hosts.folder / "plan.json").read_text(encoding="utf-8"))
     assert {change["host"] for change in document["changes"]} == {"empty"}

@@ -73,9 +73,9 @@ def test_the_role_waits_for_the_fabric_before_it_judges_the_gpus() -> None:
     assert runs(waiting) == ["report", "fabric.yml", "works.yml"]
     assert runs(waiting, check=True) == ["report"]
     (wait, again) = load("nvidia_driver/tasks/fabric.yml")
-    asked = wait["swarmspeed.cluster.gpu_info"]
+    requested = wait["swarmspeed.cluster.gpu_info"]
     given = variables("nvidia_driver", swarmspeed_plan=waiting)
-    assert templar(given).template(asked["fabric_wait"]) == 120 and wait["timeout"] > 120
+    assert templar(given).template(requested["fabric_wait"]) == 120 and wait["timeout"] > 120
     assert again["ansible.builtin.include_role"]["tasks_from"] == "again"
 
 
@@ -85,10 +85,10 @@ def test_a_kernel_without_the_driver_is_reported_by_a_run_and_fails_verify_and_a
     assert wrong(found) == []
     for file in ("verify", "reboot"):
         (task,) = [task for task in load(f"nvidia_driver/tasks/{file}.yml") if "boots next" in task["name"]]
-        asked = task["ansible.builtin.assert"]["that"]
+        requested = task["ansible.builtin.assert"]["that"]
         for known, right in ((found, False), (plan(False), True)):
             given = variables("nvidia_driver", swarmspeed_plan=known)
-            assert templar(given).evaluate_conditional(asked) is right
+            assert templar(given).evaluate_conditional(requested) is right
     names = [task["name"] for task in load("nvidia_driver/tasks/reboot.yml")]
     assert names.index("Assert that the kernel that boots next has the driver") < names.index(
         "Reboot the hosts one at a time"

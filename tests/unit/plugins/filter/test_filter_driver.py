@@ -23,6 +23,7 @@ FILTERS = Path(__file__).parents[4] / "plugins/filter"
 def test_the_settings_are_those_of_the_host() -> None:
     requested = driver_request({"nvidia_driver_branch": 570, "nvidia_driver_hold": True, "other": 1})
     assert requested.pop("offers")["debian 12"][0]["branch"] == 535
+    assert {"linux": "7.0", "branch": 580, "driver": "580.142"} in requested.pop("builds")
     assert requested == {"branch": 570, "hold": True}
 
 

@@ -176,6 +176,7 @@ def test_a_whole_look() -> None:
     assert found["headers"] == {"package": f"linux-headers-{KERNEL}", "installed": True, "available": None}
     assert sorted(found["packages"]) == ["libcuda1", "nvidia-kernel-dkms", "nvidia-smi"]
     assert found["image_flavours"] == ["amd64"]
+    assert list(found["kernel_packages"]) == ["linux-image-amd64"]
     assert found["unfinished"] == ["nvidia-smi"]
     assert found["interrupted"] is True
     assert [entry["module"] for entry in found["dkms"]] == ["nvidia-current"]
@@ -218,6 +219,35 @@ def test_the_key_of_dkms_under_secure_boot(
     files: dict[str, str], reported: dict[str, str], *, enrolled: bool | None
 ) -> None:
     assert gather_driver(FakeDriverIO(files, reported), KERNEL, secure_boot=True)["mok_enrolled"] is enrolled
+
+
+UBUNTU_START = "/usr/bin/nvidia-persistenced --user nvidia-persistenced --no-persistence-mode --verbose"
+DEBIAN_START = "/usr/bin/nvidia-persistenced --user nvpd"
+
+
+@pytest.mark.parametrize(
+    ("units", "off"),
+    [
+        ({"/usr/lib/systemd/system": UBUNTU_START}, True),  # nvidia-compute-utils-580-server 580.178.04
+        ({"/lib/systemd/system": UBUNTU_START}, True),
+        ({"/usr/lib/systemd/system": DEBIAN_START}, False),
+        ({"/etc/systemd/system": DEBIAN_START, "/usr/lib/systemd/system": UBUNTU_START}, False),  # the owner's own unit
+        ({}, False),
+    ],
+)
+def test_whether_the_unit_starts_the_daemon_with_persistence_mode_off(units: dict[str, str], *, off: bool) -> None:
+    files = {
+        f"{folder}/nvidia-persistenced.service": f"[Service]\nExecStart={line}\n" for folder, line in units.items()
+    }
+    assert gather_driver(FakeDriverIO(files), KERNEL, secure_boot=None)["persistence_off"] is off
+
+
+def test_what_beside_the_driver_is_read_for_switches_and_secure_boot() -> None:
+    files = {"/sys/module/ib_umad/refcnt": "", "/var/lib/dkms/mok.pub": ""}
+    found = gather_driver(FakeDriverIO(files), KERNEL, secure_boot=True)
+    assert (found["umad"], found["mok_keys"]) == (True, ["/var/lib/dkms/mok.pub"])
+    found = gather_driver(FakeDriverIO({"/var/lib/dkms/mok.pub": ""}), KERNEL, secure_boot=False)
+    assert (found["umad"], found["mok_keys"], found["next_boot"]) == (False, [], None)
 
 
 def test_nvidias_own_installer_is_noticed() -> None:

@@ -12,7 +12,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.next_boot import (
     after_a_reboot,
     gather_next_boot,
-    newest_kernel,
+    next_kernel,
 )
 
 OLD, NEW = "6.8.0-149-generic", "6.8.0-151-generic"
@@ -23,15 +23,23 @@ DEBIAN = "updates/dkms/nvidia-current-open.ko.xz:\nupdates/dkms/nvidia-current-o
 class Kernels:
     """What is in /boot and /lib/modules; ``modinfo`` says the version that is given."""
 
-    def __init__(self, modules: Mapping[str, str | None], images: list[str], version: str | None = "580.95.05") -> None:
-        self._modules, self._images, self._version = modules, images, version
+    def __init__(
+        self,
+        modules: Mapping[str, str | None],
+        images: list[str],
+        version: str | None = "580.95.05",
+        grub: Mapping[str, str] | None = None,
+    ) -> None:
+        self._modules, self._images, self._version, self._grub = modules, images, version, grub or {}
         self.calls: list[tuple[str, ...]] = []
 
     def read(self, path: str) -> str:
-        return self._modules.get(path.split("/")[3]) or ""
+        return self._grub.get(path) or self._modules.get(path.split("/")[3]) or ""
 
     def names(self, directory: str) -> list[str]:
-        return self._images if directory == "/boot" else []
+        if directory == "/boot":
+            return self._images
+        return [path.rpartition("/")[2] for path in self._grub if path.rpartition("/")[0] == directory]
 
     def exists(self, path: str) -> bool:
         return path.split("/")[3] in self._modules
@@ -52,9 +60,31 @@ class Kernels:
         ([], None),
     ],
 )
-def test_the_newest_kernel_that_is_installed_boots_next(images: list[str], newest: str | None) -> None:
+def test_the_next_kernel_that_is_installed_boots_next(images: list[str], newest: str | None) -> None:
     io = Kernels({OLD: "", NEW: "", "6.8.0-99-generic": ""}, images)
-    assert newest_kernel(io) == newest
+    assert next_kernel(io) == newest
+
+
+DEFAULT, ENVIRONMENT = "/etc/default/grub", "/boot/grub/grubenv"
+ADVANCED = "Advanced options for Ubuntu>Ubuntu, with Linux"
+
+
+@pytest.mark.parametrize(
+    ("grub", "kernel"),
+    [
+        ({DEFAULT: "GRUB_DEFAULT=0\nGRUB_TIMEOUT=5\n"}, NEW),
+        ({DEFAULT: f'GRUB_DEFAULT="{ADVANCED} {OLD}"\n'}, OLD),
+        ({DEFAULT: f"GRUB_DEFAULT=gnulinux-advanced-1f>gnulinux-{OLD}-advanced-1f\n"}, OLD),
+        ({DEFAULT: "GRUB_DEFAULT=saved\n", ENVIRONMENT: f"# GRUB\nsaved_entry={ADVANCED} {OLD}\n####"}, OLD),
+        ({DEFAULT: "GRUB_DEFAULT=saved\n", ENVIRONMENT: "# GRUB\n"}, NEW),
+        ({DEFAULT: "GRUB_DEFAULT=0\n", "/etc/default/grub.d/50-x.cfg": f'GRUB_DEFAULT="{ADVANCED} {OLD}"\n'}, OLD),
+        ({DEFAULT: 'GRUB_DEFAULT="1>2"\n'}, None),  # a number of an entry says no release
+        ({DEFAULT: f'GRUB_DEFAULT="{ADVANCED} 6.8.0-1-generic"\n'}, None),
+        ({DEFAULT: f'#GRUB_DEFAULT="{ADVANCED} {OLD}"\n'}, NEW),
+    ],
+)
+def test_what_grub_is_configured_to_boot_counts(grub: dict[str, str], kernel: str | None) -> None:
+    assert next_kernel(Kernels({OLD: "", NEW: ""}, [f"vmlinuz-{OLD}", f"vmlinuz-{NEW}"], grub=grub)) == kernel
 
 
 @pytest.mark.parametrize(("text", "name"), [(UBUNTU, "nvidia"), (DEBIAN, "nvidia-current-open")])

@@ -77,14 +77,14 @@ def test_on_debian_where_dkms_is_the_only_way_nothing_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rc", "brings", "said"),
+    ("rc", "brings", "reported"),
     [
         (0, "linux-image-6.8.0-152-generic", "would install another kernel now"),
         (100, "linux-modules-6.8.0-152-generic", "cannot be installed"),
         (0, "linux-modules-6.8.0-152-generic", ""),
     ],
 )
-def test_a_package_that_follows_new_kernels_is_not_left_out_without_a_word(rc: int, brings: str, said: str) -> None:
+def test_a_package_that_follows_new_kernels_is_not_left_out_without_a_word(rc: int, brings: str, reported: str) -> None:
     def simulate(names: Sequence[str]) -> CommandResult:
         text = "".join(f"Inst {name} (1 x [amd64])\n" for name in names)
         follows = FOLLOWING in names
@@ -93,11 +93,11 @@ def test_a_package_that_follows_new_kernels_is_not_left_out_without_a_word(rc: i
     found = notes(FakeApt(NOBLE, simulate=simulate), noble(580))
     assert found == (
         [
-            f"{FOLLOWING}, with which the next kernel comes with its module, {said}. It is left out, and with "
+            f"{FOLLOWING}, with which the next kernel comes with its module, {reported}. It is left out, and with "
             "nvidia_driver_hold the package that brings new kernels is put on hold. To follow new kernels again, "
             "install it and that package with apt-get install --allow-change-held-packages, reboot and run again."
         ]
-        if said
+        if reported
         else []
     )
 

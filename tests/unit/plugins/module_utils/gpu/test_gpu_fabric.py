@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import LOOK_SECONDS, gather_gpu
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import READY_SECONDS, gather_gpu
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
 
 from tests.gpu_hosts import H100, NVSWITCH, OPEN, UUID_0, FakeGpuIO, fabric, gpu_xml, report
@@ -45,11 +45,11 @@ def test_a_gpu_that_joins_the_fabric_meanwhile_is_no_fault() -> None:
     io = Joining(["Not Started", "In Progress", "Completed"])
     found = gather_gpu(io)
     assert (found["fabric"]["state"], found["problems"]) == ("Completed", [])
-    # The devices stay open in between: else each reading would have the GPU ask for its place anew.
+    # The devices stay open in between: else each reading would have the GPU ask for its place again.
     assert waited(io) == ["held open", "pause 5", "pause 5", "let go"]
 
 
-@pytest.mark.parametrize(("seconds", "readings"), [(0, 0), (LOOK_SECONDS, 3), (120, 24)])
+@pytest.mark.parametrize(("seconds", "readings"), [(0, 0), (READY_SECONDS, 3), (120, 24)])
 def test_a_gpu_that_never_joins_it_is_waited_for_so_long_and_no_longer(seconds: int, readings: int) -> None:
     io = Joining(["In Progress"])
     (problem,) = gather_gpu(io, seconds)["problems"]

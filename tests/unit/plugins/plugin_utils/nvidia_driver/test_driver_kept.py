@@ -163,7 +163,7 @@ def test_ubuntus_persistence_daemon_is_started_with_the_mode_on() -> None:
 
 
 def test_persistence_is_what_the_gpus_say() -> None:
-    gpus = [{"index": number, "persistence": said} for number, said in enumerate((True, False, None))]
+    gpus = [{"index": number, "persistence": on} for number, on in enumerate((True, False, None))]
     made = planned(ubuntu(KERNEL, "generic", gpu__gpus=gpus))
     assert [drift_text(change) for change in made.changes] == ["persistence mode of GPU 1 is off, wanted is on"]
     assert act(made)["restart"] == [PERSISTENCED] and act(made)["units"] == []

@@ -129,12 +129,32 @@ def test_a_host_without_a_driver() -> None:
         ("+", f"service {PERSISTENCED}"),
     ]
     by_name = {change.what: change for change in made.changes}
-    assert by_name["driver"].after == "branch 550 (proprietary), from distribution"
+    assert by_name["driver"].after == (
+        "branch 550 (proprietary), from distribution, the module built on this host by DKMS"
+    )
     assert by_name["driver"].why == "no driver is loaded"
     assert by_name[PREFERENCES_FILE].after == Unknown("the version of the driver that apt has")
     assert by_name[NOUVEAU_FILE].after == NOUVEAU
     assert by_name[EXCLUSION_FILE].after == Unknown("the packages that apt chooses")
     assert not made.refusals and not made.missing_consents
+
+
+@pytest.mark.parametrize(
+    ("kernel", "requested", "where"),
+    [
+        (
+            "6.8.0-151-generic",
+            {},
+            "the module built by Ubuntu, or on this host by DKMS where Ubuntu has none for this kernel",
+        ),
+        ("7.0.0-31-generic", {"branch": 590}, "the module built by Ubuntu"),
+        ("6.8.0-151-generic", {"source": "cuda_repository"}, "the module built on this host by DKMS"),
+    ],
+)
+def test_the_plan_says_where_the_module_is_built(kernel: str, requested: dict[str, Any], where: str) -> None:
+    node = facts("noble", driver__kernel=kernel)
+    (change,) = [one for one in planned(node, repository_key=KEY, **requested).changes if one.what == "driver"]
+    assert str(change.after).endswith(f", {where}")
 
 
 def test_what_depends_on_the_version_is_asked_of_apt() -> None:

@@ -56,6 +56,25 @@ def test_a_guest_driver_that_works_is_left_alone() -> None:
     assert not planned(guest(gpu__driver=running("570.133.20", OPEN)), source="keep").pending("nvidia_driver", "gpu1")
 
 
+@pytest.mark.parametrize(
+    ("states", "numbers"),
+    [
+        (["Unlicensed (Unrestricted)", "Licensed (Expiry: 2026-12-24 10:17:12 GMT)", "Unlicensed"], "0, 2"),
+        (["Licensed", None], ""),
+    ],
+)
+def test_a_guest_without_a_licence_is_refused_before_anything_is_changed(
+    states: list[str | None], numbers: str
+) -> None:
+    node = guest(gpu__driver=running("570.133.20", OPEN))
+    node["gpu"]["gpus"] = [{"index": index, "license": state} for index, state in enumerate(states)]
+    words = (
+        f"GPU {numbers}: a vGPU without a valid licence, so it is slowed down after a while. Remedy: put the licence "
+        "server's token into /etc/nvidia/ClientConfigToken, systemctl restart nvidia-gridd, and run again."
+    )
+    assert refusals(node, source="keep") == ([words] if numbers else [])
+
+
 # NVSwitches of B200 and later
 
 

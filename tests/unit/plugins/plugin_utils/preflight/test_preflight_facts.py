@@ -96,6 +96,16 @@ def test_reachable() -> None:
     ]
 
 
+def test_a_host_whose_sudo_gives_no_prompt_is_named_with_the_remedy_for_sudo_rs() -> None:
+    (line,) = lines(
+        {"a": None, "b": GOOD}, unreachable={"a": "Timeout (12s) waiting for privilege escalation prompt: "}
+    )
+    assert line.startswith(
+        "a: cannot be reached: Timeout (12s) waiting for privilege escalation prompt:. Remedy: check "
+    )
+    assert line.endswith("(ansible/ansible#87423): set ansible_become_exe: sudo.ws.")
+
+
 @pytest.mark.parametrize(
     ("system", "expected"),
     [
