@@ -160,7 +160,7 @@ def test_groups_are_wrong(refusals: Refusals) -> None:
 
 @pytest.mark.parametrize("name", WITHOUT_A_CLUSTER)
 def test_an_inventory_without_a_cluster_is_no_success(name: str, refusals: Refusals) -> None:
-    refusals.runs[name].refused("The inventory has no group cluster, or no host in it. Remedy: give one with -i")
+    refusals.runs[name].refused("The inventory has no group cluster, or no host in it. gpu1: in no group")
 
 
 def test_none_of_these_runs_changed_anything(refusals: Refusals) -> None:
