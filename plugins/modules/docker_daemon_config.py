@@ -182,6 +182,7 @@ backup_file:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.masking import hide
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import TextFileError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import DaemonConfigError, too_deep
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_apply import (
@@ -215,14 +216,14 @@ class Module(AnsibleModule):  # type: ignore[misc] # ansible-core is not typed
     def _log_invocation(self) -> None:
         config = self.params["config"]
         if not too_deep(config):
-            self.no_log_values.update(secrets(config))
+            hide(self, secrets(config))
             super()._log_invocation()
 
 
 def results(module: Module, run: Run) -> dict[str, Any]:
     """What the module returns, of a failure too."""
     outcome = run.outcome
-    module.no_log_values.update(outcome.known_secrets)
+    hide(module, outcome.known_secrets)
     names = ("changed", "changed_keys", "validated", "reloaded", "restarted", "restart_needed", "rolled_back")
     result: dict[str, Any] = {name: getattr(outcome, name) for name in names}
     result.update(path=run.file.path, engine_version=outcome.engine_version)

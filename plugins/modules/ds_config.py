@@ -296,6 +296,7 @@ from dataclasses import fields
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.masking import hide
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import as_dicts, summary
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
     Found,
@@ -371,7 +372,7 @@ def plan(module: AnsibleModule) -> Plan:
 
 def run_module(module: AnsibleModule) -> dict[str, Any]:
     """Write or remove the file as requested, and return the result."""
-    module.no_log_values.update(secrets(module.params["config"]))
+    hide(module, secrets(module.params["config"]))
     path = module.params["path"]
     result: dict[str, Any] = {"path": path}
     try:
@@ -379,7 +380,7 @@ def run_module(module: AnsibleModule) -> dict[str, Any]:
         wanted = plan(module) if module.params["state"] == "present" else None
         found = read(path)
         before, reason = existing(found)
-        module.no_log_values.update(secrets_in_text(found.text or ""))
+        hide(module, secrets_in_text(found.text or ""))
         if reason and not module.params["force"]:
             raise left_alone(path, "DeepSpeed configuration", reason)
         if wanted:

@@ -16,6 +16,8 @@ from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import KNOWN_VERSIONS, NEWEST
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config
 
+from tests.displayed import displayed, returned
+
 CONFIG = {"train_batch_size": 32, "optimizer": {"type": "AdamW", "params": {"lr": "3e-5"}}}
 
 
@@ -32,8 +34,9 @@ class Run:
             pytest.raises(SystemExit) as ended,
         ):
             ds_config.main()
-        self.output = self._capsys.readouterr().out
-        result: dict[str, Any] = json.loads(self.output)
+        output = self._capsys.readouterr().out
+        self.output = displayed(output)
+        result = returned(output)
         assert (ended.value.code == 0) is not result.get("failed", False)
         return result
 

@@ -19,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.install import apply
 from ansible_collections.swarmspeed.cluster.plugins.modules import node_facts
 
+from tests.displayed import displayed, returned
 from tests.vsix import FOLDER, vsix
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
@@ -57,7 +58,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 def run(capsys: pytest.CaptureFixture[str], **args: Any) -> dict[str, Any]:
     with patch_module_args(args), pytest.raises(SystemExit) as ended:
         node_facts.main()
-    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    result = returned(capsys.readouterr().out)
     assert (ended.value.code == 0) is not result.get("failed", False)
     return result
 
@@ -136,7 +137,7 @@ def test_a_proxys_password_is_nowhere_in_the_result(
     found = result["ansible_facts"]["swarmspeed"]["proxies"]
     assert (found["host_apt_proxy"]["given"], found["host_pip_proxy"]["given"]) == (True, False)
     assert found["host_apt_proxy"]["error"] and found["host_apt_proxy"]["address"] == "127.0.0.1:9"
-    assert "hunter2" not in json.dumps(result)
+    assert "hunter2" not in displayed(json.dumps(result))
     assert result["invocation"]["module_args"]["proxies"]["host_pip_proxy"] == plain
 
 

@@ -19,6 +19,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.engine_io import SwarmHost
 from ansible_collections.swarmspeed.cluster.plugins.modules import swarm_membership
 
+from tests.displayed import returned
+
 WORKER_TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
 MANAGER_TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-a0bemyjuvbnoofqgpo8njzq0r"
 AT = "10.0.0.1:2377"
@@ -105,7 +107,7 @@ def run(
     monkeypatch.setattr(swarm_membership, "SwarmHost", host)
     with pytest.raises(SystemExit):
         swarm_membership.main()
-    answer: Json = json.loads(capsys.readouterr().out)
+    answer: Json = returned(capsys.readouterr().out)
     assert engine.script == [], "calls that were not made"
     return answer
 
