@@ -215,6 +215,31 @@ def test_an_engine_that_does_not_answer_is_an_answer(home: Path) -> None:
     assert not (home / "spool").exists()
 
 
+def test_a_key_that_cannot_be_made_is_an_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = home / "ssh-keygen"
+    program.write_text("#!/bin/sh\necho 'no entropy' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(image_spool, "find_program", lambda name: str(home / name))
+    one = transfer(home)
+    trouble = step(params("start"), one)["gathered"]["trouble"]
+    assert trouble.startswith("ssh-keygen: no entropy. Remedy: ")
+    assert step(params("queue", seconds=0), one)["running"] == {}
+
+
+def test_what_a_transfer_left_that_was_killed_is_removed_by_the_end_of_the_next(home: Path) -> None:
+    """Of another that still runs nothing is: test_a_transfer_from_beginning_to_end."""
+    spool = home / "spool"
+    (spool / "blobs").mkdir(parents=True)
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    (spool / "lock").write_text(json.dumps({"pid": child, "run": "r1"}))
+    (spool / "key").write_text("a private key")
+    step(params("end"), transfer(home, "r2"))
+    assert not spool.exists()
+
+
 def test_an_account_that_is_not_there_is_an_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(name: str) -> None:
         raise KeyError(name)

@@ -138,6 +138,19 @@ def test_when_no_one_gives_any_more_it_says_who_and_why_and_keeps_what_came(tmp_
     assert (tmp_path / f"{NAME}.part").read_bytes() == DATA[:300]
 
 
+def test_one_that_ends_without_a_reason_is_named(tmp_path: Path) -> None:
+    class Silent(Giver):
+        def frames(self, name: str, offset: int) -> Iterator[tuple[bytes, bytes]]:
+            if self.data:
+                yield b"D", self.data[:300]
+
+    working = receiver(tmp_path, near=Silent(), holder=Giver())
+    assert working.fetch(NAME).read_bytes() == DATA
+    assert working.notes == ["near: the connection ended"]
+    with pytest.raises(TransferError, match=r"any longer \(near: the connection ended\)"):
+        receiver(tmp_path, near=Silent(b"")).fetch("0" * 64)
+
+
 def test_the_configuration_has_no_digest_for_a_name_and_is_checked_by_who_asks(tmp_path: Path) -> None:
     near, holder = Giver(b"{}"), Giver()
     working = receiver(tmp_path, near=near, holder=holder)
