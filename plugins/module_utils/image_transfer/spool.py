@@ -115,8 +115,7 @@ class SpoolTransfer:
 
     def _make_key(self) -> None:
         program = find_program("ssh-keygen") or "ssh-keygen"
-        comment = f"swarmspeed-transfer {self.node}"
-        made = run_program([program, "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(self.place / "key")], 30)
+        made = run_program([program, "-q", "-t", "ed25519", "-N", "", "-f", str(self.place / "key")], 30)
         if made.rc:
             raise OSError(f"ssh-keygen: {made.text}")
 

@@ -190,8 +190,11 @@ def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_reporte
         pass
     waited = step(params("wait"), one)
     assert waited["trouble"] == "the process of the transfer was killed. Remedy: run again; the transfer resumes."
-    with pytest.raises(TransferError, match="the process of this transfer is gone"):
-        step(params("go", part=PART), one)
+    for name in ("allow", "go"):
+        with pytest.raises(TransferError, match="the process of this transfer is gone"):
+            step(params(name, part=PART), one)
+    assert not (spool / "hosts").exists() and not (spool / "part").exists(), "they could be another transfer's"
+    assert (home / ".ssh" / "authorized_keys").read_text() == MINE
     step(params("end", keep=True), one)
     assert sorted(path.name for path in spool.iterdir()) == ["blobs", "lock"]
     assert [path.name for path in (spool / "blobs").iterdir()] == ["a.part"]

@@ -20,6 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import peak_memory
+
 DATA = bytes(range(256)) * 8
 NAME = hashlib.sha256(DATA).hexdigest()
 
@@ -95,6 +97,14 @@ def test_an_earlier_transfer_is_taken_up(tmp_path: Path) -> None:
     for dummy in range(2):
         assert again.fetch(NAME).read_bytes() == DATA
     assert (giver.requested, again.resumed, again.received) == ([len(DATA)], len(DATA), {})
+
+
+def test_what_an_earlier_transfer_left_is_read_in_pieces(tmp_path: Path) -> None:
+    with (tmp_path / f"{NAME}.part").open("wb") as file:
+        file.truncate(64 << 20)
+    with peak_memory() as peak:
+        assert receiver(tmp_path, holder=Giver()).fetch(NAME, most=64 << 20).read_bytes() == DATA
+    assert peak() < 16 << 20
 
 
 def test_what_was_whole_and_is_damaged_since_is_fetched_again(tmp_path: Path) -> None:
