@@ -108,6 +108,29 @@ def test_a_server_that_sends_more_than_it_announced_is_given_up_and_nothing_of_i
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("file.part", 0)]
 
 
+def test_a_file_without_an_end_is_not_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless:
+        """What urllib hands over."""
+
+        status, reads = 200, 0
+
+        def __enter__(self) -> Endless:
+            return self
+
+        def __exit__(self, *_error: object) -> None:
+            pass
+
+        def read(self, most: int) -> bytes:
+            self.reads += 1
+            assert self.reads <= 2, "it is read on"
+            return b"x" * most
+
+    monkeypatch.setattr(Http, "_open", lambda *_args, **_given: Endless())
+    size = http_io.CHUNK + 1
+    with pytest.raises(HttpLostError, match=f"it sends more than the {size} bytes that were announced"):
+        http().fetch("http://hub.example/x", tmp_path / "file", size, "0" * 64)
+
+
 def test_of_a_small_file_no_more_is_read_than_shows_that_it_is_another(odd: Odd) -> None:
     odd.answers = ["no length"]
     assert http().read(odd.url, 10) == DATA[:11]
