@@ -31,7 +31,7 @@ VALUES = (
     "both \"of\" 'them' \\ here",
     "ключ-пароль",
     "größe$HOME`x`&<b>",
-    "größe\tüber",
+    "größe\aüber",
     "line-one\nline-two\rline-three",
     "tab\there%and+more",
     "plain-and-simple-81",
