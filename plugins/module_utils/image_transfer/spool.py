@@ -283,7 +283,14 @@ class SpoolTransfer:
             if path.name not in ("blobs", "lock"):
                 path.unlink()
         if not keep:
-            shutil.rmtree(self.place)
+            blobs = self.place / "blobs"
+            if blobs.is_symlink():
+                blobs.unlink()
+            elif blobs.exists():
+                shutil.rmtree(blobs)
+            (self.place / "lock").unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # where the next transfer has begun there meanwhile
+                self.place.rmdir()
 
     def _authorize(self, change: Callable[[str], str]) -> None:
         try:

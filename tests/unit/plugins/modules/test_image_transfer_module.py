@@ -174,7 +174,9 @@ def test_a_process_without_instructions_ends_by_itself_some_time_after_the_last_
     # Its controller is killed here.
     assert step(params("queue", seconds=60), second)["running"] == {}
     assert time.monotonic() - began >= 5.0
-    assert not (home / "spool").exists()
+    while (home / "spool").exists():  # its folder goes after its lock
+        assert time.monotonic() - began < 60.0
+        time.sleep(0.01)
     assert (home / ".ssh" / "authorized_keys").read_text() == MINE
 
 
@@ -244,6 +246,52 @@ def test_what_a_transfer_left_that_was_killed_is_removed_by_the_end_of_the_next(
     (spool / "key").write_text("a private key")
     step(params("end"), transfer(home, "r2"))
     assert not spool.exists()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_lock_goes_last_as_the_next_transfer_begins_without_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    spool, elsewhere = home / "spool", home / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a").write_text("of the assets")
+    spool.mkdir()
+    if linked:
+        (spool / "blobs").symlink_to(elsewhere)
+    else:
+        (spool / "blobs").mkdir()
+        (spool / "blobs" / "a").write_text("came")
+    for name in ("key", "lock", "part"):
+        (spool / name).write_text("")
+    beside: list[list[str]] = []
+    unlink = Path.unlink
+
+    def watched(path: Path, missing_ok: bool = False) -> None:
+        if path.name == "lock":
+            beside.append([one.name for one in spool.iterdir()])
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", watched)
+    transfer(home).clear(keep=False)
+    assert beside == [["lock"]] and not spool.exists()
+    assert (elsewhere / "a").read_text() == "of the assets"
+
+
+def test_a_spool_in_which_the_next_transfer_has_begun_meanwhile_stays(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = home / "spool"
+    spool.mkdir()
+    (spool / "lock").write_text("")
+    unlink = Path.unlink
+
+    def followed(path: Path, missing_ok: bool = False) -> None:
+        unlink(path, missing_ok)
+        (spool / "lock").write_text("of the next")
+
+    monkeypatch.setattr(Path, "unlink", followed)
+    transfer(home).clear(keep=False)
+    assert (spool / "lock").read_text() == "of the next"
 
 
 def test_an_account_that_is_not_there_is_an_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,15 +53,6 @@ def test_a_name_of_a_cluster_is_no_path(cluster: str) -> None:
     assert str(caught.value) == f"cluster: {cluster!r} is no name of a cluster. Remedy: give cluster_name."
 
 
-def test_what_is_absent_is_no_other_folder(
-    folders: SystemFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    assert folders.find(str(tmp_path / "absent")) is None
-
-
 def test_a_link_that_takes_the_place_of_a_folder_meanwhile_is_not_followed(
     folders: SystemFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
