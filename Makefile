@@ -102,7 +102,7 @@ unit: venv ## unit tests and attacks [SLOW=1]
 	pytest tests/unit tests/adversary -n 2 --dist worksteal $(if $(SLOW),--slow)
 
 # A filter keeps nothing: the results are those of a whole run.
-mutants: venv ## breaks the guards one by one, and a test must notice (20 minutes) [ONLY=hub] [NAMED=O_NOFOLLOW] [AGAIN=1: survivors]
+mutants: venv ## breaks the guards one by one, and a test must notice (30 minutes) [ONLY=hub] [NAMED=O_NOFOLLOW] [AGAIN=1: survivors]
 	@python -m tests.mutants $(if $(value ONLY),--only '$(value ONLY)') $(if $(value NAMED),--named '$(value NAMED)') $(if $(AGAIN),--again)
 
 oracle: venv

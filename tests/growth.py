@@ -1,13 +1,15 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""How the time of some work grows with its size: two sizes compared in one test, as an absolute time says nothing."""
+"""What some work costs: how its time grows with its size, as an absolute time says nothing, and its memory."""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 
 Work = Callable[[], object]
 ROUNDS = 5
@@ -36,3 +38,15 @@ def seconds(work: Work) -> float:
         return time.process_time() - began
     finally:
         gc.enable()
+
+
+@contextlib.contextmanager
+def peak_memory() -> Iterator[Callable[[], int]]:
+    """Measure the most bytes that Python has at once for the work, what there was before left out."""
+    found = [0]
+    tracemalloc.start()
+    try:
+        yield lambda: found[0]
+    finally:
+        found[0] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()

@@ -174,6 +174,20 @@ def test_a_part_that_is_another_file_is_left_alone(
     assert everything(victim.parent) == before
 
 
+def test_a_part_of_another_account_is_left_alone(tmp_path: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could be written to after it was verified."""
+    part = tmp_path / "cache" / "blobs" / f"{SHA256}.part"
+    part.parent.mkdir(parents=True)
+    part.write_text("1,")
+    other = part.stat().st_uid + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    made = Cache(tmp_path / "cache", Http(hub.address, sleep=lambda seconds: None), token=False)
+    (source,) = sources([{"name": "set", "url": f"{hub.address}/files/set.csv", "sha256": SHA256}], hub.address)
+    with pytest.raises(AssetError, match=r"cannot be written \(.*\.part is no file of this account alone\)"):
+        made.fetch(source, made.resolve(source), ("set.csv", 4, SHA256))
+    assert part.read_text() == "1,"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -31,6 +31,7 @@ VALUES = (
     "both \"of\" 'them' \\ here",
     "ключ-пароль",
     "größe$HOME`x`&<b>",
+    "größe\aüber",
     "line-one\nline-two\rline-three",
     "tab\there%and+more",
     "plain-and-simple-81",
@@ -205,6 +206,8 @@ def test_more_secrets_than_can_be_searched_for_show_nothing() -> None:
     own = {f"T{at}_TOKEN": f"secret-{at:06d}" for at in range(secret_names.MOST_VARIABLES + 1)}
     assert hider(own)("login with secret-000001 failed") == NOT_SHOWN and hider(own)("") == ""
     own = {"A_TOKEN": "a" * (secret_spellings.MOST_CHARACTERS + 1)}
+    assert hider(own)("anything") == NOT_SHOWN
+    own = {f"T{at}_TOKEN": chr(0x4E00 + at) * 7 for at in range(4000)}  # few characters, and many in their spellings
     assert hider(own)("anything") == NOT_SHOWN
     few = dict(list({f"T{at}_TOKEN": f"secret-{at:06d}" for at in range(1000)}.items()))
     assert hider(few)("login with secret-000999 failed") == "login with ******** failed"

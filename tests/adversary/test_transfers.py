@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import select
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -82,6 +84,21 @@ def test_words_of_the_other_node_are_short_and_plain(program: str) -> None:
         with pytest.raises(LinkLost) as caught:
             list(opened.frames(NAME, 0))
         assert str(caught.value).isprintable() and len(str(caught.value)) < 300
+    finally:
+        opened.close()
+
+
+def test_a_node_that_asks_for_nothing_and_stays_is_given_up_at_once() -> None:
+    """It has closed what the request goes into, and holds the connection."""
+    opened = link("import os, time; os.close(0); time.sleep(50)")
+    try:
+        gone = select.poll()
+        gone.register(opened._process.stdin, 0)  # type: ignore[arg-type]  # a PIPE
+        assert gone.poll(10_000)
+        began = time.monotonic()
+        with pytest.raises(LinkLost, match="the connection broke"):
+            list(opened.frames(NAME, 0))
+        assert time.monotonic() - began < 10
     finally:
         opened.close()
 

@@ -19,7 +19,7 @@ from tests.mutants.campaign import CampaignError, campaign
 from tests.mutants.choice import MOST, choose
 from tests.mutants.kinds import all_mutants
 from tests.mutants.mutant import KINDS, Mutant
-from tests.mutants.results import KILLED, ExplanationError, complaints, judged, read_explanations, unexplained
+from tests.mutants.results import ExplanationError, complaints, judged, read_explanations, settled, unexplained
 from tests.mutants.table import keep, read
 from tests.mutants.targets import TARGETS, Target
 
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=MOST, help="how many mutants, keeps nothing [%(default)s]")
     parser.add_argument("--named", help="all mutants with this in their name, tried or not, keeps nothing")
     parser.add_argument(
-        "--again", action="store_true", help="only the kept survivors that are not explained; the other results stay"
+        "--again", action="store_true", help="only those that the kept results complain of; the other results stay"
     )
     parser.add_argument("--despite-failures", action="store_true", help="leave failing tests out, keeps nothing")
     parser.add_argument("--list", action="store_true", help="list the mutants that would be tried")
@@ -55,11 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.only or target.name in options.only
     ]
     kept, sizes, seconds = read() if options.again else ([], {name: len(found) for name, found in there.items()}, 0.0)
-    settled = {
-        result.mutant: unexplained(result) for result in kept if result.result == KILLED or result.mutant in known
-    }
+    done = {result.mutant: unexplained(result) for result in settled(kept, known)}
     if options.again:
-        names = {result.mutant for result in kept} - set(settled)
+        names = {result.mutant for result in kept} - set(done)
         chosen = [(target, mutant) for target, mutant in chosen if mutant.name in names]
     if options.list:
         print(*(mutant.name for _target, mutant in chosen), sep="\n")
@@ -69,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CampaignError as error:
         print(error, file=sys.stderr)
         return 1
-    tried = {**settled, **{result.mutant: result for result in found}}
+    tried = {**done, **{result.mutant: result for result in found}}
     order = [result.mutant for result in kept] or list(tried)
     results = [judged(tried[name], known) for name in order if name in tried]
     seconds += time.monotonic() - began

@@ -46,11 +46,13 @@ class Reached:
         """The tests that can notice a mutant, the fastest first. ``own`` are the files of its target.
 
         Those that execute its statement, wherever they are, and those of its target that start a Python; of what is
-        executed when the module is imported, those that execute anything of it.
+        executed when the module is imported, those that execute anything of it, and of a module of constants all of its
+        target.
         """
         lines = self.lines.get(mutant.module, {})
         found = lines.get(mutant.line, set()) if mutant.line else set().union(*lines.values())
-        return self._in_order(found | {test for test in self.starting if test.partition("::")[0] in own})
+        others = self.starting if lines or mutant.line else self.seconds
+        return self._in_order(found | {test for test in others if test.partition("::")[0] in own})
 
     def add(self, other: Reached) -> None:
         """Take in what other tests do."""

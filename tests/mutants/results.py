@@ -113,6 +113,11 @@ def unexplained(result: Result) -> Result:
     return result if result.result == KILLED else replace(result, result=SURVIVED, by="")
 
 
+def settled(results: Sequence[Result], known: Mapping[str, Explanation]) -> list[Result]:
+    """The results that need not be had again: a test noticed the mutant, or it is explained, and not both."""
+    return [result for result in results if (result.result == KILLED) is not (result.mutant in known)]
+
+
 def complaints(results: Sequence[Result], known: Mapping[str, Explanation], mutants: set[str]) -> list[str]:
     """Return what makes the command fail. ``mutants`` are all that there are, tried or not."""
     found = [

@@ -59,7 +59,7 @@ def prepare(root: Path) -> None:
         root.chmod(0o755)
     _make_folder(opened(root), OWN)
     if opened(root).kind(INCOMING) != "a folder":
-        opened(root).make_folder(INCOMING, 0o700, exact=True)
+        opened(root).make_folder(INCOMING, 0o700)
 
 
 def record_path(root: Path, name: str) -> Path:

@@ -158,9 +158,10 @@ def _gunzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
             while rest:
                 if unzip.eof:
                     unzip = zlib.decompressobj(31)
-                plain = unzip.decompress(rest)
-                if plain:
+                plain = unzip.decompress(rest, CHUNK)
+                while plain:
                     yield plain
+                    plain = unzip.decompress(unzip.unconsumed_tail, CHUNK)
                 rest = unzip.unused_data
     except zlib.error as error:
         raise TransferError(f"a layer cannot be uncompressed ({error}). {AGAIN}") from error

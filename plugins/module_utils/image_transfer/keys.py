@@ -70,10 +70,11 @@ def rewrite(path: Path, change: Callable[[str], str], owner: tuple[int, int]) ->
                     f"{home.where(name)} has a second name, or belongs to another account. "
                     "Remedy: make it a plain file of the account's own."
                 )
-            if about.st_size > LONGEST:
+            data = file.read(LONGEST + 1)
+            if len(data) > LONGEST:
                 raise FolderError(f"{home.where(name)} is larger than {LONGEST} bytes. Remedy: shorten it.")
             mode, owner = about.st_mode & 0o777, (about.st_uid, about.st_gid)
-            text = file.read(LONGEST).decode("utf-8", "surrogateescape")
+            text = data.decode("utf-8", "surrogateescape")
     new = change(text)
     if new == text:
         return

@@ -115,8 +115,7 @@ class SpoolTransfer:
 
     def _make_key(self) -> None:
         program = find_program("ssh-keygen") or "ssh-keygen"
-        comment = f"swarmspeed-transfer {self.node}"
-        made = run_program([program, "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(self.place / "key")], 30)
+        made = run_program([program, "-q", "-t", "ed25519", "-N", "", "-f", str(self.place / "key")], 30)
         if made.rc:
             raise OSError(f"ssh-keygen: {made.text}")
 
@@ -284,7 +283,14 @@ class SpoolTransfer:
             if path.name not in ("blobs", "lock"):
                 path.unlink()
         if not keep:
-            shutil.rmtree(self.place)
+            blobs = self.place / "blobs"
+            if blobs.is_symlink():
+                blobs.unlink()
+            elif blobs.exists():
+                shutil.rmtree(blobs)
+            (self.place / "lock").unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # where the next transfer has begun there meanwhile
+                self.place.rmdir()
 
     def _authorize(self, change: Callable[[str], str]) -> None:
         try:

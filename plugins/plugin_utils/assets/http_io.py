@@ -135,8 +135,6 @@ class Http:
             fcntl.flock(file, fcntl.LOCK_EX)
             if path.exists() and path.stat().st_size == size:
                 return
-            if os.fstat(file.fileno()).st_size > size:
-                file.truncate(0)
             resumed = self._fill(url, file, size)
             found = _digest(file)
             if found != sha256 and resumed:

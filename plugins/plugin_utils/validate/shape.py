@@ -105,7 +105,7 @@ def data(value: Any) -> Any:
 
 
 def _bounded(value: Any, depth: int, left: list[int]) -> Any:
-    if value is None or isinstance(value, bool):
+    if value is None:
         return value
     if isinstance(value, str):
         left[1] -= len(value)

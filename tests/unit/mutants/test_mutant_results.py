@@ -26,6 +26,7 @@ from tests.mutants.results import (
     explanations,
     judged,
     read_explanations,
+    settled,
     unexplained,
 )
 from tests.mutants.table import BEGIN, COLUMNS, END, KEPT, rendered
@@ -117,6 +118,20 @@ def test_what_was_explained_is_a_survivor_until_it_is_judged_again() -> None:
     explained = judged(result(SURVIVED), known)
     assert unexplained(explained) == result(SURVIVED) and judged(unexplained(explained), {}).result == SURVIVED
     assert unexplained(result(KILLED, by="a test")) == result(KILLED, by="a test")
+
+
+def test_what_is_complained_of_is_tried_again_and_nothing_else() -> None:
+    """A test that was late with a mutant may notice one that none can notice."""
+    known = explanations(entry(mutants=["explained", "contradicted"]))
+    results = [
+        result(KILLED, "killed", by="a test"),
+        judged(result(SURVIVED, "explained"), known),
+        result(SURVIVED, "survivor"),
+        result(KILLED, "contradicted", by="a test"),
+    ]
+    assert [one.mutant for one in settled(results, known)] == ["killed", "explained"]
+    everything = {one.mutant for one in results}
+    assert [text.partition(":")[0] for text in complaints(results, known, everything)] == ["survivor", "contradicted"]
 
 
 def cells(row: str) -> list[str]:

@@ -141,6 +141,12 @@ def test_what_runs_when_a_module_is_imported_is_noticed_by_any_test_of_it() -> N
     assert attempt(_no_run, "guards", unreached, reached, ["a"]).result == SURVIVED
 
 
+def test_what_is_in_a_module_of_constants_is_noticed_by_the_tests_of_its_target() -> None:
+    reached = Reached({"a::x": 2.0, "b::y": 1.0, "c::z": 0.1}, {"m.py": {}}, set())
+    constant = Mutant("m.py", "LIMIT", RAISE, "one", 0, b"")
+    assert reached.tests(constant, ["a", "b"]) == ["b::y", "a::x"]
+
+
 def _no_run(*_arguments: Any, **_more: Any) -> dict[str, Any]:
     raise AssertionError("there is nothing to run")
 

@@ -16,12 +16,18 @@ from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer import facts_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.facts_io import asset_facts, filesystem
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
+    AssetFolderError,
+    file_digest,
     incoming,
     install,
     lacking,
+    opened,
+    prepare,
     read_record,
     record_path,
+    recorded_names,
     verify,
+    write_record,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.pieces import (
     append_piece,
@@ -36,6 +42,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.growth import peak_memory
 
 FILES = {"a.txt": b"a", "sub/b.txt": b"bb"}
 
@@ -70,7 +77,9 @@ def test_what_is_as_wanted_is_known_without_a_list(tmp_path: Path) -> None:
     as_wanted = {"recorded": True, "there": True, "digest": made["digest"], "changed": [], "missing": [], "files": {}}
     assert facts(tmp_path, made["digest"]) == as_wanted
     assert facts(tmp_path, "")["files"] == {path: sha256(data) for path, data in FILES.items()}
-    assert lacking(tmp_path, "m", made["files"], lambda: None) == []
+    read: list[bool] = []
+    assert lacking(tmp_path, "m", made["files"], lambda: read.append(True)) == []
+    assert read == [], "a second run reads no terabytes"
 
 
 def test_what_was_changed_or_removed_is_named(tmp_path: Path) -> None:
@@ -89,6 +98,21 @@ def test_what_was_only_touched_is_read_and_not_lacking(tmp_path: Path) -> None:
     assert lacking(tmp_path, "m", made["files"], lambda: None) == []
     put(tmp_path, FILES)
     assert facts(tmp_path, made["digest"])["changed"] == []
+
+
+def test_a_new_release_of_a_file_is_lacking_also_where_it_is_of_the_same_size(tmp_path: Path) -> None:
+    put(tmp_path, FILES)
+    later = manifest({**FILES, "a.txt": b"A"})
+    assert [file[0] for file in lacking(tmp_path, "m", later["files"], lambda: None)] == ["a.txt"]
+
+
+def test_a_file_of_another_size_is_not_read(tmp_path: Path) -> None:
+    """It may be terabytes that somebody else has put there."""
+    made = put(tmp_path, FILES)
+    (tmp_path / "m/a.txt").write_bytes(b"longer")
+    read: list[bool] = []
+    assert [file[0] for file in lacking(tmp_path, "m", made["files"], lambda: read.append(True))] == ["a.txt"]
+    assert read == []
 
 
 def test_a_link_or_a_pipe_in_place_of_a_file_is_replaced(tmp_path: Path) -> None:
@@ -112,6 +136,40 @@ def test_a_record_that_was_damaged_is_none(tmp_path: Path, text: str) -> None:
     record_path(tmp_path, "m").write_text(text)
     assert read_record(tmp_path, "m") == {}
     assert facts(tmp_path, "")["there"] is True and facts(tmp_path, "")["recorded"] is False
+
+
+def test_a_recorded_file_that_is_missing_is_damaged(tmp_path: Path) -> None:
+    put(tmp_path, FILES)
+    (tmp_path / "m/sub/b.txt").unlink()
+    assert verify(tmp_path, "m") == ["sub/b.txt"]
+
+
+def test_a_large_file_is_verified_in_pieces(tmp_path: Path) -> None:
+    large = bytes(64 << 20)
+    put(tmp_path, {"a.bin": large})
+    with peak_memory() as peak:
+        assert file_digest(opened(tmp_path), "m/a.bin", lambda: None) == sha256(large)
+    assert peak() < 16 << 20
+
+
+def test_a_file_that_is_gone_is_not_recorded(tmp_path: Path) -> None:
+    with pytest.raises(AssetFolderError, match=r"m/a\.txt is gone again$"):
+        write_record(tmp_path, "m", manifest(FILES))
+    assert recorded_names(tmp_path) == []
+
+
+def test_ranks_can_read_what_a_root_with_a_strict_umask_put_there(tmp_path: Path) -> None:
+    root = tmp_path / "assets"
+    before = os.umask(0o077)
+    try:
+        prepare(root)
+        put(root, FILES)
+    finally:
+        os.umask(before)
+    folders = {path.relative_to(tmp_path).as_posix(): path for path in (root, *root.rglob("*")) if path.is_dir()}
+    modes = {name: oct(path.stat().st_mode & 0o777) for name, path in folders.items()}
+    assert modes.pop("assets/.swarmspeed/incoming") == "0o700"
+    assert modes == dict.fromkeys(("assets", "assets/.swarmspeed", "assets/m", "assets/m/sub"), "0o755")
 
 
 def test_only_what_is_recorded_is_verified_and_removed(tmp_path: Path) -> None:

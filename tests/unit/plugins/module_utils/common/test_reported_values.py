@@ -35,7 +35,7 @@ TAKEN: dict[str, list[Any]] = {
     "relative_path": ["apt/x/one.deb", "a", ".hidden/b", "a b"],
     "absolute_path": ["/", "/var/lib/docker", "/a b"],
     "address": ["10.0.0.1", "::1", "fe80::1", "0000:0000:0000:0000:0000:ffff:0a14:000b"],
-    "network": ["10.0.0.0/24", "fe80::/64", "10.0.0.1/32"],
+    "network": ["10.0.0.0/24", "fe80::/64", "10.0.0.1/32", "10.0.0.7/24"],
     "port": [1, 22, 65535],
     "number": [0, -1, 1.5, 1e17],
     "flag": [True, False],
@@ -124,6 +124,12 @@ def test_the_error_names_host_field_value_and_remedy() -> None:
 )
 def test_a_value_is_shown_short(value: Any, text: str) -> None:
     assert shown(value) == text
+
+
+def test_a_text_on_one_line_is_cut() -> None:
+    assert escaped("x" * 300) == "x" * 300
+    assert escaped("x" * 301) == "x" * 300 + "..."
+    assert escaped("\n" * 60, 50) == "\\n" * 50 + "..."
 
 
 @given(st.text())

@@ -12,6 +12,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +26,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.growth import peak_memory
 
 
 def hexed(data: bytes) -> str:
@@ -165,6 +168,24 @@ def test_zstd_is_uncompressed_by_its_program(tmp_path: Path, monkeypatch: pytest
     assert str(caught.value) == (
         "a layer is compressed with zstd, and the program zstd is not installed. Remedy: apt-get install zstd"
     )
+
+
+@pytest.mark.skipif(not shutil.which("zstd"), reason="no zstd")
+def test_what_zstd_uncompresses_is_read_in_pieces() -> None:
+    sizes = [len(piece) for piece in image_archive._unzstd(iter([zstd(bytes(5 << 20))]))]
+    assert sum(sizes) == 5 << 20 and max(sizes) <= image_archive.CHUNK
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lambda data: data])
+def test_a_layer_is_unpacked_in_pieces(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """An image may be anybody's: zeros are compressed a thousand times."""
+    layer = bytes(48 << 20)
+    kept, name = compress(layer), hexed(layer)
+    archive = layout(kept)
+    with peak_memory() as peak:
+        assert unpack(archive, [name], tmp_path, blobs={hexed(kept): name}) == set()
+    assert (tmp_path / name).stat().st_size == len(layer)
+    assert peak() < 16 << 20
 
 
 def test_a_layer_that_cannot_be_uncompressed_is_an_error(tmp_path: Path) -> None:

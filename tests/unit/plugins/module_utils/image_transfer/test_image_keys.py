@@ -9,7 +9,9 @@ import os
 from pathlib import Path
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import FolderError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
+    LONGEST,
     key_line,
     known_hosts,
     rewrite,
@@ -20,6 +22,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 )
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.growth import peak_memory
 
 SPOOL = "/srv/swarmspeed/lab/transfer"
 MINE = "ssh-ed25519 AAAA me@desk\n"
@@ -64,6 +68,21 @@ def test_a_file_keeps_its_mode_and_owner(tmp_path: Path) -> None:
     rewrite(path, lambda text: with_keys(text, ["b"]), owner)
     assert (path.read_text(), oct(path.stat().st_mode & 0o777)) == ("a\nb\n", "0o640")
     assert [entry.name for entry in path.parent.iterdir()] == ["authorized_keys"]
+
+
+def test_a_file_that_is_too_large_is_neither_read_to_its_end_nor_cut(tmp_path: Path) -> None:
+    path = tmp_path / ".ssh" / "authorized_keys"
+    path.parent.mkdir()
+    with path.open("wb") as file:
+        file.write(MINE.encode())
+        file.truncate(256 << 20)
+    with peak_memory() as peak, pytest.raises(FolderError, match=r"is larger than 4194304 bytes\. Remedy: shorten it"):
+        rewrite(path, lambda text: with_keys(text, ["a"]), (os.getuid(), os.getgid()))
+    assert peak() < 32 << 20
+    assert path.stat().st_size == 256 << 20
+    os.truncate(path, LONGEST)
+    rewrite(path, lambda text: with_keys(text, ["a"]), (os.getuid(), os.getgid()))
+    assert path.stat().st_size == LONGEST + len("\na\n")
 
 
 def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts() -> None:

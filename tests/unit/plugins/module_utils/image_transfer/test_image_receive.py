@@ -20,6 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.growth import peak_memory
+
 DATA = bytes(range(256)) * 8
 NAME = hashlib.sha256(DATA).hexdigest()
 
@@ -97,6 +99,14 @@ def test_an_earlier_transfer_is_taken_up(tmp_path: Path) -> None:
     assert (giver.requested, again.resumed, again.received) == ([len(DATA)], len(DATA), {})
 
 
+def test_what_an_earlier_transfer_left_is_read_in_pieces(tmp_path: Path) -> None:
+    with (tmp_path / f"{NAME}.part").open("wb") as file:
+        file.truncate(64 << 20)
+    with peak_memory() as peak:
+        assert receiver(tmp_path, holder=Giver()).fetch(NAME, most=64 << 20).read_bytes() == DATA
+    assert peak() < 16 << 20
+
+
 def test_what_was_whole_and_is_damaged_since_is_fetched_again(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"x" * len(DATA))
     working = receiver(tmp_path, holder=Giver())
@@ -136,6 +146,19 @@ def test_when_no_one_gives_any_more_it_says_who_and_why_and_keeps_what_came(tmp_
     )
     assert time.now > PATIENCE
     assert (tmp_path / f"{NAME}.part").read_bytes() == DATA[:300]
+
+
+def test_one_that_ends_without_a_reason_is_named(tmp_path: Path) -> None:
+    class Silent(Giver):
+        def frames(self, name: str, offset: int) -> Iterator[tuple[bytes, bytes]]:
+            if self.data:
+                yield b"D", self.data[:300]
+
+    working = receiver(tmp_path, near=Silent(), holder=Giver())
+    assert working.fetch(NAME).read_bytes() == DATA
+    assert working.notes == ["near: the connection ended"]
+    with pytest.raises(TransferError, match=r"any longer \(near: the connection ended\)"):
+        receiver(tmp_path, near=Silent(b"")).fetch("0" * 64)
 
 
 def test_the_configuration_has_no_digest_for_a_name_and_is_checked_by_who_asks(tmp_path: Path) -> None:

@@ -16,7 +16,13 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import serve as image_serve
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.serve import HEADER, serve, serve_one
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.serve import (
+    CHUNK,
+    HEADER,
+    serve,
+    serve_one,
+)
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import LENGTHS
 
 NAME = "ab" * 32
 
@@ -74,6 +80,12 @@ def test_a_part_is_followed_while_it_grows(spool: Path) -> None:
 
     steps = [lambda: part.write_bytes(b"01234"), grow, lambda: part.rename(spool / "blobs" / NAME)]
     assert served(spool, 0, *steps) == [(b"D", b"01234"), (b"D", b"56789"), (b"E", b"")]
+
+
+def test_a_large_part_is_sent_in_frames_that_are_taken(spool: Path) -> None:
+    (spool / "blobs" / NAME).write_bytes(bytes(2 * CHUNK + 5))
+    assert [len(data) for _kind, data in served(spool)] == [CHUNK, CHUNK, 5, 0]
+    assert LENGTHS[b"D"] >= CHUNK
 
 
 def test_a_sign_of_life_is_sent_while_nothing_comes(spool: Path) -> None:

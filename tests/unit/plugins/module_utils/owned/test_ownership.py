@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned import folders_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.folders_io import (
     NAME,
     OwnedError,
@@ -228,6 +229,17 @@ def test_a_users_file_stays_with_its_folder(host: Host) -> None:
     assert not host.teardown().changed
 
 
+def test_a_folder_of_the_name_of_a_file_of_ours_stays(host: Host) -> None:
+    host.record(host.root, host.etc)
+    host.fill_etc()
+    (host.etc / ".ansible_tmp_mine").mkdir()
+    (host.etc / ".ansible_tmp_mine" / "notes.txt").write_text("mine")
+    assert host.teardown().kept == [
+        f"{host.etc} is kept: it holds what this collection did not put there (.ansible_tmp_mine)"
+    ]
+    assert tree(host.etc) == {".ansible_tmp_mine", ".ansible_tmp_mine/notes.txt"}
+
+
 def test_a_users_file_that_came_later_stays_too(host: Host) -> None:
     host.record(host.root, host.etc)
     host.fill_etc()
@@ -237,6 +249,15 @@ def test_a_users_file_that_came_later_stays_too(host: Host) -> None:
     assert done.kept == [f"{host.etc} is kept: it holds what this collection did not put there (mine.conf)"]
     (host.etc / "mine.conf").unlink()
     assert host.teardown().kept == [] and not host.root.exists()
+
+
+@pytest.mark.parametrize(("count", "more"), [(5, ""), (7, " and 2 more")])
+def test_of_many_users_files_a_few_are_named(host: Host, count: int, more: str) -> None:
+    host.record(host.root, host.etc)
+    for number in range(count):
+        (host.etc / f"mine{number}").write_text("mine")
+    listed = f"mine0, mine1, mine2, mine3, mine4{more}"
+    assert host.teardown().kept == [f"{host.etc} is kept: it holds what this collection did not put there ({listed})"]
 
 
 def test_jobs_and_workspace_that_stay_are_no_reason_to_speak(host: Host) -> None:
@@ -392,6 +413,16 @@ def test_jobs_beside_something_else_are_not_adopted(host: Host, name: str) -> No
     deployed(host)
     (host.root / name).parent.mkdir(exist_ok=True)
     (host.root / name).write_text("mine")
+    assert host.state(host.jobs) == "in_use"
+
+
+def test_more_jobs_than_are_read_one_by_one_are_not_adopted(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is root in a container makes as many folders as the disk has room for."""
+    deployed(host)
+    host.job("other")
+    monkeypatch.setattr(folders_io, "MOST_JOBS", 2)
+    assert host.state(host.jobs) == "made"
+    host.job("third")
     assert host.state(host.jobs) == "in_use"
 
 

@@ -99,6 +99,43 @@ def test_a_server_that_ends_early_again_and_again_is_given_up(odd: Odd, tmp_path
     assert len(odd.requests) == http_io.TRIES and not (tmp_path / "file").exists()
 
 
+def test_a_server_that_sends_more_than_it_announced_is_given_up_and_nothing_of_it_kept(
+    odd: Odd, tmp_path: Path
+) -> None:
+    odd.answers = ["no length"]
+    with pytest.raises(HttpLostError, match=f"it sends more than the {len(DATA) - 1} bytes that were announced"):
+        http().fetch(odd.url, tmp_path / "file", len(DATA) - 1, hashlib.sha256(DATA).hexdigest())
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("file.part", 0)]
+
+
+def test_a_file_without_an_end_is_not_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless:
+        """What urllib hands over."""
+
+        status, reads = 200, 0
+
+        def __enter__(self) -> Endless:
+            return self
+
+        def __exit__(self, *_error: object) -> None:
+            pass
+
+        def read(self, most: int) -> bytes:
+            self.reads += 1
+            assert self.reads <= 2, "it is read on"
+            return b"x" * most
+
+    monkeypatch.setattr(Http, "_open", lambda *_args, **_given: Endless())
+    size = http_io.CHUNK + 1
+    with pytest.raises(HttpLostError, match=f"it sends more than the {size} bytes that were announced"):
+        http().fetch("http://hub.example/x", tmp_path / "file", size, "0" * 64)
+
+
+def test_of_a_small_file_no_more_is_read_than_shows_that_it_is_another(odd: Odd) -> None:
+    odd.answers = ["no length"]
+    assert http().read(odd.url, 10) == DATA[:11]
+
+
 def test_a_connection_that_breaks_is_made_again(odd: Odd) -> None:
     odd.answers = ["breaks off", "breaks off", "whole"]
     assert http().read(odd.url, len(DATA)) == DATA
@@ -155,6 +192,22 @@ def test_a_large_file_of_which_the_hub_has_no_digest_is_not_fetched(
         assert len(hub.requests) == 1
     finally:
         hub.close()
+
+
+def test_a_small_file_that_was_changed_on_the_way_is_not_written(tmp_path: Path) -> None:
+    class OnTheWay(Http):
+        def read(self, url: str, size: int) -> bytes:
+            return super().read(url, size).replace(b"1", b"2")
+
+    hub = Hub().begin()
+    hub.repositories = {"team/net": {"main": {"config.json": b'{"a": 1}'}}}
+    (source,) = sources([{"name": "net", "huggingface": {"repository": "team/net"}}], hub.address)
+    try:
+        with pytest.raises(AssetError, match=r"net: config\.json did not arrive as the hub has it\. Remedy: run again"):
+            Cache(tmp_path, OnTheWay(hub.address), token=False).resolve(source)
+    finally:
+        hub.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_data_set_is_asked_for_where_the_hub_has_data_sets(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_what_is_understood() -> None:
             "x: huggingface.repository is no repository. Remedy: write owner/name",
         ),
         ({"name": "x", "huggingface": "a/b"}, "x: huggingface.repository is no repository. Remedy: write owner/name"),
+        ({"name": "x", "huggingface": 7}, "x: huggingface.repository is no repository. Remedy: write owner/name"),
         (
             {"name": "x", "huggingface": {"repository": "a/b", "branch": "x"}},
             "x: huggingface.branch is not understood. Remedy: see docs/assets.md",
@@ -184,7 +185,14 @@ def test_a_list_of_files_is_read_as_it_was_written(files: list[tuple[str, int, s
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"format": 1}', to_text(Manifest("t", "", (("a", 1, SHA256),))).replace('"a"', '"b"')]
+    "text",
+    [
+        *("", "{}", "[]", '{"format": 1}'),
+        to_text(Manifest("t", "", (("a", 1, SHA256),))).replace('"a"', '"b"'),
+        to_text(Manifest("t", "", (("a", -1, SHA256),))),
+        to_text(Manifest("t", "", (("../a", 1, SHA256),))),
+        to_text(Manifest("t", "", (("a", 1, SHA256[1:]),))),
+    ],
 )
 def test_a_list_that_was_damaged_is_none(text: str) -> None:
     assert from_text(text) is None

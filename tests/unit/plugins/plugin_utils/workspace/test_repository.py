@@ -80,6 +80,11 @@ def test_what_may_be_named(source: str, url: str) -> None:
             "others. "
             "Remedy: take it out, and use https, or ssh with a key.",
         ),
+        (
+            "http://geheim77@example.com/t.git",  # a token in place of the user
+            "workspace_source: 'http://********@example.com/t.git' has a password in it, which http would show to "
+            "others. Remedy: take it out, and use https, or ssh with a key.",
+        ),
     ],
 )
 def test_what_is_refused(source: str, text: str) -> None:
@@ -235,6 +240,14 @@ def test_a_reference_that_means_no_commit(reference: str, text: str, why: str) -
 )
 def test_why_git_failed(output: str, text: str) -> None:
     assert str(failure(parse(URL, "v1", ""), output)) == text
+
+
+def test_what_a_server_says_at_length_is_shortened() -> None:
+    reported = str(failure(parse(URL, "v1", ""), f"fatal: remote error: {'x' * 5000}\n"))
+    assert reported == (
+        f"workspace_source: git could not fetch {URL} (fatal: remote error: {'x' * 179}). "
+        "Remedy: correct that, and run again."
+    )
 
 
 def test_what_is_left_out_is_listed() -> None:

@@ -208,6 +208,15 @@ def test_an_interrupted_fetch_leaves_nothing_that_is_taken_for_whole(repository:
     assert [path.name for path in next(cache.iterdir()).iterdir() if path.name.startswith("part-")] == []
 
 
+def test_a_lock_that_a_killed_git_left_keeps_no_later_run_out(repository: Repository, cache: Path) -> None:
+    repository.commit(train_py="1")
+    get(repository.url, "main", cache)
+    (bare,) = cache.glob("*/repository")
+    (bare / "index.lock").touch()
+    repository.commit(train_py="2")
+    assert texts(get(repository.url, "main", cache).folder) == {"train.py": "2"}
+
+
 def test_a_controller_without_git(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/gone")
     with pytest.raises(SourceError) as error:

@@ -130,7 +130,7 @@ def test_a_connection_is_bound_to_the_attempt_the_leader_names(ends: Ends) -> No
 def test_silence_is_noticed_at_both_ends(ends: Ends) -> None:
     link = ends.link("lab2")
     ends.until(lambda: link.welcome)
-    for _beat in range(5):  # beats keep both content
+    for _beat in range(int(2 * channel.SILENCE / channel.BEAT)):  # beats keep both content
         ends.clock.now += channel.BEAT
         ends.rest(10)
     assert ends.hub.gone() == {}
@@ -217,3 +217,42 @@ def test_who_is_left_out_while_connected_is_notified_at_once(ends: Ends) -> None
     ends.hub.leave_out(["lab3"], {"t": "bye"})
     ends.until(lambda: {"t": "bye"} in ends.to_follower.get(id(link), []))
     assert ends.hub.connected() == []
+
+
+def ended(link: Link) -> bool:
+    """Whether the leader has closed a follower's connection, which is not polled meanwhile."""
+    assert link._wire is not None
+    try:
+        while link._wire.sock.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    return True
+
+
+def test_who_is_left_out_and_stays_is_cut_off(ends: Ends) -> None:
+    link = ends.link("lab3")
+    ends.until(lambda: ends.hub.connected() == ["lab3"])
+    ends.links.clear()  # it hears the farewell, and neither answers nor goes
+    ends.hub.leave_out(["lab3"], {"t": "bye"})
+    ends.rest()
+    assert not ended(link)
+    ends.clock.now += channel.HANDSHAKE + 1
+    ends.until(lambda: ended(link))
+    link.close()
+
+
+def test_who_was_left_out_and_comes_back_again_and_again_holds_few_connections(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "PENDING", 4)
+    ends.hub.leave_out(["lab3"], {"t": "bye"})
+    links = []
+    for _number in range(7):
+        link = ends.link("lab3")
+        ends.until(lambda made=link: {"t": "bye"} in ends.to_follower.get(id(made), []))
+        ends.links.clear()  # it does not go
+        links.append(link)
+    assert [ended(link) for link in links] == [True, True, True, False, False, False, False]
+    for link in links:
+        link.close()
