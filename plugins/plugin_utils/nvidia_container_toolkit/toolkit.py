@@ -174,7 +174,7 @@ def unit_text(mode: str) -> str:
     first module that cannot be loaded, such as nvidia-modeset on a headless host, so it runs once more without loading.
     systemd keeps a device in a container's cgroup by its number only where /dev/char has a link for it. MIG instances
     are made by NVIDIA's MIG manager at boot: what is described before is stale. Their device files appear when NVML is
-    used first, so nvidia-smi runs before (mig-parted#82).
+    used first, so nvidia-smi runs before (mig-parted#82). Where a GPU makes it hang, the engine starts without.
     """
     generate = f"ExecStart=/usr/bin/nvidia-ctk cdi generate --output={SPEC_PATH}\n" if mode == CDI else ""
     return (
@@ -182,7 +182,7 @@ def unit_text(mode: str) -> str:
         "[Unit]\nDescription=Links and descriptions of NVIDIA devices for containers\n"
         "After=nvidia-persistenced.service nvidia-mig-manager.service systemd-modules-load.service\n"
         "Before=docker.service\n\n"
-        "[Service]\nType=oneshot\nRemainAfterExit=yes\n"
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nTimeoutStartSec=240\n"
         "ExecStartPre=-/sbin/modprobe nvidia-uvm\n"
         "ExecStartPre=-/usr/bin/nvidia-smi -L\n"
         f"ExecStartPre=-/bin/sh -c '{_NODES} --load-kernel-modules || {_NODES}'\n"

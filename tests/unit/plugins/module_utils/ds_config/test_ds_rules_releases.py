@@ -15,7 +15,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules
 WRONG, LOST, SLOW = (fault.text for fault in FAULTS)
 
 
-def said(release: str, stage: int = 2, precision: str = "bf16") -> list[str]:
+def hinted(release: str, stage: int = 2, precision: str = "bf16") -> list[str]:
     version = parse_version(release)
     assert version is not None
     config: dict[str, Any] = {"zero_optimization": {"stage": stage}, precision: {"enabled": True}}
@@ -39,12 +39,12 @@ def said(release: str, stage: int = 2, precision: str = "bf16") -> list[str]:
     ],
 )
 def test_which_releases(release: str, texts: list[str]) -> None:
-    assert said(release) == [f"zero_optimization.stage: 2 {text}" for text in texts]
+    assert hinted(release) == [f"zero_optimization.stage: 2 {text}" for text in texts]
 
 
 def test_other_stages_and_precisions() -> None:
-    assert said("0.18.5", stage=3) == said("0.18.1", stage=1) == []
-    assert said("0.18.5", precision="fp16") == [f"zero_optimization.stage: 2 {SLOW}"]
+    assert hinted("0.18.5", stage=3) == hinted("0.18.1", stage=1) == []
+    assert hinted("0.18.5", precision="fp16") == [f"zero_optimization.stage: 2 {SLOW}"]
 
 
 @pytest.mark.parametrize("config", [{}, {"zero_optimization": 5}, {"zero_optimization": {"stage": "auto"}}])
@@ -54,7 +54,7 @@ def test_what_says_nothing_of_a_stage_meets_nothing(config: dict[str, Any]) -> N
 
 
 def test_a_release_is_judged_as_itself_and_not_as_the_nearest_known() -> None:
-    given = {"preset": "zero2", "precision": "bf16", "config": {"train_micro_batch_size_per_gpu": 1}}
+    given: dict[str, Any] = {"preset": "zero2", "precision": "bf16", "config": {"train_micro_batch_size_per_gpu": 1}}
     old = [str(warning) for warning in build(Request(**given, deepspeed_version="0.18.5")).warnings]
     assert "deepspeed_version: 0.18.5 is not known here; checked as for 0.18.9" in old
     assert f"zero_optimization.stage: 2 {SLOW}" in old

@@ -242,6 +242,7 @@ def test_the_unit_makes_the_nodes_before_it_describes_them() -> None:
     line = f"ExecStartPre=-/bin/sh -c '{nodes} --load-kernel-modules || {nodes}'\n"
     assert line in text and text.index(line) < text.index("cdi generate")
     assert text.index("ExecStartPre=-/usr/bin/nvidia-smi -L\n") < text.index("cdi generate")
+    assert "TimeoutStartSec=240\n" in text  # less than the task waits, and the engine waits for the unit
     (after,) = [row for row in text.splitlines() if row.startswith("After=")]
     assert "nvidia-mig-manager.service" in after.removeprefix("After=").split()
 
