@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Folders that change while they are looked at, and the record with its folders: on real folders."""
+"""Folders that change while they are used, and the record with its folders: on real folders."""
 
 from __future__ import annotations
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError, UnfitError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+    WHOLE_MOST,
+    ReportedError,
+    UnfitError,
+)
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.readings import KEYS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate import bundle, image, job, shape
 
@@ -55,7 +59,8 @@ def test_gpus_that_are_none_do_not_hide_the_jobs() -> None:
     gpus = {"index": 1023, "utilization": 5.0}
     jobs = [{"name": "digits", "state": "running"}]
     assert job.infos({"gpu1": {"jobs": jobs, "gpus": [gpus] * 1024}})["gpu1"]["gpus"] == [gpus] * 1024
-    for odd in ([gpus] * 1025, [{"index": 1024}], [{}], 7):
+    replies: list[Any] = [[gpus] * 1025, [{"index": 1024}], [{}], 7]
+    for odd in replies:
         found = job.infos({"gpu1": {"jobs": jobs, "gpus": odd}})["gpu1"]
         assert found["gpus"] == [] and found["jobs"][0]["name"] == "digits"
 
@@ -110,8 +115,8 @@ def test_a_file_of_two_digests_is_refused() -> None:
 
 
 def test_plain_data_is_no_more_than_it_may_be() -> None:
-    assert shape.data({"x" * 4096: 4 * shape.WHOLE_MOST}) == {"x" * 4096: 4 * shape.WHOLE_MOST}
-    for value in ({"x" * 4097: 1}, 4 * shape.WHOLE_MOST + 1, float("-inf"), {None: 1}, {1.5: 1}):
+    assert shape.data({"x" * 4096: 4 * WHOLE_MOST}) == {"x" * 4096: 4 * WHOLE_MOST}
+    for value in ({"x" * 4097: 1}, 4 * WHOLE_MOST + 1, float("-inf"), {None: 1}, {1.5: 1}):
         with pytest.raises(UnfitError):
             shape.data(value)
     assert shape.NAME("x" * 255) and shape.version("x" * 200)
