@@ -48,7 +48,7 @@ class Host:
         )
 
     def state(self, path: Path) -> str:
-        return states(self.folders, str(self.root), [str(path)])[str(path)]["state"]
+        return str(states(self.folders, str(self.root), [str(path)])[str(path)]["state"])
 
     def fill_etc(self) -> None:
         """With all that any role of this collection puts there."""
