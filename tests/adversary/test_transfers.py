@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import spool_io
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import (
     LinkLost,
     Receiver,
@@ -99,6 +100,16 @@ def test_a_node_that_asks_for_nothing_and_stays_is_given_up_at_once() -> None:
         with pytest.raises(LinkLost, match="the connection broke"):
             list(opened.frames(NAME, 0))
         assert time.monotonic() - began < 10
+    finally:
+        opened.close()
+
+
+def test_a_node_that_sends_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_io, "STILL", 0.2)
+    opened = link("import time; time.sleep(50)")
+    try:
+        with pytest.raises(LinkLost, match="nothing came for 0 s"):
+            list(opened.frames(NAME, 0))
     finally:
         opened.close()
 

@@ -190,6 +190,7 @@ def test_what_came_stays_where_that_is_asked_for_and_a_killed_process_is_reporte
     os.kill(pid, 9)
     while running(pid):
         pass
+    (spool / "state").write_text(json.dumps({"run": "r0", "state": "done"}))  # of another run
     waited = step(params("wait"), one)
     assert waited["trouble"] == "the process of the transfer was killed. Remedy: run again; the transfer resumes."
     for name in ("allow", "go"):
@@ -292,6 +293,17 @@ def test_a_spool_in_which_the_next_transfer_has_begun_meanwhile_stays(
     monkeypatch.setattr(Path, "unlink", followed)
     transfer(home).clear(keep=False)
     assert (spool / "lock").read_text() == "of the next"
+
+
+def test_an_account_whose_keys_cannot_be_changed_is_an_answer(home: Path) -> None:
+    (home / "second").hardlink_to(home / ".ssh" / "authorized_keys")
+    trouble = step(params("start"), transfer(home))["gathered"]["trouble"]
+    assert trouble.startswith(f"{home}/.ssh/authorized_keys has a second name, or belongs to another account. Remedy: ")
+
+
+def test_a_transfer_that_takes_too_long_says_what_to_do() -> None:
+    with pytest.raises(TransferError, match=r"^it took too long\. Remedy: check the links between the nodes"):
+        image_spool._too_late(0, None)
 
 
 def test_an_account_that_is_not_there_is_an_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,17 @@ def test_a_file_that_is_too_large_is_neither_read_to_its_end_nor_cut(tmp_path: P
     assert path.stat().st_size == LONGEST + len("\na\n")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_a_third_account_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / ".ssh" / "authorized_keys"
+    path.parent.mkdir()
+    path.write_text(MINE)
+    os.chown(path, 4001, 4001)
+    with pytest.raises(FolderError, match="has a second name, or belongs to another account"):
+        rewrite(path, lambda text: with_keys(text, ["a"]), (4002, 4002))
+    assert path.read_text() == MINE
+
+
 def test_the_hosts_key_is_pinned_and_nothing_of_the_hosts_configuration_counts() -> None:
     source = {"name": "lab1", "address": "10.0.0.1", "port": 2222, "account": "root", "host_key": "ssh-ed25519 H c\n"}
     assert known_hosts([source]) == "lab1 ssh-ed25519 H\n"

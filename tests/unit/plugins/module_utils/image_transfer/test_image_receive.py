@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.
     LinkLost,
     Receiver,
     TransferError,
+    write_all,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,14 +177,20 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full")
     (tmp_path / f"{NAME}.part").symlink_to("/dev/full")
-    with pytest.raises((TransferError, OSError)) as caught:
-        from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import write_all  # noqa: PLC0415
-
-        with open("/dev/full", "wb", buffering=0) as file:  # noqa: PTH123
-            write_all(file, b"x")
+    with pytest.raises(TransferError) as caught, Path("/dev/full").open("wb", buffering=0) as file:
+        write_all(file, b"x")
     assert str(caught.value) == (
         "the disk of /dev/full is full. Remedy: make room there, and run again; the transfer resumes."
     )
+
+
+def test_a_disk_that_fails_is_an_error_of_the_system() -> None:
+    class Failing(io.RawIOBase):
+        def write(self, _data: object) -> int:
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output error"):
+        write_all(Failing(), b"x")  # type: ignore[arg-type]  # a file
 
 
 faults = st.lists(st.integers(0, 900), max_size=6)

@@ -78,6 +78,14 @@ def test_a_folder_that_was_replaced_meanwhile_is_left_alone(folders: SystemFolde
     assert list(place.iterdir()) == ([place / "mine"] if act == "empty" else [])
 
 
+def test_a_folder_that_is_gone_meanwhile_is_removed(folders: SystemFolders, tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    before = found(folders, tmp_path / "place")
+    (tmp_path / "place").rmdir()
+    folders.empty(before)
+    assert folders.remove_empty(before)
+
+
 def busy(_handle: int) -> bool:
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
 
@@ -133,6 +141,41 @@ def test_the_folders_of_the_record_are_written_by_root_alone(folders: SystemFold
     assert mode(place / "lab") == "0o700"
     folders.write({})
     assert not place.exists()
+
+
+@pytest.mark.parametrize("which", ["", "lab"])
+def test_a_folder_of_the_record_that_is_a_link_is_refused(folders: SystemFolders, tmp_path: Path, which: str) -> None:
+    folders.write(RECORD)
+    place = tmp_path / "records" / which
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OwnedError, match=r"must be a folder of root that no one else can write: it says which folders"):
+        folders.read()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders away")
+def test_a_folder_of_the_record_that_is_another_accounts_is_refused(folders: SystemFolders, tmp_path: Path) -> None:
+    folders.write(RECORD)
+    os.chown(tmp_path / "records" / "lab", 4001, 4001)
+    with pytest.raises(
+        OwnedError, match=r"It is owned by 4001, mode 0700\. Remedy: find out who changed it, then chown"
+    ):
+        folders.read()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (Identity(1, 2, "5.0"), Identity(9, 2, "5.0"), True),  # devices get other numbers when a host starts
+        (Identity(1, 2, "5.0"), Identity(1, 2, "6.0"), False),
+        (Identity(1, 2, "5.0"), Identity(1, 3, "5.0"), False),
+        (Identity(1, 2, "5.0"), Identity(1, 2, ""), True),
+        (Identity(1, 2, ""), Identity(1, 2, "5.0"), True),
+        (Identity(1, 2, ""), Identity(9, 2, ""), False),
+    ],
+)
+def test_which_folder_it_is(one: Identity, other: Identity, same: bool) -> None:
+    assert one.is_same(other) is same
 
 
 def test_a_record_that_cannot_be_looked_at_is_an_error(tmp_path: Path) -> None:

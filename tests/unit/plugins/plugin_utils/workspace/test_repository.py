@@ -64,6 +64,13 @@ def test_what_may_be_named(source: str, url: str) -> None:
         ),
         ("https:///b", "workspace_source: 'https:///b' names no host, or an option. Remedy: correct it."),
         ("https://a:b/c", "workspace_source: 'https://a:b/c' is no URL. Remedy: correct it."),
+        ("https://a:0/c", "workspace_source: 'https://a:0/c' names no host, or an option. Remedy: correct it."),
+        ("ssh://a/-x", "workspace_source: 'ssh://a/-x' names no host, or an option. Remedy: correct it."),
+        ("git@a:-x", f"workspace_source: 'git@a:-x' is no URL that is fetched. Remedy: {WAYS}."),
+        (
+            "https://a/c\u3000",
+            "workspace_source: 'https://a/c\\u3000' has spaces or control characters in it. Remedy: correct the URL.",
+        ),
         (
             "ext::sh -c date",
             "workspace_source: 'ext::sh -c date' has spaces or control characters in it. Remedy: correct the URL.",
@@ -106,7 +113,7 @@ def test_a_reference_that_git_would_take_for_something_else(reference: str) -> N
     )
 
 
-@pytest.mark.parametrize("folder", ["/etc", "..", "a/../..", "a//b", ".git", "a/.git/hooks", "./a"])
+@pytest.mark.parametrize("folder", ["/etc", "..", "a/../..", "a//b", ".git", "a/.git/hooks", "./a", "a\0b"])
 def test_a_folder_stays_in_the_repository(folder: str) -> None:
     assert refused(URL, "v1", folder) == (
         f"workspace_source_folder: {folder!r} is no folder of a repository. Remedy: give a path relative to its root."
@@ -129,6 +136,11 @@ def test_a_folder_of_the_controller_and_a_repository_are_told_apart_by_the_refer
         "workspace_source_folder: is set, but only a git repository has one. Remedy: name a tag, branch or commit in "
         "workspace_source_ref."
     )
+
+
+def test_what_a_repository_is_called() -> None:
+    assert parse(URL, ONE, "sub").name(ONE) == f"{URL} at commit 111111111111, folder sub"
+    assert parse(URL, "v1", "").name(ONE) == f"{URL} at v1 (commit 111111111111)"
 
 
 def test_credentials_reach_git_by_its_environment_alone() -> None:

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -115,6 +117,53 @@ def test_without_a_network_the_last_known_commit_is_used_with_a_warning(reposito
     ]
     with pytest.raises(SourceError, match="cannot be reached from the controller"):
         get(repository.url, "v1", cache, git=Counted(unreachable=True))
+
+
+@pytest.mark.parametrize(
+    "output", ["Host key verification failed.", "fatal: Authentication failed for 'https://example.com/t.git/'"]
+)
+def test_what_was_fetched_before_is_not_used_where_the_server_refuses(
+    repository: Repository, cache: Path, output: str
+) -> None:
+    repository.commit(train_py="1")
+    get(repository.url, "main", cache)
+
+    def refuses(arguments: Sequence[str], timeout: float, variables: dict[str, str]) -> CommandResult:
+        return CommandResult(128, stderr=output)
+
+    with pytest.raises(SourceError, match=re.escape(output.rstrip("."))):
+        fetch(parse(repository.url, "main", ""), cache, refuses)
+
+
+def test_a_commit_whose_files_were_removed_from_the_cache_is_not_the_last_known_one(
+    repository: Repository, cache: Path
+) -> None:
+    repository.commit(train_py="1")
+    get(repository.url, "main", cache)
+    (own,) = cache.iterdir()
+    shutil.rmtree(own / "trees")
+    with pytest.raises(SourceError, match="cannot be reached from the controller"):
+        get(repository.url, "main", cache, git=Counted(unreachable=True))
+
+
+def test_a_branch_that_moves_while_it_is_fetched_is_refused(repository: Repository, cache: Path) -> None:
+    """What is fetched must be the commit that was planned."""
+    first = repository.commit(train_py="1")
+    later: list[str] = []
+
+    def moved(arguments: Sequence[str], timeout: float, variables: dict[str, str]) -> CommandResult:
+        done = run_git(arguments, timeout, variables)
+        if "ls-remote" in arguments:
+            later.append(repository.commit(train_py="2"))
+        return done
+
+    with pytest.raises(SourceError) as error:
+        fetch(parse(repository.url, "main", ""), cache, moved)
+    assert str(error.value) == (
+        f"workspace_source: {repository.url}: main moved from {first[:12]} to {later[0][:12]} meanwhile. "
+        "Remedy: run again."
+    )
+    assert not list(cache.glob("*/trees/*"))
 
 
 @pytest.mark.parametrize("reference", ["v9", "9" * 40])
@@ -233,6 +282,21 @@ def test_a_cache_that_others_can_write_is_not_used(repository: Repository, cache
     cache.chmod(0o777)
     with pytest.raises(SourceError, match="it is not a folder that only you can write"):
         get(repository.url, "main", cache)
+
+
+def test_a_cache_that_is_a_link_or_another_accounts_is_not_used(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    cache.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SourceError, match="it is not a folder that only you can write"):
+        get("https://example.com/t.git", "main", cache)
+    cache.unlink()
+    cache.mkdir(mode=0o700)
+    other = cache.stat().st_uid + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
+    with pytest.raises(SourceError, match="it is not a folder that only you can write"):
+        get("https://example.com/t.git", "main", cache)
 
 
 def test_git_and_what_it_starts_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
