@@ -247,8 +247,8 @@ def test_what_the_play_sets_holds_on_all_hosts_whatever_the_inventory_has(play: 
     result = run({"stage": "inventory"}, {**task_vars, "inventory_hostname": "lab1"}, play=play)
     assert "cluster_name" not in [subject for _check, subject in problems(result)]
     assert [text for text in complaints(result).values() if "lab2" in text] == []
-    told = run({"stage": "inventory"}, {**variables(hostvars), **hostvars["lab1"], "inventory_hostname": "lab1"})
-    assert complaints(told)["swarm_kind"].endswith("(set for lab2)")
+    without = run({"stage": "inventory"}, {**variables(hostvars), **hostvars["lab1"], "inventory_hostname": "lab1"})
+    assert complaints(without)["swarm_kind"].endswith("(set for lab2)")
 
 
 @pytest.mark.usefixtures("roles")

@@ -46,13 +46,13 @@ def test_what_is_recorded_already_is_no_change_and_what_is_planned_is_recorded_t
 
 
 def test_whatever_a_role_before_has_put_into_it_a_folder_that_is_made_is_no_surprise() -> None:
-    """As the folder of an image on its way: the plan said that it is made, and now it is empty, or holds that."""
-    said = set()
+    """As the folder of an image on its way: the plan planned that it is made, and now it is empty, or holds that."""
+    planned = set()
     for state in ("absent", "empty", "made"):
         changes = Changes("ssh_trust", "gpu1")
         add_records(changes, facts(a=state), ["/a"])
-        said |= {(change.what, change.before, change.after) for change in changes.found}
-    assert len(said) == 1
+        planned |= {(change.what, change.before, change.after) for change in changes.found}
+    assert len(planned) == 1
 
 
 def test_folders_that_others_make_are_recorded_where_they_are() -> None:
