@@ -52,6 +52,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned impo
     entries,
     exposed,
     ours_to_change,
+    owner_of_others,
     recorded,
     unrecorded,
 )
@@ -130,6 +131,13 @@ class NcclEnvPlanner:
                 )
                 for path, mode in exposed(found, ours(requested))
             ]
+            if not requested.runtime_host and (owner := owner_of_others(found, requested.etc)):
+                text = (
+                    f"{requested.etc} was there before this collection and belongs to user {owner}, and sshd in the "
+                    "container accepts keys from a folder of root alone"
+                )
+                remedy = f"chown root {requested.etc} there, or set another cluster_root"
+                refusals.append(Refusal(ROLE, host, text, remedy))
             known, release = _section(found, "files"), release_of(requested, found)
             try:
                 planned = setting_plan(requested, _section(found, "fabric"), release.text or requested.expected)

@@ -46,6 +46,14 @@ def ours_to_change(facts: Mapping[str, Any], folders: Iterable[ManagedFile]) -> 
     return [item for item in folders if _state(facts, item.path) not in (IN_USE, THEIRS)]
 
 
+def owner_of_others(facts: Mapping[str, Any], path: str) -> int:
+    """Return the numeric owner of a folder that somebody else made; 0 of all others."""
+    files = facts.get("files")
+    found = files.get(path) if isinstance(files, Mapping) else None
+    owner = found.get("owner") if isinstance(found, Mapping) else None
+    return owner if isinstance(owner, int) and _state(facts, path) in (IN_USE, THEIRS) else 0
+
+
 def exposed(facts: Mapping[str, Any], paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield path and mode of folders that somebody else made and that not only their owner can write."""
     files = facts.get("files")

@@ -150,3 +150,21 @@ def test_root_puts_nothing_where_others_could_replace_it(mode: str, refused: boo
             f"{root} was there before this collection and others than its owner can write there (mode {mode}), "
             f"who could replace what root puts there. Remedy: chmod go-w {root} there, or set another cluster_root"
         ] * (refused and state == "in_use")
+
+
+@pytest.mark.parametrize(
+    ("state", "on_hosts", "refused"), [("in_use", False, True), ("ours", False, False), ("theirs", True, False)]
+)
+def test_sshd_in_containers_needs_a_folder_of_root(state: str, on_hosts: bool, refused: bool) -> None:
+    """Seen in the lab: "Permission denied (publickey)", as sshd checks who owns the folder of authorized_keys."""
+    found, etc = nccl_nodes.host(), nccl_nodes.ETC
+    facts = {
+        **found,
+        "files": {**found["files"], etc: of_a_team()},
+        "folders": folders(nccl_nodes.ROOT, root="ours", etc=state),
+    }
+    made = nccl_nodes.plan(facts, **(nccl_nodes.ON_THE_HOST if on_hosts else {}))
+    assert [one.sentence for one in made.refusals] == [
+        f"{etc} was there before this collection and belongs to user 1000, and sshd in the container accepts keys "
+        f"from a folder of root alone. Remedy: chown root {etc} there, or set another cluster_root"
+    ] * refused
