@@ -94,16 +94,16 @@ def setting_plan(requested: Request, fabric: Mapping[str, Any], release: str, ne
 
 def ours(requested: Request) -> list[str]:
     """Return the folders of which it is recorded whether they are ours, before anything is put into them."""
-    return [requested.root, requested.etc, *([f"{requested.root}/jobs"] if requested.runtime_host else [])]
+    return [requested.root, requested.etc, *(jobs(requested) if requested.runtime_host else [])]
 
 
 def jobs(requested: Request) -> list[str]:
-    """Return the folders of jobs, which others make: a container that mounts them, or the first job of a host."""
+    """Return the folders of jobs, which on servers with Docker others make: a container that mounts them, or a job."""
     return [f"{requested.root}/{name}" for name in ("jobs", "host_jobs")]
 
 
 def folders(requested: Request) -> list[ManagedFile]:
-    """Return the folders that the files lie in, and on servers without Docker that of jobs, which a container makes."""
+    """Return the folders that the files lie in, and on servers without Docker those of jobs."""
     return [ManagedFile(name, None, "0700") for name in ours(requested)]
 
 

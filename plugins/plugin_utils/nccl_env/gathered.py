@@ -45,6 +45,7 @@ def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
             {"path": root},
             {"path": f"{root}/etc"},
             {"path": f"{root}/jobs"},
+            {"path": f"{root}/host_jobs"},
             {"path": f"{root}/etc/nccl.conf.host", "content": True},
             {"path": f"{root}/etc/nccl.conf", "content": True},
             {"path": f"{root}/etc/nccl.release", "content": True},

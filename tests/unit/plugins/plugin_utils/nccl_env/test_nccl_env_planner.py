@@ -260,7 +260,13 @@ def test_a_node_without_docker_gets_its_interface_by_name() -> None:
         nccl_env_environment={"WANDB_DIR": "/data/@IFNAME@"},
         **ON_THE_HOST,
     )
-    assert shown(made) == [("+", ROOT), ("+", ""), ("+", f"{ROOT}/jobs"), ("+", "/nccl.conf.host"), ("+", "/env")]
+    assert shown(made) == [
+        ("+", ROOT),
+        ("+", ""),
+        *[("+", f"{ROOT}/{name}") for name in ("jobs", "host_jobs")],
+        ("+", "/nccl.conf.host"),
+        ("+", "/env"),
+    ]
     # No NCCL_IB_DISABLE: it is the overlay that carries no RDMA.
     assert files(made)[f"{ETC}/nccl.conf.host"]["content"].splitlines()[1:] == [
         "# nccl_env_settings",
