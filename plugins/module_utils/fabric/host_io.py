@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.offloads_io import Features
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import INFINIBAND, VPD_LONGEST
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import link_name
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import beginning, link_name
 
 IP_TIMEOUT = 20.0
 """Seconds."""
@@ -92,7 +92,7 @@ def _rdma_device(device: Path) -> dict[str, Any]:
         "interfaces": [entry.name for entry in _entries(device / "device/net")],
         "numa_node": _read(device / "device/numa_node"),
         "pci_path": _real(device / "device"),
-        "vpd": _beginning(device / "device/vpd", VPD_LONGEST) if infiniband else b"",
+        "vpd": beginning(device / "device/vpd", VPD_LONGEST) if infiniband else b"",
         "ports": ports,
     }
 
@@ -125,15 +125,6 @@ def _entries(directory: Path) -> list[Path]:
         return sorted(directory.iterdir())
     except OSError:
         return []
-
-
-def _beginning(path: Path, most: int) -> bytes:
-    """Return at most that many bytes of a file; empty where there is none, or the device does not answer."""
-    try:
-        with path.open("rb") as file:
-            return file.read(most)
-    except OSError:
-        return b""
 
 
 def _read(path: Path) -> str:

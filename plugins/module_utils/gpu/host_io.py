@@ -94,7 +94,7 @@ class SystemGpuIO:
                     "driver": link_name(device / "driver"),
                     "numa_node": _read(device / "numa_node"),
                     "cpus": _read(device / "local_cpulist"),
-                    "vgpu": "yes" if is_vgpu(_beginning(device / "config", PCI_CONFIG_BYTES)) else "",
+                    "vgpu": "yes" if is_vgpu(beginning(device / "config", PCI_CONFIG_BYTES)) else "",
                 }
             )
         return found
@@ -148,7 +148,8 @@ class SystemGpuIO:
         return run_program([program, "--version"], FABRIC_MANAGER_TIMEOUT) if program else None
 
 
-def _beginning(path: Path, size: int) -> bytes:
+def beginning(path: Path, size: int) -> bytes:
+    """Return at most that many bytes of a file; empty where there is none, or the device does not answer."""
     try:
         with path.open("rb") as file:
             return file.read(size)

@@ -19,8 +19,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record im
     becomes_ours,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
+_OTHERS = (IN_USE, THEIRS)
 _THIS = "this collection's"
 _WORDS = {
     ABSENT: (_THIS, "it is made"),
@@ -43,24 +45,20 @@ def unrecorded(facts: Mapping[str, Any], paths: Iterable[str], *, there: bool = 
 
 def ours_to_change(facts: Mapping[str, Any], folders: Iterable[ManagedFile]) -> list[ManagedFile]:
     """Leave out folders that somebody else made: their mode and owner stay."""
-    return [item for item in folders if _state(facts, item.path) not in (IN_USE, THEIRS)]
+    return [item for item in folders if _state(facts, item.path) not in _OTHERS]
 
 
 def owner_of_others(facts: Mapping[str, Any], path: str) -> int:
     """Return the numeric owner of a folder that somebody else made; 0 of all others."""
-    files = facts.get("files")
-    found = files.get(path) if isinstance(files, Mapping) else None
-    owner = found.get("owner") if isinstance(found, Mapping) else None
-    return owner if isinstance(owner, int) and _state(facts, path) in (IN_USE, THEIRS) else 0
+    owner = _of_others(facts, path).get("owner")
+    return owner if isinstance(owner, int) else 0
 
 
 def exposed(facts: Mapping[str, Any], paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield path and mode of folders that somebody else made and that not only their owner can write."""
-    files = facts.get("files")
     for path in paths:
-        found = files.get(path) if isinstance(files, Mapping) else None
-        mode = str(found.get("mode") or "") if isinstance(found, Mapping) else ""
-        if _state(facts, path) in (IN_USE, THEIRS) and re.fullmatch("[0-7]{4}", mode) and int(mode, 8) & 0o022:
+        mode = str(_of_others(facts, path).get("mode") or "")
+        if re.fullmatch("[0-7]{4}", mode) and int(mode, 8) & 0o022:
             yield path, mode
 
 
@@ -101,3 +99,9 @@ def _folder(facts: Mapping[str, Any], path: str) -> Mapping[str, Any]:
 
 def _state(facts: Mapping[str, Any], path: str) -> str:
     return str(_folder(facts, path).get("state") or "")
+
+
+def _of_others(facts: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return what was found of a folder that somebody else made; nothing of all others."""
+    files = facts.get("files")
+    return found_file(files, path) if isinstance(files, Mapping) and _state(facts, path) in _OTHERS else {}
