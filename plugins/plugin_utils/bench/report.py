@@ -22,15 +22,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench.verdict i
     recommend,
     slow,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_reduce import nccl_devices
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import (
-    REMEDY,
-    SOCKETS,
-    cause,
-    fell_back,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_reduce import without_hcas
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import uses_rdma
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 
 VERSION = 1
 REMEDIES = {
@@ -126,19 +119,11 @@ def _without_hcas(
     kind: str, nodes: Sequence[str], parts: Sequence[Mapping[str, Any]], rdma: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
     """What was measured over sockets although HCAs are chosen: the figures are not those of the HCAs."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for node, part in zip(nodes, parts):
-        lines = part.get("nccl")
-        log = [str(line) for line in lines] if isinstance(lines, list) else []
-        transport, devices = nccl_devices(log)
-        chosen = rdma.get(node) or {}
-        if kind == "host" and transport == SOCKETS and uses_rdma(chosen):
-            found.setdefault((fell_back(devices, chosen["NCCL_IB_HCA"]), cause(log)), []).append(node)
-    return [
-        f"{listing(names)}: {words}: these are the figures of sockets."
-        f"{f' Most likely: {why}.' if why else ''} Remedy: {REMEDY}"
-        for (words, why), names in found.items()
-    ]
+    lines = {node: part.get("nccl") for node, part in zip(nodes, parts)}
+    logs = {node: [str(line) for line in found] for node, found in lines.items() if isinstance(found, list)}
+    hcas = {node: chosen["NCCL_IB_HCA"] for node, chosen in rdma.items() if uses_rdma(chosen)}
+    found = without_hcas(logs, hcas) if kind == "host" else ()
+    return [f"{words}: these are the figures of sockets. {remedy}" for words, remedy in found]
 
 
 def network(kind: str, plan: Mapping[str, Any], result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -11,7 +11,7 @@ Gloo's is that of the sockets it had (Gloo itself logs none). NCCL's is what it 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nccl_log import NcclLog
@@ -94,7 +94,9 @@ def judge_collective(
         )
         section["said"] = words
         return section, [words], []
-    without = _without_hcas(there, hcas or {}) if backend == "nccl" else []
+    logs = {name: list(answer.get("log") or []) for name, answer in there.items()}
+    on_sockets = without_hcas(logs, hcas or {}) if backend == "nccl" else ()
+    without = [f"{words}. {remedy}." for words, remedy in on_sockets]
     if without:
         section["said"] = without[0]
         return section, without, []
@@ -103,18 +105,18 @@ def judge_collective(
     return section, [], _indirect(there) if backend == "nccl" else []
 
 
-def _without_hcas(there: Mapping[str, Mapping[str, Any]], hcas: Mapping[str, str]) -> list[str]:
-    """The nodes on which NCCL took sockets and not the HCAs that were chosen for it: slower by far, and no error."""
+def without_hcas(logs: Mapping[str, Sequence[str]], hcas: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what happened and, as sentences, cause and remedy of nodes on which NCCL took sockets, not its chosen HCAs.
+
+    That is slower by far, and no error. By node: ``logs``, and ``hcas`` as NCCL_IB_HCA has them.
+    """
     found: dict[tuple[str, str], list[str]] = {}
-    for name, answer in there.items():
-        log = list(answer.get("log") or [])
+    for name, log in logs.items():
         kind, devices = nccl_devices(log)
         if kind == SOCKETS and hcas.get(name):
             found.setdefault((fell_back(devices, hcas[name]), cause(log)), []).append(name)
-    return [
-        f"{listing(names)}: {words}. {f'Most likely: {why}. ' if why else ''}Remedy: {FALLBACK_REMEDY}."
-        for (words, why), names in found.items()
-    ]
+    for (words, why), names in found.items():
+        yield f"{listing(names)}: {words}", f"{f'Most likely: {why}. ' if why else ''}Remedy: {FALLBACK_REMEDY}"
 
 
 def _indirect(there: Mapping[str, Mapping[str, Any]]) -> list[str]:
