@@ -234,7 +234,8 @@ def _rdma_settings(requested: Mapping[str, Any], fabric: Mapping[str, Any], over
     if layer is None:
         return [Setting("NCCL_IB_DISABLE", "1", f"NCCL does not mix RDMA and sockets, and {rdma['reason']}")]
     ports, left = choose_ports(ports_of(fabric, layer))
-    left = "; ".join(filter(None, [left, f"{names} manage the NVSwitches" if (names := _management(fabric)) else ""]))
+    management = _management(fabric)
+    left = "; ".join(filter(None, [left, f"{management} manage the NVSwitches" if management else ""]))
     reason = f"{rdma['reason']}; these are active, fast and near a GPU" + (f"; left out: {left}" if left else "")
     found = [Setting("NCCL_IB_HCA", f"={','.join(port.name for port in ports)}", reason)]
     if layer == "ethernet" and release is not None and release < FINDS_GID and "NCCL_IB_GID_INDEX" not in given:

@@ -150,7 +150,7 @@ def wheel_problems(
 def _arm_problems(found: Candidate, table: Table, arm: Sequence[str]) -> Iterator[Problem]:
     row = table.torch_row(found.release)
     if arm and found.cuda and not found.index and row and row.aarch64 == "cpu":
-        works = next(one for one in reversed(table.torch) if one.aarch64 == "cuda")
+        works = [one for one in table.torch if one.aarch64 == "cuda"][-1]
         yield Problem(
             "torch_index",
             tuple(arm),
