@@ -8,6 +8,7 @@ A STAND-IN for the docker command runs that python3 as a process of this machine
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -182,11 +183,10 @@ def end_of(tmp_path: Path, life: float) -> SystemPeerIO:
 
 def size(folder: Path) -> int:
     found = 0
-    for path in folder.rglob("*"):
-        try:
-            found += path.stat().st_size
-        except OSError:
-            continue
+    for place, dummy, names in os.walk(folder):  # which passes over folders that go meanwhile, as rglob does not
+        for name in names:
+            with contextlib.suppress(OSError):
+                found += Path(place, name).stat().st_size
     return found
 
 
