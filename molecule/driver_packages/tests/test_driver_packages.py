@@ -52,7 +52,8 @@ def site(inventory: Path, kernel: str, *arguments: str, name: str = "site") -> R
         # auto takes NVIDIA's repository, as Debian's branch is past its end of life. Here Debian's packages are tried.
         nvidia_driver_source="distribution",
     )
-    return playbook(name, "--tags", "nvidia_driver", *arguments, *values, inventory=inventory)
+    # DKMS compiles the module on the node, for minutes on a loaded machine.
+    return playbook(name, "--tags", "nvidia_driver", *arguments, *values, inventory=inventory, timeout=1800)
 
 
 @pytest.fixture(scope="module")
