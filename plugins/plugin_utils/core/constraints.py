@@ -9,7 +9,8 @@ A constraint is the name of a kind, or a mapping with ``kind`` (one or several) 
 ``prefix``                                the longest prefix of a network
 ``or``, ``empty``                         words, or the empty text, that are taken beside the kind
 ``pattern``, ``what``, ``example``        of the kind ``pattern``: the expression, and what it stands for
-``names``, ``values``, ``keys``, ``needs``  of a mapping: constraints of its keys, of its values, by key; keys that must be there
+``names``, ``values``, ``keys``           of a mapping: constraints of its keys, of its values, and by key
+``needs``                                 of a mapping: keys that must be there
 ``distinct``                              items of a list are not repeated
 ``differs_from``                          another variable of the host, which must have another value
 ``secret``                                the value is never shown
@@ -35,8 +36,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_n
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS, Kind
 
 _KNOWN = frozenset(
-    "kind min max unit except prefix or empty pattern what example names values keys needs distinct differs_from secret "
-    "free_text".split()
+    {
+        *("kind", "min", "max", "unit", "except", "prefix", "or", "empty", "pattern", "what", "example"),
+        *("names", "values", "keys", "needs", "distinct", "differs_from", "secret", "free_text"),
+    }
+)
 )
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Place = tuple[Any, ...]
@@ -214,10 +218,6 @@ def _faults(rule: Rule, value: Any, place: Place, secret: bool) -> Iterator[Faul
         return
     if isinstance(value, Mapping) and (rule.names or rule.values or rule.keys):
         yield from _of_mapping(rule, value, place, secret)
-    elif isinstance(value, (list, tuple)) and place and rule.kinds:
-        # A list below a key of a mapping, whose type no argument spec says.
-        for number, item in enumerate(value):
-            yield from _faults(rule, item, (*place, number), secret)
     elif rule.names or rule.values or rule.keys or not rule.accepts(value):
         yield Fault(f"{_seen(rule, value, secret)} is not {rule.allowed}", rule.remedy(value), place)
 
@@ -235,7 +235,12 @@ def _of_mapping(rule: Rule, value: Mapping[Any, Any], place: Place, secret: bool
             for fault in _faults(rule.names, key, place, secret=False):
                 yield Fault(fault.text, fault.remedy, place)
         inner = rule.keys.get(str(key)) or rule.values
-        if inner and (part is not None or inner is rule.values):
+        if inner is None or (part is None and inner is not rule.values):
+            continue
+        if inner is not rule.values and isinstance(part, (list, tuple)):  # its type is in no argument spec
+            for number, item in enumerate(part):
+                yield from _faults(inner, item, (*below, number), hidden)
+        else:
             yield from _faults(inner, part, below, hidden)
 
 

@@ -36,7 +36,8 @@ _VERSION = (
 )
 """PEP 440, https://packaging.python.org/en/latest/specifications/version-specifiers/"""
 
-LIMITS = "as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack".split()
+_LIMITS = "as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack"
+LIMITS = frozenset(_LIMITS.split())
 """Of runc (libcontainer/specconv): https://man7.org/linux/man-pages/man2/getrlimit.2.html"""
 _CAPABILITIES = """
     ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH
@@ -86,7 +87,7 @@ class Kind:
             return False
         try:
             return self.fits is None or self.fits(value)
-        except (ValueError, TypeError, OverflowError, RecursionError):
+        except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return False
 
 
