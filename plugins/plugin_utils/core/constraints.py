@@ -41,7 +41,6 @@ _KNOWN = frozenset(
         *("names", "values", "keys", "needs", "distinct", "differs_from", "secret", "free_text"),
     }
 )
-)
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Place = tuple[Any, ...]
 """Keys and numbers of items, which lead to a part of a value."""
@@ -126,7 +125,7 @@ class Rule:
 
 def read_rule(document: Any, name: str) -> Rule:
     """Return the rule that a constraint says. Raises ``ConstraintError``."""
-    found = {"kind": document} if isinstance(document, (str, list)) else document
+    found: Any = {"kind": document} if isinstance(document, (str, list)) else document
     if not isinstance(found, Mapping) or set(found) - _KNOWN:
         raise ConstraintError(f"{name}: its constraint is neither a kind nor a mapping of known keys.")
     if found.get("free_text"):
