@@ -7,6 +7,4 @@ from __future__ import annotations
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import PlainNodeAction
 
-
-class ActionModule(PlainNodeAction):
-    """Nothing of its own."""
+ActionModule = PlainNodeAction

@@ -14,6 +14,11 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import (
+    judge,
+    read_constraints,
+    read_yaml,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed import missing_engines
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import requested_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.again import followed, unforeseen
@@ -31,6 +36,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.whole_grou
     WHOLE_GROUP,
     WHOLE_GROUP_WITH,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
@@ -113,6 +119,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         found = self._gathered(arguments, variables)
         specs = [self._spec(role) for role in roles]
         wishes = {host: _typed(host, specs, gathered.get("wishes") or {}) for host, gathered in found.items()}
+        if variables.get("swarmspeed_alone"):  # else preflight has judged them before any connection
+            self._judge(specs, wishes)
         requested = planners(roles)
         files = {name for planner in requested for wished in wishes.values() for name in planner.files(wished)}
         inputs = Inputs(
@@ -127,6 +135,21 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         selected = requested_roles(tags, skipped)
         needed = list(missing_engines(facts, wishes, plan.roles, selected))
         return self._result(plan, selected, needed, arguments, variables)
+
+    @staticmethod
+    def _judge(specs: Sequence[Mapping[str, Any]], wishes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuse what the constraints of the planned roles' variables do not allow."""
+        rules = read_constraints(
+            {path.parents[1].name: read_yaml(path) for path in ROLES.glob("*/meta/constraints.yml")}
+        )
+        wrong: dict[str, list[str]] = {}
+        for host, wished in wishes.items():
+            for name, option in ((name, option) for spec in specs for name, option in spec.items() if name in wished):
+                fault = judge(name, rules[name], option, wished[name])
+                if fault:
+                    wrong.setdefault(f"{name}{fault.suffix}: {fault.text}. Remedy: {fault.remedy}.", []).append(host)
+        if wrong:
+            raise AnsibleActionFail(" ".join(f"{listing(hosts)}: {text}" for text, hosts in wrong.items()))
 
     def _result(
         self,

@@ -22,6 +22,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import (
+    ConstraintError,
+    judge,
+    read_constraints,
+    read_yaml,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import play_hosts, play_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connection_names import (
     given_by_ansible,
@@ -42,9 +48,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     GROUPS,
     INVENTORY_CHECKS,
-    OWN_CHECK,
     REPEATED,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.origins import origin
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import roles_by_themselves
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     PreflightError,
@@ -101,6 +107,11 @@ def _made(checks: Mapping[str, Any], undo: bool) -> dict[str, Any]:
     return {name: check for name, check in checks.items() if not undo or name in CHECKS_OF_UNDOING}
 
 
+def _documents(name: str) -> dict[str, Any]:
+    """Return by role the file of this name that describes the role's variables."""
+    return {path.parents[1].name: read_yaml(path) for path in sorted(ROLES.glob(f"*/meta/{name}"))}
+
+
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
     """Collect all problems of one stage, then fail once."""
 
@@ -144,14 +155,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                     unreachable=arguments["unreachable"],
                 )
                 report = check_facts(facts, arguments["skip"], arguments["undo"])
-        except (PreflightError, RoleSpecError) as error:
+        except (PreflightError, RoleSpecError, ConstraintError) as error:
             raise AnsibleActionFail(str(error)) from error
         return {**result, **outcome(report)}
 
     def _inventory(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
         files = self._absolute(arguments["files"])
-        specs = parse_specs(self._spec_documents())
-        wanted = dict.fromkeys([*specs.options, *OWN_CHECK, *OF_CONNECTIONS])
+        specs, rules = parse_specs(_documents("argument_specs.yml")), read_constraints(_documents("constraints.yml"))
+        wanted = dict.fromkeys([*specs.options, *OF_CONNECTIONS])
         groups = variables.get("groups") or {}
         names: dict[str, list[str]] = {}
         values: dict[str, dict[str, Any]] = {}
@@ -182,6 +193,9 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             defaults=defaults,
             specs=specs,
             invalid=lambda name, value: invalid(name, specs.options[name], value),
+            rules=rules,
+            judge=lambda name, value: judge(name, rules[name], specs.options[name], value) if name in rules else None,
+            origin=origin,
             broken=broken,
             files=files,
             found=arguments["found"],
@@ -211,12 +225,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         if not isinstance(folder, str) or not folder:
             return ()
         return bundle_problems(folder, plain(arguments["bundle_variables"]), built=arguments["bundle_built"])
-
-    def _spec_documents(self) -> dict[str, Any]:
-        documents: dict[str, Any] = {}
-        for path in sorted(ROLES.glob("*/meta/argument_specs.yml")):
-            documents[path.parents[1].name] = self._loader.load_from_file(str(path))
-        return documents
 
     def _variable_folders(self, variables: Mapping[str, Any]) -> list[str]:
         """Return the folders in which Ansible looks for group_vars and host_vars: inventories' and the playbook's."""

@@ -174,7 +174,7 @@ def test_every_check_is_explained_with_the_words_it_says(heading: str, checks: l
     sources = [*ROOT.glob("plugins/plugin_utils/preflight/*.py"), *ROOT.glob("plugins/plugin_utils/versions/*.py")]
     sources += ROOT.glob("plugins/plugin_utils/training_image/*.py")
     sources += [ROOT / "plugins/plugin_utils/plan/play_hosts.py"]
-    sources.append(ROOT / "plugins/plugin_utils/plan/places.py")
+    sources += [ROOT / "plugins/plugin_utils/plan/places.py", ROOT / "plugins/plugin_utils/core/constraints.py"]
     sources += ROOT.glob("plugins/plugin_utils/training_container/*.py")
     source = "".join(text(str(path.relative_to(ROOT))) for path in sources)
     source = re.sub(r'"\s*\n\s*f?"', "", source)

@@ -114,8 +114,8 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> Refusals:
 
 def test_variables_that_are_wrong_before_any_connection(refusals: Refusals) -> None:
     run = refusals.runs["wrong"].refused_by(
-        ("network_mode", "cluster_network_mode"),
-        ("accelerator", "cluster_accelerator"),
+        ("variable_values", "cluster_network_mode"),
+        ("variable_values", "cluster_accelerator"),
         ("variable_names", "swarm_leave_foregin"),
         ("files", "deepspeed_launch_script"),
         ("files", "training_image_archive"),

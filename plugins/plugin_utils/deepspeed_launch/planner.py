@@ -174,7 +174,7 @@ class DeepspeedLaunchPlanner:
                 after[host] = {**found, "files": left, "vscode": unpacked}
         if any(act["share_key"] for act in acts.values()):  # the first node reads it for the others
             acts = {host: {**act, "share_key": True} for host, act in acts.items()}
-        return RolePlan(changes, refusals, (), acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def _passed(wishes: Mapping[str, Any], decided: Integration) -> dict[str, Any]:

@@ -34,7 +34,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Inputs,
-    Query,
     Refusal,
     RolePlan,
 )
@@ -78,7 +77,6 @@ class DockerPlanner:
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Refusal] = []
-        queries: list[Query] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         encrypting: dict[str, str] = {}
@@ -96,12 +94,10 @@ class DockerPlanner:
                 encrypting[host] = engine_after(parsed, Host(found))
             refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
             acts[host] = act(Host(found), parsed, planned)
-            if acts[host]["preview"]:
-                queries.append(Query(ROLE, host, "package_preview", acts[host]["preview"]))
             if made:
                 after[host] = facts_after(found, parsed, planned)
         refusals += encryption.refusals(encrypting)
-        return RolePlan(changes, refusals, queries, acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def _is_true(value: Any) -> bool:

@@ -65,7 +65,7 @@ class HostPlanner:
             acts[host] = act(found)
             if made:
                 after[host] = facts_after(found)
-        return RolePlan(changes, refusals, (), acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def act(found: Differences) -> dict[str, Any]:

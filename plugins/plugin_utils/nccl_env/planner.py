@@ -27,7 +27,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Change,
     Changes,
     Inputs,
-    Query,
     Refusal,
     RolePlan,
     Unknown,
@@ -113,7 +112,6 @@ class NcclEnvPlanner:
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Refusal] = []
-        queries: list[Query] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
@@ -171,14 +169,12 @@ class NcclEnvPlanner:
                 "hcas": planned["settings"].get("NCCL_IB_HCA", "") if uses_rdma(planned["settings"]) else "",
                 "host_rdma": _host_rdma(requested, found, release),
             }
-            if acts[host]["question"]:
-                queries.append(Query(ROLE, host, "command", {"argv": acts[host]["question"]["argv"]}))
             if different or records:
                 left = {item.path: fact_after(item, inputs.digest_key) for item in owned}
                 if release.record is not None:
                     left[record]["content"] = release.record
                 after[host] = {**found, "files": {**known, **left}, "folders": recorded(found, records)}
-        return RolePlan(changes, refusals, queries, acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:

@@ -35,7 +35,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.p
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Inputs,
-    Query,
     Refusal,
     RolePlan,
 )
@@ -81,7 +80,6 @@ class NvidiaContainerToolkitPlanner:
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Refusal] = []
-        queries: list[Query] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
@@ -95,11 +93,9 @@ class NvidiaContainerToolkitPlanner:
             changes += made
             refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
             acts[host] = act(Host(found), requested, planned, str(inputs.cluster.get("image") or ""), inputs.digest_key)
-            if acts[host]["preview"]:
-                queries.append(Query(ROLE, host, "package_preview", acts[host]["preview"]))
             if made:
                 after[host] = then
-        return RolePlan(changes, refusals, queries, acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:

@@ -58,7 +58,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.r
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     Change,
     Inputs,
-    Query,
     Refusal,
     RolePlan,
 )
@@ -103,7 +102,6 @@ class NvidiaDriverPlanner:
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
         refusals: list[Refusal] = []
-        queries: list[Query] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
@@ -118,11 +116,9 @@ class NvidiaDriverPlanner:
             refusals += [Refusal(ROLE, host, one.text, one.remedy) for one in planned.refusals]
             sysfs = str(wishes[host].get("preflight_sysfs_root") or "/sys")
             acts[host] = {**act(Node(found), request, planned, sysfs, inputs.digest_key), **undo}
-            if acts[host]["preview"]:
-                queries.append(Query(ROLE, host, "driver_preview", acts[host]["preview"]))
             if made:
                 after[host] = then
-        return RolePlan(changes, refusals, queries, acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def applies(facts: Mapping[str, Any], wishes: Mapping[str, Any], inputs: Inputs) -> bool:

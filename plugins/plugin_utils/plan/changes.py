@@ -131,16 +131,6 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class Query:
-    """What must be asked of a host before its changes can be made: a module, and its arguments."""
-
-    role: str
-    host: str
-    module: str
-    arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class Inputs:
     """What planners read beside facts and wishes.
 
@@ -161,7 +151,6 @@ class RolePlan:
 
     changes: Sequence[Change] = ()
     refusals: Sequence[Refusal] = ()
-    queries: Sequence[Query] = ()
     acts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cluster: Mapping[str, Any] = field(default_factory=dict)

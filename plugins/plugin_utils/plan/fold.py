@@ -14,7 +14,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Counts,
     Inputs,
     PlanError,
-    Query,
     Refusal,
     RolePlan,
     counts,
@@ -46,7 +45,6 @@ class Plan:
     hosts: tuple[str, ...]
     changes: tuple[Change, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    queries: tuple[Query, ...] = ()
     acts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
     cluster: Mapping[str, Any] = field(default_factory=dict)
@@ -78,7 +76,6 @@ class Plan:
             hosts=self.hosts,
             changes=tuple(change for change in self.changes if change.role in kept),
             refusals=tuple(refusal for refusal in self.refusals if refusal.role in kept),
-            queries=tuple(query for query in self.queries if query.role in kept),
             acts={host: {role: act for role, act in acts.items() if role in kept} for host, acts in self.acts.items()},
             facts=self.facts,
             cluster=self.cluster,
@@ -89,7 +86,6 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
     """Plan role after role, each on the facts as the roles before it leave them."""
     changes: list[Change] = []
     refusals: list[Refusal] = []
-    queries: list[Query] = []
     acts: dict[str, dict[str, Mapping[str, Any]]] = {host: {} for host in facts}
     after: dict[str, Mapping[str, Any]] = dict(facts)
     for planner in planners:
@@ -97,7 +93,6 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
         _check(planner.role, part, after)
         changes += part.changes
         refusals += part.refusals
-        queries += part.queries
         for host, act in part.acts.items():
             acts[host][planner.role] = act
         after.update(part.facts)
@@ -110,7 +105,6 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
         hosts=tuple(facts),
         changes=tuple(sorted(changes, key=lambda change: order[change.host])),
         refusals=tuple(sorted(refusals, key=lambda refusal: order[refusal.host])),
-        queries=tuple(sorted(queries, key=lambda query: order[query.host])),
         acts=acts,
         facts=after,
         cluster=inputs.cluster,
@@ -119,7 +113,7 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
 
 def _check(role: str, part: RolePlan, facts: Facts) -> None:
     """Raise ``PlanError`` where a planner speaks of another role, of an unknown host, or twice of the same thing."""
-    entries: list[Change | Refusal | Query] = [*part.changes, *part.refusals, *part.queries]
+    entries: list[Change | Refusal] = [*part.changes, *part.refusals]
     for entry in entries:
         if entry.role != role or entry.host not in facts:
             raise PlanError(f"the planner of {role} speaks of {entry.role} on {entry.host}")

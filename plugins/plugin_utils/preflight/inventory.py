@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import Fault, Rule
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
@@ -30,8 +31,10 @@ class Inventory:
 
     By host, ``hosts`` holds the variables that the user set and whose values are known by now, ``names`` the names of
     all that the user set, also where a template cannot be evaluated yet, and ``broken`` why a template fails.
-    ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with a variable's value,
-    or None. ``files`` are paths by variable name; ``kind`` is ``file``, ``directory`` or None (missing), and ``text``
+    ``defaults`` are values that hold where a host has none. ``invalid`` says what is wrong with the type of a
+    variable's value, or None; ``judge`` what its constraint says, and ``rules`` are those. ``origin`` is where a part
+    of a value was written, empty where that is not known. ``files`` are paths by variable name; ``kind`` is ``file``,
+    ``directory`` or None (missing), and ``text``
     returns what is in one; ``writable`` is whether a folder is there, or could be made, to be written to. ``found``
     are problems with files that an earlier task found. ``bundle`` works out what forbids the offline bundle, which
     takes a while where it is large, and ``image`` what is wrong with the settings of the training image.
@@ -47,6 +50,9 @@ class Inventory:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     specs: RoleSpecs | None = None
     invalid: Callable[[str, Any], str | None] = lambda _name, _value: None
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    judge: Callable[[str, Any], Fault | None] = lambda _name, _value: None
+    origin: Callable[[Any, tuple[Any, ...]], str] = lambda _value, _place: ""
     broken: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     files: Mapping[str, Any] = field(default_factory=dict)
     found: Sequence[Mapping[str, Any]] = ()

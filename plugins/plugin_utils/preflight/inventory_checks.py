@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import check_connections
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import check_ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import (
@@ -18,9 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.contr
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
     Inventory,
-    by_value,
     one_for_all,
-    shown,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch_values import check_launch_values
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import (
@@ -47,6 +45,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.unused_files import check_unused_files
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.values import (
+    check_values,
+    check_variable_values,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import (
     SECCOMP,
     profile_name,
@@ -55,8 +57,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.values import READ, wrong_values
 
 GROUPS = ("cluster", "managers", "workers")
-NETWORK_MODES = ("overlay", "host")
-ACCELERATORS = ("auto", "cuda", "cpu")
 RUNTIME = "deepspeed_launch_runtime"
 TRANSPORT = "deepspeed_launch_transport"
 BARE = "host"
@@ -65,19 +65,9 @@ BARE = "host"
 MOST_MANAGERS = 7
 """More make a swarm slower and no safer (the source at ``check_managers``)."""
 
-LABEL_LENGTH = 63
-"""Letters in one DNS label (RFC 1035, section 2.3.4); a container's name is one label of the overlay's DNS."""
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
-LABEL_RULE = "lower-case letters a-z, digits and inner hyphens"
+LABEL, LABEL_LENGTH = KINDS["dns_label"], 63
 """RFC 1123 host names, without capitals: ssh looks names up in known_hosts in lower case, DNS ignores case, and
 Docker does not, so ``Node1`` would be one name to some and another to others. No dots: each would be a new label."""
-
-OWN_CHECK = ("cluster_name", "cluster_network_mode", "cluster_accelerator", "gpu_slots")
-"""Variables with a check of their own; the check against the argument specs leaves them out, so none is named twice."""
-
-
-def _label(text: str) -> bool:
-    return len(text) <= LABEL_LENGTH and _LABEL.fullmatch(text) is not None
 
 
 def check_groups(inventory: Inventory) -> Iterator[Problem]:
@@ -131,21 +121,13 @@ def check_managers(inventory: Inventory) -> Iterator[Problem]:
 def check_names(inventory: Inventory) -> Iterator[Problem]:
     """Container ``<cluster_name>-<host>`` is a DNS label, and the cluster has one name."""
     names = {host: str(value) for host, value in inventory.values("cluster_name").items()}
-    for name, hosts in by_value(names).items():
-        if not _label(name):
-            yield Problem(
-                "cluster_name",
-                f"'{name}' is no DNS label ({LABEL_RULE}, at most {LABEL_LENGTH} of them), "
-                f"and containers are named after it{inventory.where(hosts)}",
-                "choose a name like lab or team-a",
-            )
     yield from one_for_all(inventory, "cluster_name", names)
     for host in inventory.members("cluster"):
         container = f"{names[host]}-{host}" if host in names else host
-        if not _label(host):
+        if not LABEL.accepts(host):
             yield Problem(
                 host,
-                f"is no DNS label ({LABEL_RULE}, at most {LABEL_LENGTH} of them), and its container is named after it",
+                f"is not {LABEL.what}, and its container is named after it",
                 "give the host a short name in the inventory and its address in ansible_host",
             )
         elif len(container) > LABEL_LENGTH:
@@ -157,9 +139,8 @@ def check_names(inventory: Inventory) -> Iterator[Problem]:
 
 
 def check_network_mode(inventory: Inventory) -> Iterator[Problem]:
-    """``cluster_network_mode`` is a known mode, the same on every host."""
-    wrong = list(_choice(inventory, "cluster_network_mode", NETWORK_MODES))
-    yield from wrong or one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
+    """``cluster_network_mode`` is the same on every host."""
+    yield from one_for_all(inventory, "cluster_network_mode", inventory.values("cluster_network_mode"))
 
 
 def check_runtime(inventory: Inventory) -> Iterator[Problem]:
@@ -189,20 +170,9 @@ def check_runtime(inventory: Inventory) -> Iterator[Problem]:
         )
 
 
-def check_accelerator(inventory: Inventory) -> Iterator[Problem]:
-    """``cluster_accelerator`` is a known accelerator; hosts may differ."""
-    yield from _choice(inventory, "cluster_accelerator", ACCELERATORS)
-
-
 def check_gpu_slots(inventory: Inventory) -> Iterator[Problem]:
-    """``gpu_slots``, where it is set, is a whole number, and not zero for all hosts together."""
+    """``gpu_slots``, where it is set, is not zero for all hosts together."""
     values = inventory.values("gpu_slots")
-    for text, hosts in by_value({host: shown(value) for host, value in values.items() if whole(value) is None}).items():
-        yield Problem(
-            "gpu_slots",
-            f"{text} is not a whole number of at least 0{inventory.where(hosts)}",
-            "set it to the number of processes the host is to run, or remove it to have one for each GPU found",
-        )
     if (
         values
         and set(values) == set(inventory.members("cluster"))
@@ -234,26 +204,6 @@ def _misspelt(unknown: Unknown, where: str) -> Problem:
     if unknown.certain:
         return Problem(unknown.name, text, f"{remedy}; if it is another role's, skip the check variable_names")
     return Problem(unknown.name, text, f"{remedy} unless another role of yours uses it", fatal=False)
-
-
-def check_variable_values(inventory: Inventory) -> Iterator[Problem]:
-    """Each variable that the user set has the type and choices of its argument spec."""
-    wrong: dict[tuple[str, str], list[str]] = {}
-    for host, failures in inventory.broken.items():
-        for name, why in failures.items():
-            wrong.setdefault((name, f"its template cannot be evaluated: {why}"), []).append(host)
-    for host, variables in inventory.hosts.items():
-        for name, value in variables.items():
-            if inventory.specs and name in inventory.specs.options and name not in OWN_CHECK and value is not None:
-                complaint = inventory.invalid(name, value)
-                if complaint:
-                    wrong.setdefault((name, complaint), []).append(host)
-    for (name, complaint), hosts in sorted(wrong.items()):
-        yield Problem(
-            name,
-            complaint.rstrip(". ") + inventory.where(hosts),
-            "correct it in the inventory or in the variables file that sets it",
-        )
 
 
 def check_image_settings(inventory: Inventory) -> Iterator[Problem]:
@@ -308,16 +258,6 @@ def _bare(inventory: Inventory) -> bool:
     return runtimes == {BARE}
 
 
-def _choice(inventory: Inventory, name: str, choices: Sequence[str]) -> Iterator[Problem]:
-    wrong = {host: shown(value) for host, value in inventory.values(name).items() if value not in choices}
-    for text, hosts in by_value(wrong).items():
-        yield Problem(
-            name,
-            f"{text} is not one of {', '.join(choices)}{inventory.where(hosts)}",
-            f"set it to one of {', '.join(choices)}",
-        )
-
-
 REPEATED = ("unused_files",)
 """Checks whose warnings are repeated at the end of a run: by then, what they concern was done without the values."""
 
@@ -334,10 +274,10 @@ INVENTORY_CHECKS: dict[str, Callable[[Inventory], Iterator[Problem]]] = {
     "overlay_values": check_overlay_values,
     "network_mode": check_network_mode,
     "runtime": check_runtime,
-    "accelerator": check_accelerator,
     "gpu_slots": check_gpu_slots,
     "variable_names": check_variable_names,
     "variable_values": check_variable_values,
+    "values": check_values,
     "launch_values": check_launch_values,
     "system_folders": check_system_folders,
     "overlaps": check_overlaps,

@@ -12,6 +12,7 @@ from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import secret_variables
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import IGNORED_NAMES
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import (
     as_text,
     complaint,
@@ -19,7 +20,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges
     parse_release,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import (
-    LONGEST_WAIT,
     unknown_interfaces,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
@@ -30,15 +30,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 )
 
 SETTINGS, ENVIRONMENT = "nccl_env_settings", "nccl_env_environment"
-TIMEOUT, VERSION = "nccl_env_timeout", "nccl_env_version"
-VARIABLES = (SETTINGS, ENVIRONMENT, TIMEOUT, VERSION)
+VERSION = "nccl_env_version"
+VARIABLES = (SETTINGS, ENVIRONMENT, VERSION)
 
 CONTAINER = "training_container_environment"
 
 MOST_SOCKETS = 64
 """NCCL_SOCKET_NTHREADS times NCCL_NSOCKS_PERTHREAD may not be more (NCCL's user guide)."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _IN_A_CONTAINER = re.compile(r"eth[0-9]*|lo", re.ASCII)
 _FOUND = "remove it: the interface is found on each node, by the training network's subnet"
 
@@ -47,19 +46,6 @@ def check_settings(given: Mapping[str, Any], network_mode: Any) -> Iterator[Prob
     """Judge one host's variables; ``given`` holds those of ``VARIABLES`` that are known."""
     settings, environment = mapping(given.get(SETTINGS)), mapping(given.get(ENVIRONMENT))
     release = parse_release(str(given.get(VERSION) or ""))
-    if given.get(VERSION) and release is None:
-        yield Problem(
-            VERSION,
-            f"'{given[VERSION]}' is no release of NCCL",
-            "write it as 2.27.3, or remove it to have it read from the image",
-        )
-    seconds = whole(given.get(TIMEOUT, 0))
-    if seconds is None or seconds > LONGEST_WAIT:
-        yield Problem(
-            TIMEOUT,
-            f"{given[TIMEOUT]} is not a whole number of seconds from 0 to {LONGEST_WAIT}",
-            "set it to the seconds that NCCL is to wait, or to 0 for NCCL's own time-outs",
-        )
     for name, value in settings.items():
         wrong = complaint(str(name), value, release)
         meant = misspelt(str(name))
@@ -99,15 +85,9 @@ def _environment(environment: Mapping[str, Any]) -> Iterator[Problem]:
     # A value may be a secret: it is shown only of names that are NCCL's or Gloo's.
     for name, value in environment.items():
         subject = f"{ENVIRONMENT}.{name}"
-        if _NAME.fullmatch(str(name)) is None:
-            yield Problem(subject, "is no name of an environment variable", "use letters, digits and underscores")
-        elif isinstance(value, (dict, list, tuple)) or value is None:
-            yield Problem(subject, "is no text and no number", "write it as text")
-        elif "\n" in as_text(value) or "\r" in as_text(value) or "\0" in as_text(value):
-            yield Problem(
-                subject, "has a line break in it, and the file has one line a variable", "write it as one line"
-            )
-        elif str(name).startswith("NCCL_"):
+        if not KINDS["environment_name"].accepts(name) or not KINDS["scalar_line"].accepts(value):
+            continue  # reported by the check of values
+        if str(name).startswith("NCCL_"):
             wrong = complaint(str(name), value)
             if name == "NCCL_IB_DISABLE" and wrong is None:
                 continue  # the way to want sockets, which every node then uses

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The variables of the network: what would be wrong on any host, and so is reported before one is contacted."""
+"""The variables of the network, compared: among hosts, and with one another. Each by itself is its constraint's."""
 
 from __future__ import annotations
 
@@ -9,20 +9,14 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import SubnetError, parse_network
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import AUTO, PREFIX, room
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import SubnetError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import AUTO, room
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
     Problem,
     listing,
     texts,
-    whole,
 )
 
-PORTS = (1024, 49151)
-"""What the engine takes as data path port: https://docs.docker.com/reference/cli/docker/swarm/init/"""
-GOSSIP_PORT = 7946
-MTUS = (1280, 65535)
-"""Bytes. Less than 1280 is not a link that IPv6 can use (RFC 8200, section 5), which no network of servers is."""
 SAME_FOR_ALL = (
     "overlay_network_name",
     "overlay_network_subnet",
@@ -44,7 +38,7 @@ class Values(Protocol):
 
 
 def check_overlay_values(inventory: Values) -> Iterator[Problem]:
-    """Subnet, pool and MTU can be what they are, and the containers' addresses are addresses, each once."""
+    """There is one network, with room for all nodes, and each container has an address of its own."""
     hosts = inventory.members("cluster")
     for name in SAME_FOR_ALL:
         different = dict.fromkeys(map(str, inventory.values(name).values()))
@@ -53,16 +47,6 @@ def check_overlay_values(inventory: Values) -> Iterator[Problem]:
             yield Problem(name, f"differs between hosts of one cluster: {parts}", "set it once, for the group cluster")
     for subnet in _distinct(inventory, "overlay_network_subnet"):
         yield from _subnet(subnet, len(hosts))
-    for pool in _distinct(inventory, "overlay_network_pool"):
-        yield from _network("overlay_network_pool", pool, PREFIX)
-    for text in _distinct(inventory, "overlay_network_mtu"):
-        mtu = whole(text)
-        if mtu is not None and mtu and not MTUS[0] <= mtu <= MTUS[1]:
-            yield Problem(
-                "overlay_network_mtu",
-                f"is {mtu}; an underlay's MTU is {MTUS[0]} to {MTUS[1]} bytes",
-                "set it to 0 to have the smallest of all hosts taken",
-            )
     wishes = {host: str(wish) for host, wish in inventory.values("training_container_address").items()}
     yield from _own_addresses(
         "training_container_address", {host: wish for host, wish in wishes.items() if wish != AUTO}
@@ -70,30 +54,19 @@ def check_overlay_values(inventory: Values) -> Iterator[Problem]:
 
 
 def check_swarm_values(inventory: Values) -> Iterator[Problem]:
-    """Port and pools are such as the engine takes, and each host has an address of its own."""
-    for text in _distinct(inventory, "swarm_data_path_port"):
-        port = whole(text)
-        if port is None:
-            continue  # reported by the check of types
-        if not PORTS[0] <= port <= PORTS[1]:
-            yield Problem("swarm_data_path_port", f"is {port}; the engine takes {PORTS[0]} to {PORTS[1]}", "choose one")
-        elif port == GOSSIP_PORT:
-            yield Problem("swarm_data_path_port", f"is {port}, on which the nodes gossip", "choose another one")
+    """The pools share no address, and each host has one of its own."""
     seen: list[ipaddress.IPv4Network] = []
     for pool in dict.fromkeys(
         item for value in inventory.values("swarm_default_address_pool").values() for item in texts(value)
     ):
-        problems = list(_network("swarm_default_address_pool", pool, PREFIX))
-        yield from problems
-        if not problems:
-            network = ipaddress.IPv4Network(pool)
-            for other in (item for item in seen if item.overlaps(network)):
-                yield Problem(
-                    "swarm_default_address_pool",
-                    f"{pool} and {other} overlap, so that addresses would be given out twice",
-                    "give pools that share no address",
-                )
-            seen.append(network)
+        network = _network(pool)
+        for other in (item for item in seen if network is not None and item.overlaps(network)):
+            yield Problem(
+                "swarm_default_address_pool",
+                f"{pool} and {other} overlap, so that addresses would be given out twice",
+                "give pools that share no address",
+            )
+        seen += [network] if network is not None else []
     for name in ("swarm_advertise_address", "swarm_data_path_address"):
         found = {host: str(value) for host, value in inventory.values(name).items()}
         # Both may name an interface, which hosts may have in common.
@@ -125,21 +98,18 @@ def _distinct(inventory: Values, name: str) -> list[str]:
     return [text for text in dict.fromkeys(map(str, inventory.values(name).values())) if text]
 
 
-def _network(name: str, text: str, prefix: int) -> Iterator[Problem]:
+def _network(text: str) -> ipaddress.IPv4Network | None:
     try:
-        network = parse_network(text, "it")
-    except SubnetError as error:
-        yield Problem(name, str(error).removeprefix("it: ").rstrip("."), "correct it")
-        return
-    if network.prefixlen > prefix:
-        yield Problem(name, f"{network} is smaller than one network (/{prefix})", f"give a /{prefix} or a larger one")
+        return ipaddress.IPv4Network(text)
+    except ValueError:
+        return None  # reported by the check of values
 
 
 def _subnet(text: str, hosts: int) -> Iterator[Problem]:
     try:
         nodes = room(text)
     except SubnetError:
-        return  # reported with what was found on the hosts
+        return  # reported by the check of values
     if nodes < hosts:
         yield Problem(
             "overlay_network_subnet",
@@ -151,12 +121,10 @@ def _subnet(text: str, hosts: int) -> Iterator[Problem]:
 def _own_addresses(name: str, wishes: dict[str, str]) -> Iterator[Problem]:
     bearers: dict[str, list[str]] = {}
     for host, text in wishes.items():
-        if not text:
-            continue
         try:
             bearers.setdefault(str(ipaddress.IPv4Address(text)), []).append(host)
         except ValueError:
-            yield Problem(name, f"'{text}' is no IPv4 address (set for {host})", "correct it")
+            continue  # empty, or reported by the check of values
     for address, hosts in bearers.items():
         if len(hosts) > 1:
             yield _shared(name, address, hosts)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.places import (
+    NAMED,
     READ,
     Trouble,
     overlaps,
@@ -30,6 +32,9 @@ def check_overlaps(inventory: Inventory) -> Iterator[Problem]:
 
 def _of_hosts(inventory: Inventory, judge: Callable[[Mapping[str, Any]], Iterator[Trouble]]) -> Iterator[Problem]:
     by_name = {name: inventory.values(name) for name in READ}
+    for name in NAMED:  # what is no folder at all is reported by the check of values
+        folders = by_name[name].items()
+        by_name[name] = {host: path for host, path in folders if KINDS["absolute_folder"].accepts(path)}
     hosts: dict[Trouble, list[str]] = {}
     for host in inventory.members("cluster"):
         for trouble in judge({name: values[host] for name, values in by_name.items() if host in values}):

@@ -215,7 +215,7 @@ class TrainingContainerPlanner:
                 }
         if changes:  # the role goes on with all hosts, and tests what it has changed
             acts = {host: {**act, "reached": False} for host, act in acts.items()}
-        return RolePlan(changes, refusals, (), acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def _misplaced(host: str, wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Refusal]:

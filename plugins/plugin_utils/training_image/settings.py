@@ -14,7 +14,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
     Trouble,
     apt_sources_troubles,
     argument_troubles,
-    index_troubles,
     read_source,
     requirements_troubles,
 )
@@ -79,7 +78,6 @@ def image_troubles(settings: Settings) -> Iterator[Trouble]:
     yield from argument_troubles(value("training_image_build_args"))
     yield from apt_sources_troubles(value("training_image_apt_sources"))
     yield from repository_troubles(value(VARIABLE), settings.kind, settings.text)
-    yield from index_troubles(value("training_image_pip_index"))
 
 
 def _requirements(settings: Settings) -> Iterator[Trouble]:

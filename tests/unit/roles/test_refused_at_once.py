@@ -40,7 +40,7 @@ def test_wrong_values_of_the_job_are_refused_together(tmp_path: Path) -> None:
         "deepspeed_launch_stall_timeout": -5,
     }
     run = playbook("plan", *variables(**wrong), inventory=write(tmp_path / "inventory.json"))
-    run.refused_by(*(("launch_values", name) for name in wrong))
+    run.refused_by(*(("values", f"{name}[0]" if isinstance(value, list) else name) for name, value in wrong.items()))
     assert "UNREACHABLE" not in run.output
 
 

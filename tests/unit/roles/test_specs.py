@@ -19,12 +19,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import DIRECTORIES, SCRIPT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
-    ACCELERATORS,
-    INVENTORY_CHECKS,
-    NETWORK_MODES,
-    OWN_CHECK,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import (
     GENERIC_PREFIXES,
     SHARED_PREFIXES,
@@ -179,7 +174,6 @@ def test_roles_that_share_a_variable_agree_on_it() -> None:
 def test_what_preflight_says_fits_the_specs() -> None:
     specs = all_specs()
     named = [
-        *OWN_CHECK,
         *DIRECTORIES,
         SCRIPT,
         MIN_FREE_VARIABLE,
@@ -188,8 +182,6 @@ def test_what_preflight_says_fits_the_specs() -> None:
         "swarm_adopt",
     ]
     assert [name for name in named if name not in specs.options] == []
-    assert tuple(specs.options["cluster_network_mode"]["choices"]) == NETWORK_MODES
-    assert tuple(specs.options["cluster_accelerator"]["choices"]) == ACCELERATORS
     assert set(GENERIC_PREFIXES) <= {*FOUND, *SHARED_PREFIXES}
     choices = specs.options["preflight_skip"].get("choices")
     assert choices is None or list(choices) == [*INVENTORY_CHECKS, *FACT_CHECKS]

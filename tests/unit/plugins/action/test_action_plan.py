@@ -103,6 +103,18 @@ def test_each_host_is_planned_by_its_own_variables() -> None:
     assert made["text"].endswith("\nPlan: 2 to add, 0 to change, 0 to remove.")
 
 
+def test_a_role_applied_alone_judges_its_variables_as_preflight_does() -> None:
+    wrong = gathered(docker_users=["ada", "a:b"], docker_proxy={"http": "ftp://me:hunter2@p"})
+    with pytest.raises(AnsibleActionFail) as caught:
+        make({"gpu1": wrong, "gpu2": wrong}, swarmspeed_alone=True)
+    assert str(caught.value) == (
+        "gpu1, gpu2: docker_proxy.http: its value is not the address of a proxy. Remedy: write a value such as "
+        "http://proxy.example.com:3128. gpu1, gpu2: docker_users[1]: 'a:b' is not the name of an account. "
+        "Remedy: write a value such as alice."
+    )
+    assert make({"gpu1": gathered()}, swarmspeed_alone=True)["hosts"] == ["gpu1"]
+
+
 @pytest.mark.parametrize(
     "other",
     [

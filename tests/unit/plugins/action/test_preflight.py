@@ -110,6 +110,9 @@ def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "swarm" / "meta" / "argument_specs.yml").write_text(
         json.dumps({"argument_specs": {"main": {"options": OPTIONS}}})  # JSON is YAML
     )
+    (folder / "swarm" / "meta" / "constraints.yml").write_text(
+        json.dumps({"swarm_data_path_port": {"kind": "port", "min": 1024}, "swarm_secret": "port"})
+    )
     (folder / "unfinished").mkdir()
     monkeypatch.setattr(preflight, "ROLES", folder)
     # Not those of this run, one of which is worth a warning.
@@ -207,12 +210,11 @@ def test_all_problems_are_reported_at_once() -> None:
         "swarm_secret": "its value is not of type int, or not among the choices (set for lab2)",
     }
     assert problems(result) == [
-        ("names", "cluster_name"),
         ("variable_names", "swarm_dta_path_port"),
         *((VALUES, name) for name in complaints(result)),
     ]
     first, *lines = result["msg"].splitlines()
-    assert first == "Preflight found 6 problems. Nothing was changed."
+    assert first == "Preflight found 5 problems. Nothing was changed."
     assert len(lines) == len(result["problems"])
     for number, (line, problem) in enumerate(zip(lines, result["problems"]), 1):
         assert line.startswith(f"{number}. {problem['subject']}: {problem['text']}. Remedy: {problem['remedy']}")
@@ -394,7 +396,7 @@ def test_settings_of_the_image_are_judged_with_the_file_that_one_of_them_names(t
     (tmp_path / "r.txt").write_text("-r other.txt\n")
     inventory = Inventory(
         groups={"cluster": ["a", "b"]},
-        hosts={"a": {"training_image_pip_index": "nonsense"}, "b": {"training_image_pip_index": "nonsense"}},
+        hosts={"a": {}, "b": {}},
         defaults={"training_image_source": "build"},
         files={"training_image_requirements": str(tmp_path / "r.txt")},
         kind=kind,
@@ -402,5 +404,5 @@ def test_settings_of_the_image_are_judged_with_the_file_that_one_of_them_names(t
         image=preflight.image_problems,
     )
     found = list(INVENTORY_CHECKS["image_settings"](inventory))
-    assert [problem.subject for problem in found] == ["training_image_requirements", "training_image_pip_index"]
+    assert [problem.subject for problem in found] == ["training_image_requirements"]
     assert all(problem.fatal and problem.remedy for problem in found)

@@ -158,12 +158,11 @@ def test_source_files_of_former_instructions_go_with_an_installation() -> None:
 
 def test_apt_is_asked_before_anything_is_changed() -> None:
     made = planned(done(packages=dict.fromkeys(PACKAGES, "1.19.1-1")))
-    (query,) = made.queries
-    assert query.module == "package_preview" and query.arguments == act(made)["preview"]
+    preview = act(made)["preview"]
     # Nothing that conflicts may go.
-    assert set(query.arguments) == set(yaml.safe_load(package_preview.DOCUMENTATION)["options"]) - {"may_go"}
-    assert query.arguments["without"] == [*STALE_SOURCES, SOURCES_PATH]
-    assert query.arguments["holds"] == sorted(PACKAGES) and query.arguments["address"] == "https://m.example.com/deb"
+    assert set(preview) == set(yaml.safe_load(package_preview.DOCUMENTATION)["options"]) - {"may_go"}
+    assert preview["without"] == [*STALE_SOURCES, SOURCES_PATH]
+    assert preview["holds"] == sorted(PACKAGES) and preview["address"] == "https://m.example.com/deb"
     assert act(made)["before"]["version"] == "1.19.1-1"
 
 
@@ -298,7 +297,7 @@ def test_a_reload_of_systemd_under_a_job_needs_consent() -> None:
 
 def test_where_something_is_refused_nothing_is_begun_and_preflight_reports_it() -> None:
     made = planned(node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]))
-    assert made.changes == () and made.queries == () and act(made)["before"] == {}
+    assert made.changes == () and act(made)["before"] == {}
     refused = outcome(made, "", [ROLE])["refused"]
     (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", refused=refused)))
     assert (problem.subject, problem.text) == (

@@ -169,12 +169,11 @@ def test_what_depends_on_the_version_is_asked_of_apt() -> None:
         purge_conflicting=True,
         min_version="580.82",
     )
-    (query,) = made.queries
-    assert query.module == "driver_preview" and query.arguments == act(made)["preview"]
+    preview = act(made)["preview"]
     options = yaml.safe_load(driver_preview.DOCUMENTATION)["options"]
-    assert set(query.arguments) == set(options)
-    assert set(query.arguments["choices"][0]) == set(options["choices"]["suboptions"])
-    queried_image = dict(query.arguments)
+    assert set(preview) == set(options)
+    assert set(preview["choices"][0]) == set(options["choices"]["suboptions"])
+    queried_image = dict(preview)
     assert [choice["kind"] for choice in queried_image.pop("choices")] == ["dkms"]
     assert f"URIs: {queried_image['address']}\n" in queried_image.pop("sources")
     assert queried_image == {
@@ -213,7 +212,7 @@ def test_what_was_there_before_is_kept_for_the_way_back() -> None:
 
 def test_an_upgrade_is_another_version_and_its_holds_are_known() -> None:
     node = ours(held=True)
-    locked = planned(node, min_version="550.200").queries[0].arguments["choices"][0]["locked"]
+    locked = act(planned(node, min_version="550.200"))["preview"]["choices"][0]["locked"]
     node["files"][EXCLUSION_FILE] = kept(EXCLUSION_FILE, exclusion(sorted(locked)))
     made = planned(node, min_version="550.200")
     (change,) = [change for change in made.changes if change.what == "driver"]
@@ -372,7 +371,7 @@ def test_a_fault_of_a_gpu_is_no_change_and_no_refusal() -> None:
 def test_where_something_is_refused_nothing_is_begun() -> None:
     node = facts("debian13", "Blackwell")
     made = planned(node)
-    assert made.changes == () and made.queries == () and made.pending("nvidia_driver", "gpu1")
+    assert made.changes == () and made.pending("nvidia_driver", "gpu1")
     assert {name: value for name, value in act(made).items() if value and name != "undo"} == {
         "why": "no driver is loaded"
     }

@@ -116,7 +116,7 @@ def test_a_driver_is_planned_where_none_does(node: dict[str, Any], wished: Any) 
         assert names == [] and act(made)["why"] == found.why
         return
     assert ("driver" in names or "fabric manager" in names) is (found.state != WORKS)
-    assert bool(made.queries) is bool(act(made)["install"]) is (found.state in ("install", "fabric"))
+    assert bool(act(made)["preview"]) is bool(act(made)["install"]) is (found.state in ("install", "fabric"))
     assert bool(act(made)["load"]) is (found.state == "load")
 
 

@@ -28,7 +28,7 @@ THERE = {"nvlsm": "1", "infiniband-diags": "1"}
 
 def refusals(found: dict[str, Any], **requested: Any) -> list[str]:
     made = planned(found, **requested)
-    assert not made.refusals or made.changes == () == made.queries
+    assert not made.refusals or made.changes == ()
     return [f"{one.text}. Remedy: {one.remedy}." for one in made.refusals]
 
 
@@ -108,8 +108,8 @@ def test_only_what_is_missing_is_named(packages: dict[str, Any], *, umad: bool, 
 def test_where_nothing_is_missing_the_fabric_manager_comes_from_nvidias_repository() -> None:
     node = b200(packages=THERE, driver__umad=True)
     made = planned(node, source="auto", repository_key=KEY)
-    assert not made.refusals and made.queries[0].arguments["fabric"][0] == "nvidia-fabricmanager"
-    assert f"URIs: {made.queries[0].arguments['address']}" in made.queries[0].arguments["sources"]
+    assert not made.refusals and act(made)["preview"]["fabric"][0] == "nvidia-fabricmanager"
+    assert f"URIs: {act(made)['preview']['address']}" in act(made)["preview"]["sources"]
     (reported,) = refusals(node, source="distribution")
     assert reported.endswith(
         "and its fabric manager must be NVIDIA's own. Remedy: set nvidia_driver_source: cuda_repository."
@@ -127,7 +127,7 @@ def test_a_driver_without_what_the_switches_need_is_refused_too() -> None:
 @pytest.mark.parametrize("fabric", [{}, {"infiniband": PORTS}, {"infiniband": [{"name": "mlx5_0"}]}])
 def test_ordinary_ports_are_no_switches(fabric: dict[str, Any]) -> None:
     made = planned(facts("noble", "Blackwell", fabric=fabric))
-    assert not made.refusals and made.queries[0].arguments["fabric"] == []
+    assert not made.refusals and act(made)["preview"]["fabric"] == []
 
 
 # GB200
@@ -232,14 +232,14 @@ def test_a_branch_that_does_not_build_on_the_kernel_is_refused() -> None:
 def test_ubuntus_own_modules_are_not_concerned_and_dkms_is_not_tried() -> None:
     made = planned(on_kernel("noble", "7.0.0-31-generic"), branch=590)
     assert not made.refusals
-    assert [choice["kind"] for choice in made.queries[0].arguments["choices"]] == ["signed"]
+    assert [choice["kind"] for choice in act(made)["preview"]["choices"]] == ["signed"]
 
 
 def test_apt_is_told_which_driver_dkms_can_build() -> None:
     made = planned(on_kernel("noble", "7.0.0-31-generic"))
-    (query,) = made.queries
-    assert (query.arguments["kernel"], query.arguments["builds_from"]) == ("7.0.0-31-generic", "580.142")
-    assert [choice["kind"] for choice in query.arguments["choices"]] == ["signed", "dkms"]
+    preview = act(made)["preview"]
+    assert (preview["kernel"], preview["builds_from"]) == ("7.0.0-31-generic", "580.142")
+    assert [choice["kind"] for choice in preview["choices"]] == ["signed", "dkms"]
 
 
 # The kernel that boots next

@@ -19,7 +19,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Counts,
     Inputs,
     PlanError,
-    Query,
     Refusal,
     RolePlan,
     Unknown,
@@ -98,9 +97,8 @@ class Install:
             if missing:
                 after[host] = {**found, "there": [*found["there"], *missing]}
         acts = {host: {"seen": list(found["there"])} for host, found in facts.items()}
-        queries = [Query(self.role, change.host, "apt", {}) for change in changes]
         refusals = [Refusal(self.role, host, "is cursed", "bless it") for host, f in facts.items() if f.get("cursed")]
-        return RolePlan(changes, refusals, queries, acts, after)
+        return RolePlan(changes, refusals, acts, after)
 
 
 def test_a_role_plans_on_what_the_roles_before_it_leave() -> None:
@@ -119,7 +117,6 @@ def test_a_role_plans_on_what_the_roles_before_it_leave() -> None:
     assert plan.counts == Counts(add=3) and plan.counts.total == 3
     assert [one.sentence for one in plan.refused("two", "a")] == ["is cursed. Remedy: bless it"]
     assert plan.pending("one", "a") and not plan.pending("one", "b")
-    assert [query.host for query in plan.queries] == ["b", "a", "a"]
 
 
 def test_a_refusal_alone_is_pending() -> None:
@@ -133,10 +130,9 @@ def test_tags_restrict_what_is_shown_and_nothing_that_is_planned() -> None:
     part = plan.only(["two", "swarm"])
     # Role two finds x, which role one would have installed.
     assert [(change.role, change.what) for change in part.changes] == [("two", "y")]
-    assert (part.roles, part.acts, len(part.refusals), len(part.queries)) == (
+    assert (part.roles, part.acts, len(part.refusals)) == (
         ("two",),
         {"a": {"two": {"seen": ["x"]}}},
-        1,
         1,
     )
     assert plan.only(plan.roles) == plan
@@ -187,7 +183,6 @@ class Fixed:
         (RolePlan([Change("two", "a", "x", ADD, None, 1)]), "the planner of one speaks of two on a"),
         (RolePlan([Change("one", "b", "x", ADD, None, 1)]), "the planner of one speaks of one on b"),
         (RolePlan(refusals=[Refusal("one", "b", "x", "y")]), "the planner of one speaks of one on b"),
-        (RolePlan(queries=[Query("two", "a", "x", {})]), "the planner of one speaks of two on a"),
         (RolePlan(acts={"b": {}}), "the planner of one speaks of b, whose facts it was not given"),
         (RolePlan(facts={"b": {}}), "the planner of one speaks of b, whose facts it was not given"),
         (

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 
-LABEL = "(lower-case letters a-z, digits and inner hyphens, at most 63 of them)"
+LABEL = "a DNS label (lower-case letters a-z, digits and inner hyphens, at most 63 of them)"
 
 SPECS: RoleSpecs = parse_specs(
     {
@@ -112,16 +112,8 @@ def test_groups_and_managers(given_groups: dict[str, Any], expected: list[str]) 
 @pytest.mark.parametrize("host", ["Node1", "gpu_1", "10.0.0.5", "gpu1.example.org", "-a", "a-", "n" * 64, "gpü"])
 def test_host_names_that_are_no_labels(host: str) -> None:
     assert lines(Inventory(groups=groups([host], []), defaults={"cluster_name": "demo"})) == [
-        f"{host}: is no DNS label {LABEL}, and its container is named after it. "
+        f"{host}: is not {LABEL}, and its container is named after it. "
         "Remedy: give the host a short name in the inventory and its address in ansible_host."
-    ]
-
-
-@pytest.mark.parametrize("name", ["Demo", "my_cluster", "a.b", "", "-", True])
-def test_cluster_names_that_are_no_labels(name: Any) -> None:
-    assert lines(everywhere("cluster_name", name), "variable_values") == [
-        f"cluster_name: '{name}' is no DNS label {LABEL}, and containers are named after it. "
-        "Remedy: choose a name like lab or team-a."
     ]
 
 
@@ -145,10 +137,6 @@ def test_the_name_of_a_container_is_one_label() -> None:
         (with_variables(), []),
         (everywhere("cluster_network_mode", "host"), []),
         (
-            everywhere("cluster_network_mode", "bridge"),
-            ["cluster_network_mode: 'bridge' is not one of overlay, host. Remedy: set it to one of overlay, host."],
-        ),
-        (
             with_variables(lab2={"cluster_network_mode": "host"}),
             [
                 "cluster_network_mode: differs between hosts of one cluster: 'overlay' for lab1, lab3; "
@@ -162,22 +150,10 @@ def test_the_name_of_a_container_is_one_label() -> None:
                 "Remedy: set it once, for the whole group cluster."
             ],
         ),
-        (
-            with_variables(lab1={"cluster_accelerator": "tpu"}, lab2={"cluster_accelerator": "cpu"}),
-            [
-                "cluster_accelerator: 'tpu' is not one of auto, cuda, cpu (set for lab1). "
-                "Remedy: set it to one of auto, cuda, cpu."
-            ],
-        ),
     ],
 )
 def test_modes(inventory: Inventory, expected: list[str]) -> None:
     assert lines(inventory, "variable_names") == expected
-
-
-SLOTS_REMEDY = (
-    "Remedy: set it to the number of processes the host is to run, or remove it to have one for each GPU found."
-)
 
 
 @pytest.mark.parametrize(
@@ -191,15 +167,6 @@ SLOTS_REMEDY = (
             [
                 "gpu_slots: is 0 for every host, so no process would run. "
                 "Remedy: set it to 1 or more for at least one host."
-            ],
-        ),
-        ([-1, 1, 1], [f"gpu_slots: -1 is not a whole number of at least 0 (set for lab1). {SLOTS_REMEDY}"]),
-        (["many"] * 3, [f"gpu_slots: 'many' is not a whole number of at least 0. {SLOTS_REMEDY}"]),
-        (
-            [1.5, True, 1],
-            [
-                f"gpu_slots: 1.5 is not a whole number of at least 0 (set for lab1). {SLOTS_REMEDY}",
-                f"gpu_slots: True is not a whole number of at least 0 (set for lab2). {SLOTS_REMEDY}",
             ],
         ),
     ],

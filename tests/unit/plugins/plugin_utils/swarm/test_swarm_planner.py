@@ -69,7 +69,7 @@ def test_three_hosts_form_a_swarm() -> None:
         ("gpu2", "+", "membership of swarm lab", None, "worker"),
         ("gpu3", "+", "membership of swarm lab", None, "worker"),
     ]
-    assert (made.refusals, made.missing_consents, made.queries) == ((), [], ())
+    assert (made.refusals, made.missing_consents) == ((), [])
     assert act(made) == {
         **NOTHING,
         **REST,

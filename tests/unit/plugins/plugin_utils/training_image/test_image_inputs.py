@@ -14,7 +14,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
     apt_sources_text,
     apt_sources_troubles,
     argument_troubles,
-    index_troubles,
     is_deb822,
     read_source,
     requirements_troubles,
@@ -182,29 +181,6 @@ def test_sources_of_apt_that_are_refused_without_their_password(given_: Any, exp
     assert "secret" not in str(found)
 
 
-@pytest.mark.parametrize("given_", ["", None, "https://u:p@m.example/simple", "http://m.example:8080/pypi/simple/"])
-def test_indexes_that_are_fine(given_: Any) -> None:
-    assert list(index_troubles(given_)) == []
-
-
-@pytest.mark.parametrize("given_", ["user:secret@m/simple", "https://", "https://m/ secret", ["secret"]])
-def test_indexes_that_are_refused(given_: Any) -> None:
-    assert list(map(str, index_troubles(given_))) == [
-        "training_image_pip_index: is not the address of an index. Remedy: write https://HOST/PATH/simple."
-    ]
-
-
-@pytest.mark.parametrize(
-    ("given_", "expected"),
-    [
-        ({}, []),
-        (None, []),
-        ({"A_1": "x", "B": 7, "C": True}, []),
-        ({"A=B": "x"}, ["'A=B' is no name of a build argument. Remedy: use letters, digits and underscores."]),
-        ({1: "x"}, ["1 is no name of a build argument. Remedy: use letters, digits and underscores."]),
-        ({"A": [1]}, ["A is no text or number. Remedy: write it as text, in quotes."]),
-        ({"A": None}, ["A is no text or number. Remedy: write it as text, in quotes."]),
-    ],
-)
-def test_build_arguments(given_: Any, expected: list[str]) -> None:
-    assert list(map(str, argument_troubles(given_))) == [f"training_image_build_args: {text}" for text in expected]
+@pytest.mark.parametrize("given_", [{}, None, {"A_1": "x", "B": 7, "C": True}, {"A=B": "x"}, {"A": [1]}, ["A"]])
+def test_build_arguments_without_a_secret(given_: Any) -> None:
+    assert list(argument_troubles(given_)) == []
