@@ -140,7 +140,7 @@ def packages_wanted(requested: Request, host: Host) -> tuple[list[str], bool]:
         if requested.source == KEEP:
             return wanted, False
         return [*wanted, *engine, "iptables"], bool(requested.version)
-    if family == "docker.io":
+    if family == "docker.io" and requested.source != KEEP:
         engine = engine_packages(DISTRIBUTION, host.codename)
         wanted += [name for name in engine if not host.version_of(name)]
     if not requested.version or family == "other" or satisfies(host.engine_version, requested.version):

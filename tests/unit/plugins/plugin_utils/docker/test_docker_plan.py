@@ -253,6 +253,12 @@ def test_an_engine_that_is_there_stays_whatever_its_source() -> None:
     assert (found["family"], found["packages"], found["hold"]) == ("other", [], [])
 
 
+@pytest.mark.parametrize(("source", "packages"), [("distribution", ["docker-buildx"]), ("keep", [])])
+def test_with_keep_nothing_is_added_to_an_engine_that_is_there(source: str, packages: list[str]) -> None:
+    engine = {"docker.io": "26.1.5+dfsg1-9", "docker-cli": "26.1.5+dfsg1-9", **PYTHON}
+    assert plan(host("trixie", packages=engine), source=source)["packages"] == packages
+
+
 def test_fresh_values_yield_to_what_is_there_and_to_what_is_asked() -> None:
     there = {"log-opts": {"max-size": "1g"}, "labels": ["a=b"]}
     found = plan(host(config=there), mtu=1400, config={"mtu": 9000, "labels": None})
