@@ -27,7 +27,7 @@ export MOLECULE_EPHEMERAL_DIRECTORY = $(CURDIR)/.cache/molecule/$(LAB_NAME)
 playbook = ansible-playbook --inventory localhost,
 
 .PHONY: help demo lab lab-parts fresh-lab example-wheels lab-down bench test test-all lint linters sanity unit mutants oracle differential resolve molecule cores \
-	chaos chaos-report venv gpu-proof gpu-proof-wheels gpu-proof-table
+	chaos chaos-report venv gpu-proof gpu-proof-machine gpu-proof-wheels gpu-proof-table
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,9 @@ shard-%: fresh-lab
 
 gpu-proof-wheels: venv ## what make gpu-proof needs on a machine that reaches no package index: .cache/gpu_proof/wheels
 	@python -m tests.gpu_proof wheels
+
+gpu-proof-machine: venv ## servers for the parts "containers …" of make gpu-proof, which travel with the wheels: TOOLKIT=/folder/of/nvidia-ctk (tests/gpu_proof/machine)
+	@tests/gpu_proof/machine .cache/gpu_proof/machine "$(TOOLKIT)"
 
 # Without .venv: a machine with a GPU may have nothing but a Python with torch.
 gpu-proof: ## this collection's own parts on this machine's GPU [GPU_PYTHON=/path/to/python with torch] [ACCELERATOR=cpu: a rehearsal] [ONLY=regular expression of parts]

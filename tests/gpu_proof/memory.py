@@ -69,11 +69,13 @@ class Case:
 
     size: str
     way: str
-    shape: dict[str, int]
+    shape: dict[str, Any]
     config: dict[str, Any]
     sequence_length: int
     recompute: bool
     ranks: int = 1
+    architecture: str = ""
+    """The ``model_type`` of a model of transformers; without it, the model is that of job/model.py."""
 
     @property
     def name(self) -> str:
@@ -125,9 +127,9 @@ def predict(case: Case, accelerator: str = "cuda") -> tuple[int, Memory]:
     A CPU has no cuBLAS.
     """
     given = {
-        "model_type": "llama",
-        **case.shape,
+        "model_type": case.architecture or "llama",
         "num_key_value_heads": case.shape["num_attention_heads"],
+        **case.shape,
         "sequence_length": case.sequence_length,
         "activation_checkpointing": case.recompute,
     }
@@ -141,24 +143,27 @@ def predict(case: Case, accelerator: str = "cuda") -> tuple[int, Memory]:
     return counted.gpu - counted.of("gpu", "reserve"), memory
 
 
-def measure(case: Case, accelerator: str, limit: float, most: int = 0, expandable: bool = False) -> dict[str, Any]:
+def measure(
+    case: Case, accelerator: str, limit: float, most: int = 0, *, expandable: bool = False, number: int = 0
+) -> dict[str, Any]:
     """Train it in a process of its own; return what job/memory.py found.
 
     ``most``: bytes that torch may have. ``expandable``: with PyTorch's remedy for fragments, expandable segments.
+    ``number``: of those that run at the same time, which needs a port of its own.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "case.json"
-        fields = ("shape", "config", "sequence_length", "recompute", "ranks")
+        fields = ("shape", "config", "sequence_length", "recompute", "ranks", "architecture")
         given = {**{name: getattr(case, name) for name in fields}, "limit": most}
         path.write_text(json.dumps(given), encoding="utf-8")
         more = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"} if expandable else {}
-        return python("memory.py", [str(path)], limit, {**environment(accelerator, case.ranks), **more})
+        return python("memory.py", [str(path)], limit, {**environment(accelerator, case.ranks, number), **more})
 
 
-def environment(accelerator: str, ranks: int = 1) -> dict[str, str]:
+def environment(accelerator: str, ranks: int = 1, number: int = 0) -> dict[str, str]:
     """Return what a single rank needs that no launcher starts."""
     rank = {"RANK": "0", "WORLD_SIZE": str(ranks), "LOCAL_RANK": "0", "LOCAL_SIZE": "1"}
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20_000 + (os.getpid() + number) % 20_000)}
     return {**rank, **place, "DS_ACCELERATOR": accelerator, "TORCH_EXTENSIONS_DIR": str(EXTENSIONS)}
 
 

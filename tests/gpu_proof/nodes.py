@@ -98,7 +98,7 @@ def with_both(job: Callable[[Cluster], dict[str, Any]]) -> dict[str, Any]:
 def example(name: str, accelerator: str, limit: float, cluster: Cluster) -> dict[str, Any]:
     """Run one of examples/; return the line in which it says what it reached."""
     chosen = EXAMPLES[name]
-    missing = [package for package in chosen.needs if not _installed(package)]
+    missing = [package for package in chosen.needs if not installed(package)]
     if missing:
         raise Skipped(f"there is no {' and no '.join(missing)} beside torch on this machine")
     # in place of the example's own, which are for the lab's CPUs
@@ -135,7 +135,8 @@ def read_reached(printed: str, says: str) -> str:
     return str(found[-1])
 
 
-def _installed(package: str) -> bool:
+def installed(package: str) -> bool:
+    """Return whether the environment, or what is beside torch, has a package."""
     program = str(ENVIRONMENT / "bin" / "python3")
     question = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
     return not subprocess.run([program, "-c", question], capture_output=True, check=False, timeout=60).returncode

@@ -11,14 +11,14 @@ import re
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import GPU_RESERVE, GPU_RESERVE_SHARE
 
-from tests.gpu_proof import environment, faults, jobs, memory, nodes
+from tests.gpu_proof import containers, environment, faults, jobs, memory, models, nodes
 from tests.gpu_proof.commands import EXTENSIONS, python, run
 from tests.gpu_proof.parts import FAILED, PASSED, Failed, Part, Proof, Skipped
 from tests.gpu_proof.paths import CACHE, KEPT, ROOT, ProofError
@@ -52,9 +52,15 @@ def proof(accelerator: str, named: str | None, only: str = "") -> int:
     user = os.environ.get("USER", "")
     held = Proof(secrets=(socket.gethostname(), str(ROOT), str(Path.home()), "" if user == "root" else user))
     held.limit = held.limit * (_REHEARSAL if rehearsal else 1) - (time.monotonic() - began)
-    for result in held.run(chosen(parts(accelerator, held), only)):
-        print(f"gpu-proof: {result['name']}: {result['state']}, {result['seconds']} s. {result['reason']}", flush=True)
-        leave(assemble(accelerator, held), rehearsal)  # for a machine that is taken away before the end
+    compiling = compiles((part.name for part in parts(accelerator, Proof())), only)
+    try:
+        for result in held.run(chosen(parts(accelerator, held), only, compiling)):
+            print(
+                f"gpu-proof: {result['name']}: {result['state']}, {result['seconds']} s. {result['reason']}", flush=True
+            )
+            leave(assemble(accelerator, held), rehearsal)  # for a machine that is taken away before the end
+    finally:
+        containers.clean()
     document = assemble(accelerator, held)
     if only and not rehearsal:
         document = merged(document, only)
@@ -67,6 +73,7 @@ def parts(accelerator: str, held: Proof) -> Iterator[Part]:
     """Yield the parts in order; what comes later may ask how earlier ones ended."""
     slow = 1 if accelerator == "cuda" else _REHEARSAL
     yield Part("machine", 90.0 * slow, lambda limit: python("machine.py", [], limit))
+    yield from containers.parts(accelerator, held, slow)
     yield Part("gpu_info", 90.0, partial(_gpu_info, accelerator))
     for builder in ("FusedAdamBuilder", "CPUAdamBuilder"):
         yield Part(f"compile {builder}", _OPERATOR_LIMIT * slow, partial(_compile, builder, accelerator))
@@ -82,16 +89,29 @@ def parts(accelerator: str, held: Proof) -> Iterator[Part]:
     yield Part("job transformer zero2 offload", limit, _needs(offload, "CPUAdam was not compiled", train))
     yield from _over_nodes(accelerator, limit, fused)
     yield from _faults(accelerator, limit, held)
+    for name in models.MODELS:
+        yield Part(
+            f"models {name}",
+            2 * _CASE_LIMIT * slow,
+            _needs(fused, "FusedAdam was not compiled", partial(_models, name, accelerator, held)),
+        )
     for case in memory.cases(rehearsal=accelerator != "cuda"):
         ready = fused and (offload or "offload" not in case.way)
         run_case = _needs(ready, "its optimizer was not compiled", partial(_memory, case, accelerator))
         yield Part(f"memory {case.name}", _CASE_LIMIT * slow, run_case)
 
 
-def chosen(all_parts: Iterator[Part], only: str) -> Iterator[Part]:
-    """Yield those that are asked for, what names the GPU, and what others need."""
+def compiles(names: Iterable[str], only: str) -> bool:
+    """Return whether what is asked for needs compiled operators."""
+    without = ("containers ", "machine", "gpu_info", "compile ")
+    return any(re.search(only, name) and not name.startswith(without) for name in names)
+
+
+def chosen(all_parts: Iterator[Part], only: str, compiling: bool = True) -> Iterator[Part]:
+    """Yield those that are asked for, what names the GPU, and the operators where others need them."""
     for part in all_parts:
-        if re.search(only, part.name) or part.name == "machine" or part.name.startswith("compile "):
+        needed = part.name == "machine" or (compiling and part.name.startswith("compile "))
+        if needed or re.search(only, part.name):
             yield part
 
 
@@ -206,6 +226,14 @@ def _memory(case: memory.Case, accelerator: str, limit: float) -> dict[str, Any]
     if on_gpu and found["outside_torch"] > GPU_RESERVE:
         raise Failed(f"{found['outside_torch']} bytes are not torch's, more than the reserve has for them", found)
     return found
+
+
+def _models(name: str, accelerator: str, held: Proof, limit: float) -> dict[str, Any]:
+    if not nodes.installed("transformers"):
+        raise Skipped("there is no transformers beside torch on this machine")
+    gpus = next((result["found"].get("gpus") for result in held.results if result["name"] == "machine"), None) or []
+    room = min((gpu["memory_bytes"] for gpu in gpus), default=0) * 85 // 100
+    return models.measured(name, accelerator, limit, room)
 
 
 def assemble(accelerator: str, held: Proof) -> dict[str, Any]:

@@ -41,14 +41,18 @@ class Meter(Protocol):
 
 def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[float]:
     """Return the losses. Forward and backward pass are one phase, as one fills what the other empties."""
-    shape, config = Shape(**case["shape"]), case["config"]
+    config = case["config"]
     device = torch.device(get_accelerator().current_device_name())
     stage = config["zero_optimization"]["stage"]
     torch.manual_seed(7)
     built = deepspeed.zero.Init(config_dict_or_path=config) if stage == 3 else device
     torch.set_default_dtype(torch.bfloat16)
     with built:
-        model = Decoder(shape, recompute=case["recompute"])
+        model = (
+            of_transformers(case)
+            if case.get("architecture")
+            else Decoder(Shape(**case["shape"]), recompute=case["recompute"])
+        )
     torch.set_default_dtype(torch.float32)
     held["parameters"] = sum(getattr(item, "ds_numel", item.numel()) for item in model.parameters())
     engine = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)[0]
@@ -59,7 +63,7 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
         torch.cuda.set_per_process_memory_fraction(case["limit"] / total)
     shape_of_batch = (engine.train_micro_batch_size_per_gpu(), case["sequence_length"])
     generator = torch.Generator().manual_seed(7)
-    tokens = torch.randint(shape.vocab_size, shape_of_batch, generator=generator).to(device)
+    tokens = torch.randint(case["shape"]["vocab_size"], shape_of_batch, generator=generator).to(device)
     losses = []
     for dummy in range(STEPS * engine.gradient_accumulation_steps()):
         meter.enter("backward")
@@ -71,6 +75,31 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
         engine.step()
     meter.enter("end")
     return losses
+
+
+class Trained(torch.nn.Module):
+    """A model of transformers behind the call of ours; its losses are its own."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        result = self.model(input_ids=tokens, labels=tokens)
+        return result.loss, result.logits
+
+
+def of_transformers(case: dict[str, Any]) -> torch.nn.Module:
+    """Return a model of transformers from the fields of a config.json, its weights random. Nothing is downloaded."""
+    import transformers  # noqa: PLC0415 - most cases need none
+
+    fields = dict(case["shape"])
+    config = transformers.AutoConfig.for_model(case["architecture"], use_cache=False, **fields)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    if case["recompute"]:
+        model.gradient_checkpointing_enable()
+    model.train()
+    return Trained(model)
 
 
 class GpuMeter:

@@ -71,7 +71,7 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return str(kept["printed"])
 
     monkeypatch.setattr(nodes, "run", run)
-    monkeypatch.setattr(nodes, "_installed", lambda package: package not in kept.get("missing", ()))
+    monkeypatch.setattr(nodes, "installed", lambda package: package not in kept.get("missing", ()))
     monkeypatch.setattr(jobs, "CACHE", tmp_path)
     kept["cluster"] = jobs.Cluster(tuple(jobs.Node(name, "python3", tmp_path / name) for name in nodes.NAMES), "")
     kept["log"] = tmp_path / "gpu1" / "host_jobs" / "digits" / "ranks" / "rank-00000.log"

@@ -30,7 +30,7 @@ def held(*compiled: str) -> Proof:
 
 
 def test_the_parts_in_order() -> None:
-    names = [part.name for part in run.parts("cuda", held())]
+    names = [part.name for part in run.parts("cuda", held()) if not part.name.startswith(("containers ", "models "))]
     assert names[:6] == [
         "machine",
         "gpu_info",
