@@ -30,6 +30,7 @@ from tests.gpu_proof.parts import PASSED, Failed, Part, Proof, Skipped
 from tests.gpu_proof.paths import CACHE, ROOT
 
 SSH = PLACE / "ssh"
+CODE = PLACE / "code"
 LOGS = CACHE / "containers"
 """What the playbooks printed, and the journals of the servers."""
 LEFT_OUT = ("disk",)
@@ -89,6 +90,9 @@ def _servers(accelerator: str, limit: float) -> dict[str, Any]:
     machines.unpack()
     training_image.unpack_extra()
     _keys()
+    CODE.mkdir(exist_ok=True)
+    for name in ("transformer.py", "model.py"):
+        shutil.copy(JOB / name, CODE)
     devices = [path for path in map(Path, ("/dev/nvidia0", "/dev/nvidiactl")) if path.exists()]
     for machine in MACHINES:
         machines.start(machine, devices if accelerator == "cuda" else [])
@@ -166,7 +170,7 @@ def inventory(accelerator: str) -> dict[str, Any]:
                 "training_image_name": training_image.NAME,
                 "training_container_ulimits": [],
                 "training_container_shm_size": "1g",
-                "workspace_source": str(JOB),
+                "workspace_source": str(CODE),
                 "deepspeed_launch_name": "transformer",
                 "deepspeed_launch_script": "transformer.py",
                 "deepspeed_launch_args": ["--result", "result.json", "--steps", "20"],

@@ -14,6 +14,7 @@ import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import UnfitError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu import cdi
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.cdi import gather_cdi, parse_cdi
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.description import faults
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import CDI
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -91,3 +92,12 @@ def test_what_the_real_toolkit_wrote_is_read_as_yaml_reads_it(name: str) -> None
         "nodes": sorted({node["path"] for edit in edits for node in edit.get("deviceNodes", [])}),
     }
     assert len(found["names"]) == 17 and ("/dev/nvidia-uvm" in found["nodes"]) is (name == "cdi_h100_x8")
+
+
+def test_what_the_toolkit_wrote_on_a_gpu_has_all_that_cuda_needs() -> None:
+    """Recorded on an H200: nvidia-ctk 1.18.2, run by this collection's unit in a server without /dev/nvidia-uvm."""
+    found = parse_cdi((FIXTURES / "cdi_h200_recorded.txt").read_text(encoding="utf-8"))
+    gpu = {"gpus": [{"uuid": "GPU-00000000-0000-0000-0000-0000000000a1"}]}
+    assert faults(found, gpu) == []
+    assert faults(found, {"gpus": [*gpu["gpus"], {"uuid": "GPU-2"}]}) == [f"{cdi.DESCRIPTION} lacks GPU-2"]
+    assert {"/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidiactl"} <= set(found["nodes"])
