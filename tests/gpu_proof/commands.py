@@ -85,5 +85,8 @@ def read(result: Path) -> dict[str, Any]:
 def final_lines(text: str) -> str:
     """Return the line that tells most: the last error, or else the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if line.startswith("[ERROR]: ")]  # Ansible's own sentence says more than "fatal:"
+    if named:
+        return named[-1][:300]
     errors = [line for line in lines if "Error" in line or "ERROR" in line or line.startswith("fatal:")]
     return (errors or lines or ["nothing"])[-1][:300]

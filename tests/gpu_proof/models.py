@@ -77,17 +77,28 @@ def measured(architecture: str, accelerator: str, limit: float, room: int) -> di
     chosen = cases(architecture, rehearsal=not on_gpu)
     planned = [memory.predict(case, accelerator) for case in chosen]
     rows: list[dict[str, Any]] = []
+    failures: list[str] = []
     waves = list(together([plan[1].gpu for plan in planned], room)) if on_gpu else [[n] for n in range(len(chosen))]
     for wave in waves:
         with ThreadPoolExecutor(len(wave)) as pool:
-            found = pool.map(
-                lambda number: memory.measure(chosen[number], accelerator, limit / len(waves), number=number + 1), wave
-            )
-            for number, result in zip(wave, found, strict=True):
+            begun = {
+                number: pool.submit(memory.measure, chosen[number], accelerator, limit / len(waves), number=number + 1)
+                for number in wave
+            }
+            for number, measuring in begun.items():
                 predicted, plan = planned[number]
+                try:
+                    result = measuring.result()
+                except Failed as error:
+                    result = {"out_of_memory": str(error)}
                 if "out_of_memory" in result:
-                    raise Failed(f"{chosen[number].way}: {result['out_of_memory'][:200]}", {"rows": rows})
-                rows.append(memory.row(chosen[number], predicted, result, plan.of("gpu", "reserve"), LEAST))
+                    failures.append(f"{chosen[number].way}: {result['out_of_memory'][:200]}")
+                    continue
+                row = memory.row(chosen[number], predicted, result, plan.of("gpu", "reserve"), LEAST)
+                # what is in use besides is that of all who run at the same time
+                rows.append({**row, "outside_torch": row["outside_torch"] if len(wave) == 1 else None})
+    if failures:
+        raise Failed("; ".join(failures), {"rows": rows})
     outside = [row for row in rows if not LEAST <= row["ratio"] <= MOST_OVER]
     if outside and on_gpu:
         named = ", ".join(f"{row['way']} {row['ratio']}" for row in outside)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tests.gpu_proof.models import STAGES, median_error
 from tests.gpu_proof.parts import FAILED, PASSED, SKIPPED
 from tests.gpu_proof.paths import KEPT, PAGE, ProofError
 from tests.gpu_proof.result import read_all
@@ -48,8 +49,9 @@ def _of(document: dict[str, Any]) -> Iterator[str]:
     yield "| part | outcome |"
     yield "|---|---|"
     for part in document["parts"]:
-        if not part["name"].startswith("memory "):
+        if not part["name"].startswith(("memory ", "models ")):
             yield f"| {part['name']} | {_outcome(part)} |"
+    yield from _models([part for part in document["parts"] if part["name"].startswith("models ")])
     rows = [part for part in document["parts"] if part["name"].startswith("memory ")]
     if rows:
         yield ""
@@ -60,6 +62,28 @@ def _of(document: dict[str, Any]) -> Iterator[str]:
         yield "|---|---|---|---|---|---|---|"
         for part in rows:
             yield _memory_row(part)
+
+
+def _models(parts: Sequence[dict[str, Any]]) -> Iterator[str]:
+    error = median_error(parts)
+    if error is None:
+        return
+    yield ""
+    yield f"Predicted by measured for models of transformers; the median is off by {100 * error:.1f} %."
+    yield ""
+    yield "| model | parameters | ZeRO 0 | 1 | 2 | 3 |"
+    yield "|---|---|---|---|---|---|"
+    for part in parts:
+        name, rows = part["name"].removeprefix("models "), part["found"].get("rows", ())
+        ratios = {row["way"]: f"{row['ratio']:.3f}" for row in rows}
+        cells = [ratios.get(f"zero{stage}", "not measured") for stage in STAGES]
+        count = f"{rows[0]['parameters'] / _GB:.2f} B" if rows else "–"
+        failed = "" if part["state"] == PASSED else f" ({part['state']}: {_cell(part['reason'])})"
+        yield f"| {name}{failed} | {count} | {' | '.join(cells)} |"
+
+
+def _changed(found: dict[str, Any]) -> str:
+    return "changed: " + ", ".join(f"{host} {count}" for host, count in found["changed"].items() if host != "localhost")
 
 
 def _outcome(part: dict[str, Any]) -> str:
@@ -77,6 +101,11 @@ def _collective(found: dict[str, Any]) -> str:
 
 _REPORTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "fields": lambda found: f"{len(found['fields'])} fields agree",
+    "shown": lambda found: str(found["shown"]),
+    "has": lambda found: f"{found['has']}, {found['megabytes']['whole']} MB",
+    "engine": lambda found: f"Debian {found['release']}, engine {found['engine']}",
+    "fabric": lambda found: str(found["fabric"]),
+    "said": lambda found: ", ".join(sorted(set(found["said"].values()))),
     "losses": lambda found: f"loss {found['losses'][0]:.3f} to {found['losses'][1]:.3f}",
     "sum_is_right": _collective,
     "seconds": lambda found: f"{found['seconds']} s",
@@ -84,6 +113,7 @@ _REPORTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "row": lambda found: f"{found['row']}; {found['nccl']}",
     "cause": lambda found: str(found["id"]),
     "reached": lambda found: str(found["reached"]),
+    "changed": _changed,
 }
 """What is reported of a part, by the first of these keys that it found."""
 

@@ -45,7 +45,8 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
     device = torch.device(get_accelerator().current_device_name())
     stage = config["zero_optimization"]["stage"]
     torch.manual_seed(7)
-    built = deepspeed.zero.Init(config_dict_or_path=config) if stage == 3 else device
+    ours = stage == 3 and not case.get("architecture")
+    built = deepspeed.zero.Init(config_dict_or_path=config) if ours else device
     torch.set_default_dtype(torch.bfloat16)
     with built:
         model = (
@@ -92,13 +93,17 @@ class Trained(torch.nn.Module):
 def of_transformers(case: dict[str, Any]) -> torch.nn.Module:
     """Return a model of transformers from the fields of a config.json, its weights random. Nothing is downloaded."""
     import transformers  # noqa: PLC0415 - most cases need none
+    from transformers.integrations import HfDeepSpeedConfig  # noqa: PLC0415
 
     fields = dict(case["shape"])
+    # as from its Trainer: at stage 3 it divides the weights itself and knows how to initialize them; known while held
+    held = HfDeepSpeedConfig(case["config"]) if case["config"]["zero_optimization"]["stage"] == 3 else None
     config = transformers.AutoConfig.for_model(case["architecture"], use_cache=False, **fields)
     model = transformers.AutoModelForCausalLM.from_config(config)
     if case["recompute"]:
         model.gradient_checkpointing_enable()
     model.train()
+    del held
     return Trained(model)
 
 

@@ -133,3 +133,24 @@ def test_the_median_is_that_of_all_rows() -> None:
     parts = [{"found": {"rows": [{"ratio": 1.01}, {"ratio": 0.99}]}}, {"found": {"rows": [{"ratio": 1.04}]}}]
     assert models.median_error(parts) == pytest.approx(0.01)
     assert models.median_error([{"found": {}}]) is None
+
+
+def step(name: str, printed: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    monkeypatch.setattr(containers, "playbook", lambda *dummy: printed)
+    everything = [{"name": f"containers {needed}", "state": "passed"} for needed in ("site.yml", "job")]
+    parts = containers.parts("cpu", Proof(results=everything), 1)
+    (result,) = Proof().run(part for part in parts if part.name == f"containers {name}")
+    return result["state"], result["reason"]
+
+
+def test_a_second_run_that_changes_something_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, reason = step("second site.yml", RECAP, monkeypatch)
+    assert (state, reason) == ("failed", "the second run changed {'gpu1': 20, 'gpu2': 0, 'localhost': 0}")
+    assert step("second site.yml", RECAP.replace("changed=20", "changed=0"), monkeypatch) == ("passed", "")
+
+
+@pytest.mark.parametrize(
+    ("row", "state"), [("transformer  succeeded  1", "passed"), ("transformer  failed  1", "failed"), ("", "failed")]
+)
+def test_status_must_show_the_job_as_succeeded(row: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert step("status.yml", f"JOB  STATE  RUN\n        {row}\n", monkeypatch)[0] == state
