@@ -8,7 +8,9 @@ Everything that NVML has a function for is compared. What a device does not supp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from ctypes import byref
+from itertools import combinations
 from typing import Any
 
 MEBIBYTE = 1024**2
@@ -33,6 +35,12 @@ _ARCHITECTURES = {
 }
 """NVML_DEVICE_ARCH_… of nvml.h. Grace Hopper is 9 too."""
 _UNCORRECTED, _VOLATILE, _AGGREGATE = 1, 0, 1
+_FABRIC = {1: "Not Started", 2: "In Progress", 3: "Completed"}
+"""NVML_GPU_FABRIC_STATE_…; 0 is not supported."""
+_LEVELS = {10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}
+"""NVML_TOPOLOGY_…, as ``nvidia-smi topo -m`` calls them."""
+_WORDS = 32
+"""Of 64 processors each, in a mask of processors."""
 
 
 def read(nvml: Any) -> dict[str, Any]:
@@ -48,10 +56,15 @@ def read(nvml: Any) -> dict[str, Any]:
 
     cuda = ask("nvmlSystemGetCudaDriverVersion_v2")
     handles = [ask("nvmlDeviceGetHandleByIndex", index) for index in range(ask("nvmlDeviceGetCount"))]
+    levels = {
+        f"{first}-{second}": _LEVELS.get(ask("nvmlDeviceGetTopologyCommonAncestor", handles[first], handles[second]))
+        for first, second in combinations(range(len(handles)), 2)
+    }
     return {
+        "topology": levels,
         "driver.version": text(ask("nvmlSystemGetDriverVersion")),
         "cuda_version": f"{cuda // 1000}.{cuda % 1000 // 10}",
-        "gpus": [_device(ask, handle) for handle in handles],
+        "gpus": [{**_device(ask, handle), **_place(ask, handle, nvml)} for handle in handles],
     }
 
 
@@ -79,6 +92,32 @@ def _device(ask: Callable[..., Any], handle: Any) -> dict[str, Any]:
     }
 
 
+def _place(ask: Callable[..., Any], handle: Any, nvml: Any) -> dict[str, Any]:
+    """Return where a GPU is: its part in an NVLink fabric, and the processors near it."""
+    fabric = nvml.c_nvmlGpuFabricInfo_t()
+    answered = ask("nvmlDeviceGetGpuFabricInfo", handle, byref(fabric)) is not None
+    mask = ask("nvmlDeviceGetCpuAffinity", handle, _WORDS)
+    near = {64 * word + bit for word, bits in enumerate(mask or ()) for bit in range(64) if bits >> bit & 1}
+    return {"fabric_state": _FABRIC.get(fabric.state) if answered else None, "cpu_affinity": ranges(near) or None}
+
+
+def ranges(numbers: set[int]) -> str:
+    """Return ``0-3,8`` as sysfs writes lists of processors."""
+    starts = sorted(number for number in numbers if number - 1 not in numbers)
+    ends = sorted(number for number in numbers if number + 1 not in numbers)
+    return ",".join(f"{start}-{end}" if end > start else str(start) for start, end in zip(starts, ends))
+
+
+def _topology_rows(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Compare how two GPUs are connected but for NVLink, of which the common ancestor on PCIe says nothing."""
+    matrix = (ours.get("topology") or {}).get("gpus") or {}
+    for pair, level in theirs["topology"].items():
+        first, second = pair.split("-")
+        found = (matrix.get(first) or {}).get(second)
+        if found and not found.startswith("NV"):
+            yield _row(f"topology {pair}", found, level)
+
+
 def compare(ours: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]]:
     """Return a row for each field: ours, NVML's, whether they agree, and the tolerance where there is one."""
     rows = [
@@ -93,8 +132,10 @@ def compare(ours: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]
             found: Any = gpu
             for key in field.split("."):
                 found = found[key]
-            rows.append(_row(f"gpus[{index}].{field}", found, value, field))
-    return rows
+            # sysfs may know no processors near a GPU, of which NVML then names all
+            if field != "cpu_affinity" or found is not None:
+                rows.append(_row(f"gpus[{index}].{field}", found, value, field))
+    return [*rows, *_topology_rows(ours, theirs)]
 
 
 def text(value: str | bytes) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ctypes import Structure, c_uint8
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.modules import gpu_info
 
-from tests.gpu_proof.nvml import compare, read
+from tests.gpu_proof.nvml import compare, ranges, read
 
 UUID = "GPU-11111111-2222-3333-4444-555555555555"
 
@@ -23,11 +24,16 @@ class NVMLError(Exception):
         self.value = value
 
 
+class FabricInfo(Structure):
+    _fields_ = (("state", c_uint8),)
+
+
 class FakeNvml:
     """nvidia-ml-py's pynvml for one made-up H100. ``answers`` replaces what a function returns; an error is raised."""
 
     NVMLError = NVMLError
     NVML_ERROR_NOT_SUPPORTED = 3
+    c_nvmlGpuFabricInfo_t = FabricInfo
 
     def __init__(self, **answers: Any) -> None:
         self.answers: dict[str, Any] = {
@@ -47,6 +53,9 @@ class FakeNvml:
             "nvmlDeviceGetTotalEccErrors": 0,
             "nvmlDeviceGetRemappedRows": [0, 0, 0, 0],
             "nvmlDeviceGetMigMode": [0, 0],
+            "nvmlDeviceGetGpuFabricInfo": 0,
+            "nvmlDeviceGetCpuAffinity": [0xFFFF, 1],
+            "nvmlDeviceGetTopologyCommonAncestor": 50,
             **answers,
         }
 
@@ -75,6 +84,8 @@ def ours(**gpu: Any) -> dict[str, Any]:
         "power_limit_watts": 700.0,
         "ecc": {**ecc, "repair_pending": False, "repair_failed": False},
         "mig": {"enabled": False, "pending": False},
+        "fabric_state": None,
+        "cpu_affinity": "0-15,64",
         **gpu,
     }
     return {"driver": {"version": "580.159.04"}, "cuda_version": "13.0", "slots": 1, "gpus": [found]}
@@ -113,6 +124,8 @@ def test_every_field_that_is_compared_is_one_that_gpu_info_returns() -> None:
         ({"uuid": UUID[:-1] + "6"}, "gpus[0].uuid"),
         ({"persistence": False}, "gpus[0].persistence"),
         ({"mig": {"enabled": None, "pending": False}}, "gpus[0].mig.enabled"),
+        ({"cpu_affinity": "0-15"}, "gpus[0].cpu_affinity"),
+        ({"fabric_state": "Completed"}, "gpus[0].fabric_state"),
     ],
 )
 def test_what_differs_is_named(gpu: dict[str, Any], field: str) -> None:
@@ -149,3 +162,20 @@ def test_slots_are_not_compared_where_a_gpu_is_divided() -> None:
     nvml = FakeNvml(nvmlDeviceGetMigMode=[1, 1])
     rows = compare(ours(mig={"enabled": True, "pending": True}), read(nvml))
     assert "slots" not in {row["field"] for row in rows} and all(row["equal"] for row in rows)
+
+
+def test_processors_that_sysfs_does_not_know_are_not_compared() -> None:
+    assert differing(ours(cpu_affinity=None), FakeNvml()) == []
+
+
+@pytest.mark.parametrize(("numbers", "text"), [({0, 1, 2, 8}, "0-2,8"), ({5}, "5"), (set(), "")])
+def test_lists_of_processors_are_written_as_sysfs_writes_them(numbers: set[int], text: str) -> None:
+    assert ranges(numbers) == text
+
+
+@pytest.mark.parametrize(("seen", "wrong"), [("SYS", []), ("NODE", ["topology 0-1"]), ("NV18", []), (None, [])])
+def test_how_two_gpus_are_connected_is_compared_but_for_nvlink(seen: str | None, wrong: list[str]) -> None:
+    one = ours()
+    matrix = {"gpus": {"0": {"1": seen}}} if seen else None
+    two = {**one, "slots": 2, "gpus": [*one["gpus"], *one["gpus"]], "topology": matrix}
+    assert differing(two, FakeNvml(nvmlDeviceGetCount=2)) == wrong
