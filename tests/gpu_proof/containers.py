@@ -257,7 +257,7 @@ def _teardown(accelerator: str, limit: float) -> dict[str, Any]:
 
 def _inside(command: str, limit: float = 60.0) -> dict[str, str]:
     """Run a command in the training container of every server; return the last line of each. Raises Failed."""
-    found = {}
+    found: dict[str, str] = {}
     for machine in MACHINES:
         name = machine.run("docker ps --format '{{.Names}}' | head -1").stdout.strip()
         ran = machine.run(["docker", "exec", name, "sh", "-ec", command], limit)
@@ -292,7 +292,7 @@ def _cuda_after_reloads(limit: float) -> dict[str, Any]:
 
 
 def _nodes_again(limit: float) -> dict[str, Any]:
-    found = {}
+    found: dict[str, Any] = {}
     for machine in MACHINES:
         machine.run("rm -f /dev/nvidia-uvm /dev/nvidia-uvm-tools")
         ran = machine.run(

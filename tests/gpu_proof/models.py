@@ -10,7 +10,7 @@ torch's allocator was asked for does not depend on its neighbours.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -106,7 +106,7 @@ def measured(architecture: str, accelerator: str, limit: float, room: int) -> di
     return {"rows": rows}
 
 
-def median_error(parts: list[dict[str, Any]]) -> float | None:
+def median_error(parts: Sequence[dict[str, Any]]) -> float | None:
     """Return the median of how far plans are off, as a share; None where nothing was measured."""
     ratios = [row["ratio"] for part in parts for row in part["found"].get("rows", ())]
     return statistics.median(abs(ratio - 1) for ratio in ratios) if ratios else None

@@ -78,7 +78,7 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
     return losses
 
 
-class Trained(torch.nn.Module):
+class Trained(torch.nn.Module):  # type: ignore[misc]  # torch is not where types are checked
     """A model of transformers behind the call of ours; its losses are its own."""
 
     def __init__(self, model: torch.nn.Module) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gpu_proof import containers, machines, models, training_image
+from tests.gpu_proof import containers, machines, memory, models, training_image
 from tests.gpu_proof.machines import MACHINES
 from tests.gpu_proof.parts import FAILED, Failed, Proof
 
@@ -124,7 +124,7 @@ def test_cases_run_together_where_the_gpu_has_room(sizes: list[int], room: int, 
 @pytest.mark.parametrize("name", sorted(models.MODELS))
 def test_the_plan_counts_every_model_of_the_proof(name: str) -> None:
     for case in models.cases(name):
-        predicted, plan = models.memory.predict(case)
+        predicted, plan = memory.predict(case)
         assert 0 < predicted < plan.gpu < 60 * 10**9
     assert [case.way for case in models.cases(name, rehearsal=True)] == ["zero0", "zero1", "zero2", "zero3"]
 
