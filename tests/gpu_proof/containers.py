@@ -325,7 +325,9 @@ def _keep_journals() -> None:
     LOGS.mkdir(parents=True, exist_ok=True)
     for machine in MACHINES:
         with contextlib.suppress(Failed):
-            asked = "journalctl --no-pager -n 300 -u docker -u swarmspeed-nvidia-devices; cat /var/run/cdi/* /etc/cdi/*"
+            command = (
+                "journalctl --no-pager -n 300 -u docker -u swarmspeed-nvidia-devices; cat /var/run/cdi/* /etc/cdi/*"
+            )
             (LOGS / f"{machine.name}.log").write_text(
-                machine.run(f"{{ {asked}; }} 2>&1 || true").stdout, encoding="utf-8"
+                machine.run(f"{{ {command}; }} 2>&1 || true").stdout, encoding="utf-8"
             )

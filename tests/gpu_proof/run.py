@@ -231,6 +231,8 @@ def _memory(case: memory.Case, accelerator: str, limit: float) -> dict[str, Any]
 def _models(name: str, accelerator: str, held: Proof, limit: float) -> dict[str, Any]:
     if not nodes.installed("transformers"):
         raise Skipped("there is no transformers beside torch on this machine")
+    if nodes.installed("sklearn") and not nodes.installed("sklearn.metrics"):
+        raise Skipped("transformers imports scikit-learn, for which there is a stand-in only")
     gpus = next((result["found"].get("gpus") for result in held.results if result["name"] == "machine"), None) or []
     room = min((gpu["memory_bytes"] for gpu in gpus), default=0) * 85 // 100
     return models.measured(name, accelerator, limit, room)

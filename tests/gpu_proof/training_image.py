@@ -49,7 +49,7 @@ print(json.dumps({"base": sys.base_prefix, "paths": sys.path}))
 def make() -> dict[str, Any]:
     """Write the archive; return its size and how much of it each part is."""
     unpack_extra()
-    asked = json.loads(must([PYTHON, "-c", _ASK]))
+    found = json.loads(must([PYTHON, "-c", _ASK]))
     ARCHIVE.unlink(missing_ok=True)
     left_out = [f"--exclude=./{path}" for path in _LEFT_OUT]
     tops = sorted(
@@ -58,7 +58,7 @@ def make() -> dict[str, Any]:
     must(["tar", "-C", "/", "-cf", str(ARCHIVE), *left_out, *(f"./{top}" for top in tops)], 300)
     system = ARCHIVE.stat().st_size
     # Docker imports no archive that has a path twice
-    names = sorted({name for path in _of_python(asked) if not _of_system(name := str(path).lstrip("/"))})
+    names = sorted({name for path in _of_python(found) if not _of_system(name := str(path).lstrip("/"))})
     listed = PLACE / "image.list"
     listed.write_text("".join(f"./{name}\n" for name in names), encoding="utf-8")
     must(["tar", "-C", "/", "-rf", str(ARCHIVE), "--exclude=__pycache__", f"--files-from={listed}"], 300)
@@ -90,16 +90,16 @@ def _import(machine: Machine) -> str:
     return f"{machine.name}: docker import: {last(ran.stderr)}" if ran.returncode else ""
 
 
-def _of_python(asked: dict[str, Any]) -> Iterator[Path]:
+def _of_python(found: dict[str, Any]) -> Iterator[Path]:
     """Yield what torch needs to run, and is no file of the system."""
-    base = Path(asked["base"])
+    base = Path(found["base"])
     yield ENVIRONMENT
     loader = DRIVER / "glibc"
     if loader.is_dir():  # the C library that the driver's programs of such an image may ask for
         yield loader
     if base != Path("/usr"):
         yield from (base / name for name in ("bin", "include", "lib"))
-    for place in map(Path, asked["paths"]):
+    for place in map(Path, found["paths"]):
         if (
             place.name not in ("site-packages", "dist-packages")
             or ENVIRONMENT in place.parents

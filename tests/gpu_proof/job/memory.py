@@ -79,7 +79,7 @@ def train(case: dict[str, Any], held: dict[str, int], meter: Meter) -> list[floa
 
 
 class Trained(torch.nn.Module):  # type: ignore[misc]  # torch is not where types are checked
-    """A model of transformers behind the call of ours; its losses are its own."""
+    """A model of transformers that is called as those of job/model.py; its losses are its own."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         super().__init__()

@@ -66,8 +66,8 @@ def answer(command: str) -> str:
         return type(error).__name__
     if not done.returncode:
         return ""
-    said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-    return re.sub(r"/[\w./-]+", "…", said)[:200]
+    reported = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    return re.sub(r"/[\w./-]+", "…", reported)[:200]
 
 
 def text(path: str) -> str:
@@ -97,7 +97,7 @@ def main(result: str) -> None:
         ),
         "libcuda": sorted({path.name for path in libraries}),
         "programs": [name for name in PROGRAMS if shutil.which(name)],
-        "lacks": {name: said for name, command in QUESTIONS.items() if (said := answer(command))},
+        "lacks": {name: why for name, command in QUESTIONS.items() if (why := answer(command))},
     }
     Path(result).write_text(json.dumps(found, indent=1), encoding="utf-8")
 

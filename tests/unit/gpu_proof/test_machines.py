@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Servers with an engine of their own: what runc is told, how two are joined, and what a playbook's recap says."""
+"""Servers with an engine of their own: runc's description, how two are joined, and what a playbook's recap says."""
 
 from __future__ import annotations
 
