@@ -10,15 +10,16 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.bundled import collect
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.cache_io import Cache
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.http_io import Http
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, size_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import AssetError, Source, sources
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
+
+from ..plugin_utils.assets.bundled import collect
+from ..plugin_utils.assets.cache_io import Cache
+from ..plugin_utils.assets.http_io import Http
+from ..plugin_utils.assets.manifest import Manifest, size_text
+from ..plugin_utils.assets.sources import AssetError, Source, sources
+from ..plugin_utils.bundle.manifest import BundleError
+from ..plugin_utils.connection.following import say
+from ..plugin_utils.plan.controller import here
+from ..plugin_utils.report.text import plain
 
 SPEC: dict[str, Any] = {
     "sources": {"type": "list", "elements": "dict", "required": True},

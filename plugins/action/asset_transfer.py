@@ -14,14 +14,15 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.pieces import pieces, write_piece
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.cache_io import path_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, from_text, size_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.transfer_action import TransferAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate import assets
+
+from ..module_utils.asset_transfer.pieces import pieces, write_piece
+from ..module_utils.common.reported import ReportedError
+from ..plugin_utils.assets.cache_io import path_of
+from ..plugin_utils.assets.manifest import Manifest, from_text, size_text
+from ..plugin_utils.connection.following import say
+from ..plugin_utils.connection.transfer_action import TransferAction
+from ..plugin_utils.plan.controller import here
+from ..plugin_utils.validate import assets
 
 MODULE = "swarmspeed.cluster.asset_transfer"
 EVERY = 10.0

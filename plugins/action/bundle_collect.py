@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import packages_text
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import PART, unpack, whole, write_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError, system_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.fetched import archive_bytes, fetch_at_most
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.bundle import reported
+
+from ..module_utils.apt.bundle_packages import packages_text
+from ..module_utils.common.reported import ReportedError
+from ..plugin_utils.bundle.files import PART, unpack, whole, write_text
+from ..plugin_utils.bundle.folder import own_folder
+from ..plugin_utils.bundle.manifest import BundleError, system_name
+from ..plugin_utils.connection.fetched import archive_bytes, fetch_at_most
+from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.validate.bundle import reported
 
 MODULE = "swarmspeed.cluster.bundle_collect"
 

@@ -10,19 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError, accept
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import digest as digest_of_image
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import (
-    PART,
-    digest,
-    read_record,
-    take,
-    write_record,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.fetched import fetch_at_most, what_fits
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
+
+from ..module_utils.common.reported import ReportedError, accept
+from ..module_utils.common.reported import digest as digest_of_image
+from ..plugin_utils.bundle.files import PART, digest, read_record, take, write_record
+from ..plugin_utils.bundle.folder import own_folder
+from ..plugin_utils.bundle.manifest import BundleError
+from ..plugin_utils.connection.fetched import fetch_at_most, what_fits
+from ..plugin_utils.connection.node_action import NodeAction
 
 FOLDER = "image"
 

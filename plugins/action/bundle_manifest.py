@@ -13,8 +13,9 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import shown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import (
+
+from ..module_utils.common.reported import shown
+from ..plugin_utils.bundle.files import (
     copy_whole,
     digest,
     measure,
@@ -26,19 +27,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files im
     write_record,
     write_text,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
-    MANIFEST,
-    BundleError,
-    Entry,
-    Manifest,
-    inside,
-    render,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import damage
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import HOLDS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.bundled import listed
+from ..plugin_utils.bundle.folder import own_folder
+from ..plugin_utils.bundle.manifest import MANIFEST, BundleError, Entry, Manifest, inside, render
+from ..plugin_utils.preflight.bundle import damage
+from ..plugin_utils.report.text import plain
+from ..plugin_utils.training_image.holds import HOLDS
+from ..plugin_utils.workspace.bundled import listed
 
 SPEC: dict[str, Any] = {
     "bundle": {"type": "path", "required": True},

@@ -11,24 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import (
-    Deb,
-    DebError,
-    lacking,
-    packages_text,
-    parse_deb,
-    release_text,
-    stanzas,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    ReportedError,
-    accept,
-    text,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import listed_text, pack
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError, system_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name
+
+from ..module_utils.apt.bundle_packages import Deb, DebError, lacking, packages_text, parse_deb, release_text, stanzas
+from ..module_utils.common.reported import ReportedError, accept, text
+from ..plugin_utils.bundle.files import listed_text, pack
+from ..plugin_utils.bundle.manifest import BundleError, system_name
+from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.validate.shape import by_name
 
 MODULE = "swarmspeed.cluster.bundle_send"
 INSTALLED = by_name(text(300), text(300))

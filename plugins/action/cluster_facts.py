@@ -10,23 +10,17 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    ReportedError,
-    accept,
-    ssh_public_key,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import ClusterError, cluster_view
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
-    OverlayError,
-    OverlayRequest,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.own_facts import check_own_facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import host_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import parse_requested
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
+
+from ..module_utils.common.reported import ReportedError, accept, ssh_public_key
+from ..plugin_utils.cluster.underlay import UnderlayError
+from ..plugin_utils.cluster.view import ClusterError, cluster_view
+from ..plugin_utils.overlay_network.addressing import OverlayError, OverlayRequest
+from ..plugin_utils.validate.node import node_facts
+from ..plugin_utils.validate.own_facts import check_own_facts
+from ..plugin_utils.versions.choose import choose
+from ..plugin_utils.versions.hosts import host_of
+from ..plugin_utils.versions.requested import parse_requested
+from ..plugin_utils.versions.table import load_table
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types

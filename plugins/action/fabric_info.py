@@ -5,6 +5,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import PlainNodeAction
+from ..plugin_utils.connection.node_action import PlainNodeAction
 
 ActionModule = PlainNodeAction

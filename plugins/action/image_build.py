@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.progress import BuildLog, summary
+from ..plugin_utils.connection.following import FollowingAction, say
+from ..plugin_utils.training_image.progress import BuildLog, summary
 
 MODULE = "swarmspeed.cluster.image_build"
 POLL = 2.0

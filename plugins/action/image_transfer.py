@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.transfer_action import TransferAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.transfer import Meter
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate import image
+
+from ..module_utils.common.reported import ReportedError
+from ..plugin_utils.connection.following import say
+from ..plugin_utils.connection.transfer_action import TransferAction
+from ..plugin_utils.training_image.transfer import Meter
+from ..plugin_utils.validate import image
 
 MODULE = "swarmspeed.cluster.image_transfer"
 EVERY = 10

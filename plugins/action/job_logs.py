@@ -8,17 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import (
-    IDENTITY,
-    LogsError,
-    check_node,
-    unpack,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import Copy
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction, at_most
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.logs import reply as checked
+
+from ..module_utils.common.reported import ReportedError
+from ..module_utils.job.log_files import IDENTITY, LogsError, check_node, unpack
+from ..module_utils.job.log_files_io import Copy
+from ..module_utils.job.resource import JobError, check_name
+from ..plugin_utils.connection.node_action import NodeAction, at_most
+from ..plugin_utils.validate.logs import reply as checked
 
 MODULE = "swarmspeed.cluster.job_logs"
 MOST_FILES = 10_000

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.names import late, unresolved
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
+from ..plugin_utils.connection.following import FollowingAction, say
+from ..plugin_utils.connection.names import late, unresolved
+from ..plugin_utils.preflight.problems import listing
 
 MODULE = "swarmspeed.cluster.job_precheck"
 PAUSE = 2.0

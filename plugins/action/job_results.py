@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.results import ARCHIVE, ResultsError, check_paths
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.fetched import archive_bytes, fetch_at_most
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.results import reply, same, take
+
+from ..module_utils.common.reported import ReportedError
+from ..module_utils.job.resource import JobError, check_name
+from ..module_utils.job.results import ARCHIVE, ResultsError, check_paths
+from ..plugin_utils.connection.fetched import archive_bytes, fetch_at_most
+from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.job.results import reply, same, take
 
 MODULE = "swarmspeed.cluster.job_results"
 

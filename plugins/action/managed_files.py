@@ -8,14 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import explained
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import (
-    ManagedFile,
-    ManagedFileError,
-    file_diff,
-    file_is_right,
-)
+
+from ..plugin_utils.connection.messages import explained
+from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.plan.managed_file import ManagedFile, ManagedFileError, file_diff, file_is_right
 
 FILE_SPEC: dict[str, Any] = {
     "path": {"type": "path", "required": True},

@@ -13,10 +13,11 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_reduce import judge_collective
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.checks import Verdict, Wanted, judge, trouble_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import (
+
+from ..module_utils.common.reported import sentence
+from ..plugin_utils.fabric.all_reduce import judge_collective
+from ..plugin_utils.fabric.checks import Verdict, Wanted, judge, trouble_of
+from ..plugin_utils.fabric.document import (
     PROMISES,
     document,
     requested_roles,
@@ -25,12 +26,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document
     summary,
     versions_of,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.open_to_anyone import open_to_anyone
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
+from ..plugin_utils.fabric.open_to_anyone import open_to_anyone
+from ..plugin_utils.preflight.problems import mapping
+from ..plugin_utils.report.files import write_whole
+from ..plugin_utils.report.text import sealed
+from ..plugin_utils.validate.filters import one_line_action
+from ..plugin_utils.validate.shape import data
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types

@@ -9,28 +9,25 @@ import time
 from typing import Any
 
 from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets import gathered as assets
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered as deepspeed_launch
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import gathered as docker
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host import gathered as host_role
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env import gathered as nccl_env
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit import (
-    gathered as nvidia_container_toolkit,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver import gathered as nvidia_driver
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import gathered as overlay_network
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, requested
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError, rendered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust import gathered as ssh_trust
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import gathered as swarm
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container import (
-    gathered as training_container,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import gathered as training_image
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace import gathered as workspace
+
+from ..module_utils.common.reported import ReportedError
+from ..plugin_utils.assets import gathered as assets
+from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.deepspeed_launch import gathered as deepspeed_launch
+from ..plugin_utils.docker import gathered as docker
+from ..plugin_utils.host import gathered as host_role
+from ..plugin_utils.nccl_env import gathered as nccl_env
+from ..plugin_utils.nvidia_container_toolkit import gathered as nvidia_container_toolkit
+from ..plugin_utils.nvidia_driver import gathered as nvidia_driver
+from ..plugin_utils.overlay_network import gathered as overlay_network
+from ..plugin_utils.plan.gathered import Gathered, requested
+from ..plugin_utils.plan.wishes import WishError, rendered
+from ..plugin_utils.ssh_trust import gathered as ssh_trust
+from ..plugin_utils.swarm import gathered as swarm
+from ..plugin_utils.training_container import gathered as training_container
+from ..plugin_utils.training_image import gathered as training_image
+from ..plugin_utils.validate.node import node_facts
+from ..plugin_utils.workspace import gathered as workspace
 
 GATHERED: dict[str, Gathered] = {
     host_role.ROLE: host_role.GATHERED,

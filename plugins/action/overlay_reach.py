@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import answer_about
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
+from ..module_utils.common.untrusted_text import on_one_line
+from ..module_utils.fabric.reach_io import answer_about
+from ..plugin_utils.connection.following import FollowingAction, say
+from ..plugin_utils.preflight.problems import listing
 
 MODULE = "swarmspeed.cluster.overlay_reach"
 PAUSE = 2.0

@@ -13,34 +13,27 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import (
-    judge,
-    read_constraints,
-    read_yaml,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed import missing_engines
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import requested_roles
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.again import followed, unforeseen
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Refusal
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here, read, split_kind
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import written
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.drift import drift
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import apart, play_hosts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import unforeseen_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.whole_group import (
-    TOGETHER,
-    WHOLE_GROUP,
-    WHOLE_GROUP_WITH,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.own_facts import check_own_facts
+
+from ..module_utils.common.secret_names import mask_text
+from ..plugin_utils.core.constraints import judge, read_constraints, read_yaml
+from ..plugin_utils.docker.needed import missing_engines
+from ..plugin_utils.fabric.document import requested_roles
+from ..plugin_utils.plan.again import followed, unforeseen
+from ..plugin_utils.plan.changes import Inputs, Refusal
+from ..plugin_utils.plan.controller import TEXT, here, read, split_kind
+from ..plugin_utils.plan.document import written
+from ..plugin_utils.plan.drift import drift
+from ..plugin_utils.plan.fold import Plan, fold
+from ..plugin_utils.plan.outcome import outcome
+from ..plugin_utils.plan.planners import PLANNED, planners
+from ..plugin_utils.plan.play_hosts import apart, play_hosts
+from ..plugin_utils.plan.text import unforeseen_text
+from ..plugin_utils.plan.whole_group import TOGETHER, WHOLE_GROUP, WHOLE_GROUP_WITH
+from ..plugin_utils.preflight.problems import listing
+from ..plugin_utils.report.files import write_whole
+from ..plugin_utils.report.text import plain
+from ..plugin_utils.validate.filters import one_line_action
+from ..plugin_utils.validate.own_facts import check_own_facts
 
 ROLES = Path(__file__).parents[2] / "roles"
 OF_A_ROLE = "role:"

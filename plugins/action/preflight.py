@@ -18,51 +18,29 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 from ansible.release import __version__ as ansible_version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import problems as bundle_problems
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import (
-    ConstraintError,
-    judge,
-    read_constraints,
-    read_yaml,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import play_hosts, play_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connection_names import (
-    given_by_ansible,
-    known_names,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import OF_CONNECTIONS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import (
-    kind,
-    text,
-    writable,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import (
-    names as names_in,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
-    GROUPS,
-    INVENTORY_CHECKS,
-    REPEATED,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.origins import origin
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import roles_by_themselves
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    PreflightError,
-    Problem,
-    Report,
-    collect,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecError, parse_specs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import plain
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.settings import Settings, image_troubles
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+
+from ..module_utils.common.reported import sentence
+from ..module_utils.common.secret_names import mask_text
+from ..plugin_utils.bundle.files import problems as bundle_problems
+from ..plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
+from ..plugin_utils.core.constraints import ConstraintError, judge, read_constraints, read_yaml
+from ..plugin_utils.plan.play_hosts import play_hosts, play_of
+from ..plugin_utils.preflight.connection_names import given_by_ansible, known_names
+from ..plugin_utils.preflight.connections import OF_CONNECTIONS
+from ..plugin_utils.preflight.controller import Controller
+from ..plugin_utils.preflight.controller_io import kind, text, writable
+from ..plugin_utils.preflight.controller_io import names as names_in
+from ..plugin_utils.preflight.facts import FACT_CHECKS, Facts
+from ..plugin_utils.preflight.inventory import Inventory
+from ..plugin_utils.preflight.inventory_checks import GROUPS, INVENTORY_CHECKS, REPEATED
+from ..plugin_utils.preflight.origins import origin
+from ..plugin_utils.preflight.play import roles_by_themselves
+from ..plugin_utils.preflight.problems import PreflightError, Problem, Report, collect
+from ..plugin_utils.preflight.role_specs import RoleSpecError, parse_specs
+from ..plugin_utils.preflight.wanted import parse_wanted
+from ..plugin_utils.report.text import plain
+from ..plugin_utils.training_image.settings import Settings, image_troubles
+from ..plugin_utils.validate.filters import one_line
 
 ROLES = Path(__file__).parents[2] / "roles"
 CONTROLLER = Controller(ansible_version, platform.python_version())

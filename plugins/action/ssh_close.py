@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.keepalive import watched
+
+from ..plugin_utils.connection.keepalive import watched
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import PlainNodeAction
+from ..plugin_utils.connection.node_action import PlainNodeAction
 
 
 class ActionModule(PlainNodeAction):

@@ -11,21 +11,17 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.arguments import ARGUMENTS, spec_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import placed
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import (
-    ACTIVE,
-    JobError,
-    explain,
-    spec_hash,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.console import Console
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.live import Vitals
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line_action
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import reply as checked
+
+from ..module_utils.common.digests import keyed_digest
+from ..module_utils.common.reported import ReportedError
+from ..module_utils.job.arguments import ARGUMENTS, spec_of
+from ..module_utils.job.members import placed
+from ..module_utils.job.resource import ACTIVE, JobError, explain, spec_hash
+from ..plugin_utils.connection.following import FollowingAction, say
+from ..plugin_utils.job.console import Console
+from ..plugin_utils.job.live import Vitals
+from ..plugin_utils.validate.filters import one_line_action
+from ..plugin_utils.validate.job import reply as checked
 
 MODULE = "swarmspeed.cluster.training_job"
 FOLLOW = "swarmspeed.cluster.training_job_follow"

@@ -10,15 +10,12 @@ from typing import Any
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.bundled import pack, take
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.repository import (
-    SourceError,
-    named,
-    parse,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.repository_io import fetch, place
+
+from ..plugin_utils.bundle.manifest import BundleError
+from ..plugin_utils.plan.controller import here
+from ..plugin_utils.workspace.bundled import pack, take
+from ..plugin_utils.workspace.repository import SourceError, named, parse
+from ..plugin_utils.workspace.repository_io import fetch, place
 
 SPEC: dict[str, Any] = {
     "source": {"type": "str", "required": True},

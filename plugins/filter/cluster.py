@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters as hostfile_filters
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import code_digest, tree_manifest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
+
+from ..module_utils.hostfile import filters as hostfile_filters
+from ..module_utils.hostfile.text import HostsError
+from ..plugin_utils.cluster.trees import code_digest, tree_manifest
+from ..plugin_utils.cluster.view import fingerprint
 
 
 def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import diagnose as find
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.diagnosis.launcher_log import as_dict, split_log
+
+from ..module_utils.job.diagnose import diagnose as find
+from ..plugin_utils.diagnosis.launcher_log import as_dict, split_log
 
 
 def diagnose(log: Any, nodes: Any = ()) -> dict[str, Any]:

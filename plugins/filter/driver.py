@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import requested
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import exclusion
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+
+from ..plugin_utils.nvidia_driver.planner import requested
+from ..plugin_utils.nvidia_driver.request import exclusion
+from ..plugin_utils.validate.filters import one_line
 
 
 def driver_request(wishes: Any) -> dict[str, Any]:

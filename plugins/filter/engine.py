@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import engine
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit import cuda, smoke, toolkit
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+
+from ..plugin_utils.docker import engine
+from ..plugin_utils.nvidia_container_toolkit import cuda, smoke, toolkit
+from ..plugin_utils.validate.filters import one_line
 
 
 @one_line("swarmspeed.cluster.docker_plan", "what node_facts returned")

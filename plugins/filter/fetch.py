@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.diagnosis.fetch_failures import explain
+
+from ..plugin_utils.diagnosis.fetch_failures import explain
 
 
 def fetch_trouble(reported: Any, proxy: str, source: str) -> str:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError, refusal
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import names_shown as shown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.hostfile_entries import DEFAULT_SOURCE, entries
+
+from ..module_utils.hostfile.text import HostsError, refusal
+from ..module_utils.hostfile.text import names_shown as shown
+from ..plugin_utils.cluster.hostfile_entries import DEFAULT_SOURCE, entries
 
 
 def to_hostfile(

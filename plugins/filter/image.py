@@ -9,14 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    ReportedError,
-    accept,
-    address,
-    port,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.image import gathered as checked
+
+from ..module_utils.common.reported import ReportedError, accept, address, port
+from ..module_utils.image_transfer.chain import plan
+from ..plugin_utils.validate.image import gathered as checked
 
 
 def image_chain(

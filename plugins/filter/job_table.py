@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import table
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.job import infos
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.logs import gathered
+
+from ..plugin_utils.job import table
+from ..plugin_utils.validate.filters import one_line
+from ..plugin_utils.validate.job import infos
+from ..plugin_utils.validate.logs import gathered
 
 _OF_NODES = "what training_job_info returned by node"
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import Launch, LaunchError, command
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.program import ProgramError, program
+
+from ..plugin_utils.launch.command import Launch, LaunchError, command
+from ..plugin_utils.launch.program import ProgramError, program
 
 
 def launch_command(script: str, launch: Mapping[str, Any]) -> list[str]:

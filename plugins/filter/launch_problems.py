@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import sentence
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.checks import judge
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.probe import probes
+
+from ..module_utils.common.reported import sentence
+from ..plugin_utils.launch.checks import judge
+from ..plugin_utils.validate.filters import one_line
+from ..plugin_utils.validate.probe import probes
 
 
 @one_line("swarmspeed.cluster.launch_problems", "what job_precheck returned")

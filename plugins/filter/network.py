@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import services
+from ..module_utils.node import services
 
 
 def url_hosts(values: Any) -> list[str]:

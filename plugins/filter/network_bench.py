@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped, sentence
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench import plan as bench_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench import report as network_bench
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench import table as bench_table
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import data
+
+from ..module_utils.common.reported import escaped, sentence
+from ..plugin_utils.bench import plan as bench_plan
+from ..plugin_utils.bench import report as network_bench
+from ..plugin_utils.bench import table as bench_table
+from ..plugin_utils.validate.filters import one_line
+from ..plugin_utils.validate.shape import data
 
 
 def _checked(name: str, value: Any, what: str) -> Mapping[str, Any]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.operators import needed_operators
+
+from ..plugin_utils.training_image.operators import needed_operators
 
 
 def _needed(accelerator: Any, preset: Any, config: Any, *, named_only: bool = False) -> list[str]:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import verdict
+
+from ..plugin_utils.overlay_network.faults import verdict
 
 
 def overlay_faults(reached: Any, facts: Any, containers: Any, managers: Any) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.archive import choose_loaded
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import (
-    check_problem,
-)
+
+from ..plugin_utils.training_image.archive import choose_loaded
+from ..plugin_utils.training_image.needs import check_problem
 
 
 def _loaded(names: Any, expected: str, archive: str, variable: str) -> dict[str, str]:

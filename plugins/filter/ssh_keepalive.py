@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.keepalive import with_keepalive
+
+from ..plugin_utils.connection.keepalive import with_keepalive
 
 
 def ssh_keepalive(arguments: Any) -> str:

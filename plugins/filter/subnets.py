@@ -13,8 +13,9 @@ from dataclasses import asdict
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError, common_underlay
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+
+from ..plugin_utils.cluster.underlay import UnderlayError, common_underlay
+from ..plugin_utils.validate.filters import one_line
 
 
 @one_line("swarmspeed.cluster.underlay", "what fabric_info returned by host")

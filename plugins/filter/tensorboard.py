@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import tensorboard
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.filters import one_line
+
+from ..plugin_utils.job import tensorboard
+from ..plugin_utils.validate.filters import one_line
 
 
 def _container(answer: Any) -> Mapping[str, Any]:

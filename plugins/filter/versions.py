@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import parse_requested
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
+
+from ..plugin_utils.versions.choose import choose
+from ..plugin_utils.versions.requested import parse_requested
+from ..plugin_utils.versions.table import load_table
 
 
 def _chosen(accelerator: Any, requested: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import reported
+from ..module_utils.common import reported
 
 
 def visible(printed: Any) -> str:

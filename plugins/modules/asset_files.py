@@ -70,12 +70,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
-    recorded_names,
-    remove,
-    remove_empty,
-    verify,
-)
+
+from ..module_utils.asset_transfer.files import recorded_names, remove, remove_empty, verify
 
 
 def verified(root: Path, names: list[str]) -> dict[str, Any]:

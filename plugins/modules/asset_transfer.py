@@ -178,9 +178,10 @@ notes:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.run import AssetTransfer, read_listed
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool import python_of_the_host
+
+from ..module_utils.asset_transfer.run import AssetTransfer, read_listed
+from ..module_utils.image_transfer.receive import TransferError
+from ..module_utils.image_transfer.spool import python_of_the_host
 
 STEPS = ["start", "queue", "allow", "go", "feed", "wait", "end"]
 

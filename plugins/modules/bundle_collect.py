@@ -112,13 +112,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_io import (
-    BundleAptError,
-    EmptyHost,
-    pack,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import Deb, DebError, choose
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, gather
+
+from ..module_utils.apt.bundle_io import BundleAptError, EmptyHost, pack
+from ..module_utils.apt.bundle_packages import Deb, DebError, choose
+from ..module_utils.apt.package_preview import Goal, gather
 
 
 def collect(io: EmptyHost, groups: list[dict[str, Any]]) -> list[Deb]:

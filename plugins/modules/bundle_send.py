@@ -75,15 +75,9 @@ bytes:
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_io import (
-    PLACE,
-    BundleAptError,
-    ask,
-    installed,
-    lay_out,
-    remove,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import parse_installed
+
+from ..module_utils.apt.bundle_io import PLACE, BundleAptError, ask, installed, lay_out, remove
+from ..module_utils.apt.bundle_packages import parse_installed
 
 
 def main() -> None:

@@ -65,8 +65,9 @@ RETURN = r"""#"""
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.swap import Swap, SwapError
+
+from ..module_utils.engine.api_io import Engine, EngineError, SocketEngine
+from ..module_utils.engine.swap import Swap, SwapError
 
 
 def run_module(params: dict[str, Any], engine: Engine) -> dict[str, Any]:

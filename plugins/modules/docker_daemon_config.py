@@ -182,20 +182,13 @@ backup_file:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.masking import hide
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import TextFileError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import DaemonConfigError, too_deep
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_apply import (
-    Request,
-    Run,
-    shown_diff,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_io import (
-    ConfigFile,
-    LocalHost,
-    readable_by_all,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import mask, secrets
+
+from ..module_utils.common.masking import hide
+from ..module_utils.common.text_file import TextFileError
+from ..module_utils.engine.daemon_config import DaemonConfigError, too_deep
+from ..module_utils.engine.daemon_config_apply import Request, Run, shown_diff
+from ..module_utils.engine.daemon_config_io import ConfigFile, LocalHost, readable_by_all
+from ..module_utils.engine.daemon_config_secrets import mask, secrets
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "config": {"type": "dict", "required": True},

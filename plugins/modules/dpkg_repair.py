@@ -63,8 +63,9 @@ commands:
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import DpkgError, Limits, repair
+
+from ..module_utils.apt.dpkg_io import SystemDpkg
+from ..module_utils.apt.dpkg_state import DpkgError, Limits, repair
 
 
 def main() -> None:

@@ -176,10 +176,11 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.trial_io import SystemAptIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.apt_failures import Goal
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import Choice
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import as_dict, gather
+
+from ..module_utils.apt.trial_io import SystemAptIO
+from ..module_utils.driver.apt_failures import Goal
+from ..module_utils.driver.packages import Choice
+from ..module_utils.driver.preview import as_dict, gather
 
 
 def _goal(requested: dict[str, Any]) -> Goal:

@@ -296,27 +296,14 @@ from dataclasses import fields
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.masking import hide
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import as_dicts, summary
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
-    Found,
-    TextFileError,
-    apply,
-    left_alone,
-    read,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import PRECISIONS, Plan, Request, build
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import AUTO, INTEGRATIONS, NEWEST
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import (
-    UnreadableError,
-    is_json,
-    parse,
-    render,
-    same,
-    secrets,
-    secrets_in_text,
-)
+
+from ..module_utils.common.masking import hide
+from ..module_utils.common.problems import as_dicts, summary
+from ..module_utils.common.text_file import Found, TextFileError, apply, left_alone, read
+from ..module_utils.ds_config.build import PRECISIONS, Plan, Request, build
+from ..module_utils.ds_config.facts import AUTO, INTEGRATIONS, NEWEST
+from ..module_utils.ds_config.presets import PRESETS
+from ..module_utils.ds_config.text import UnreadableError, is_json, parse, render, same, secrets, secrets_in_text
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "path": {"type": "path", "required": True},

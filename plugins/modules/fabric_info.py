@@ -306,10 +306,11 @@ problems:
 import ipaddress
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.host_io import SystemFabricIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfaces import gather_fabric, interface_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import display_devices
+
+from ..module_utils.fabric.host_io import SystemFabricIO
+from ..module_utils.fabric.interfaces import gather_fabric, interface_of
+from ..module_utils.gpu.host_io import SystemGpuIO
+from ..module_utils.gpu.pci import display_devices
 
 
 def main() -> None:

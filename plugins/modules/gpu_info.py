@@ -394,8 +394,9 @@ notes:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
+
+from ..module_utils.gpu.gather import gather_gpu
+from ..module_utils.gpu.host_io import SystemGpuIO
 
 MOST_SECONDS = 600
 

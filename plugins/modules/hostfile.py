@@ -185,23 +185,11 @@ backup_file:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import as_dicts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import (
-    Found,
-    TextFileError,
-    apply,
-    left_alone,
-    read,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan, plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
-    HostfileError,
-    HostsError,
-    names_shown,
-    parse,
-    refusal,
-    render,
-)
+
+from ..module_utils.common.problems import as_dicts
+from ..module_utils.common.text_file import Found, TextFileError, apply, left_alone, read
+from ..module_utils.hostfile.filters import Plan, plan
+from ..module_utils.hostfile.text import HostfileError, HostsError, names_shown, parse, refusal, render
 
 CHOICE = ("hosts", "include", "exclude", "first_host")
 ARGUMENTS: dict[str, dict[str, Any]] = {

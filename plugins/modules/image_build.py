@@ -113,8 +113,9 @@ log:
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_build.runner import BuildError, gather, start
+
+from ..module_utils.common.command_io import find_program
+from ..module_utils.image_build.runner import BuildError, gather, start
 
 ARGUMENTS = {
     "name": {"type": "str", "required": True},

@@ -112,9 +112,10 @@ problems:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import LogsError, same_run
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import NodeFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
+
+from ..module_utils.job.log_files import LogsError, same_run
+from ..module_utils.job.log_files_io import NodeFolder
+from ..module_utils.job.resource import JobError, check_name
 
 
 def run_module(params: dict[str, Any]) -> dict[str, Any]:

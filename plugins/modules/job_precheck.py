@@ -221,14 +221,10 @@ import re
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.source_runner import command_for
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe_io import (
-    ProbeIO,
-    SystemProbeIO,
-    read_answer,
-    request_for,
-)
+
+from ..module_utils.common.source_runner import command_for
+from ..module_utils.engine.api_io import EngineError, SocketEngine
+from ..module_utils.job.probe_io import ProbeIO, SystemProbeIO, read_answer, request_for
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 UP = "ansible-playbook site.yml --tags training_container"

@@ -98,17 +98,9 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    FolderError,
-    UntrustedFolder,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.results import (
-    ARCHIVE,
-    ResultsError,
-    check_paths,
-    found,
-    pack,
-)
+
+from ..module_utils.common.untrusted_folder import FolderError, UntrustedFolder
+from ..module_utils.job.results import ARCHIVE, ResultsError, check_paths, found, pack
 
 
 def run_module(params: dict[str, Any]) -> dict[str, Any]:

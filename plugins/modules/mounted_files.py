@@ -120,12 +120,11 @@ from functools import partial
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.unpack import ArchiveError, unpack
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    FolderError,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_links import LinkingFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CACHE, joined, parent, run_of
+
+from ..module_utils.common.unpack import ArchiveError, unpack
+from ..module_utils.common.untrusted_folder import FolderError
+from ..module_utils.common.untrusted_links import LinkingFolder
+from ..module_utils.job.code_places import CACHE, joined, parent, run_of
 
 ATTEMPTS = 100
 """How often a folder is put in the place of one that others put there meanwhile."""

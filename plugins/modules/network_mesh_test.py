@@ -183,21 +183,11 @@ import sys
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    ReportedError,
-    UnfitError,
-    accept,
-    address,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.source_runner import command_for
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.pair_rounds import rounds
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.probe_io import (
-    Gone,
-    PeerIO,
-    SystemPeerIO,
-    collective_source,
-)
+
+from ..module_utils.common.reported import ReportedError, UnfitError, accept, address, whole
+from ..module_utils.common.source_runner import command_for
+from ..module_utils.fabric.pair_rounds import rounds
+from ..module_utils.fabric.probe_io import Gone, PeerIO, SystemPeerIO, collective_source
 
 INNER = "inner"
 OUTER = "outer"

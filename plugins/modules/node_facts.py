@@ -403,36 +403,29 @@ import secrets
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_io import SystemDpkg
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import DpkgError, read_state
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.facts_io import asset_facts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host import gather_driver
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host_io import SystemDriverIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import gather_engine_files
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state_io import (
-    SystemEngineFilesIO,
-    clock_synchronized,
-    held_facts,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.host_io import SystemFabricIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.interfaces import gather_fabric
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import Beside
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import gather_firewall
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state_io import SystemFirewallIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.cdi import gather_cdi
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.gather import gather_gpu
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_facts_io import code_facts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import changed_files, missing_files
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.proxy_io import SystemProxyIO, gather_proxies
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services_io import (
-    SystemServicesIO,
-    gather_esp,
-    gather_services,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.sockets_io import listening_facts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import (
+
+from ..module_utils.apt.dpkg_io import SystemDpkg
+from ..module_utils.apt.dpkg_state import DpkgError, read_state
+from ..module_utils.asset_transfer.facts_io import asset_facts
+from ..module_utils.driver.host import gather_driver
+from ..module_utils.driver.host_io import SystemDriverIO
+from ..module_utils.engine.api_io import SocketEngine
+from ..module_utils.engine.state import gather_engine_files
+from ..module_utils.engine.state_io import SystemEngineFilesIO, clock_synchronized, held_facts
+from ..module_utils.fabric.host_io import SystemFabricIO
+from ..module_utils.fabric.interfaces import gather_fabric
+from ..module_utils.fabric.reach_io import Beside
+from ..module_utils.firewall.state import gather_firewall
+from ..module_utils.firewall.state_io import SystemFirewallIO
+from ..module_utils.gpu.cdi import gather_cdi
+from ..module_utils.gpu.gather import gather_gpu
+from ..module_utils.gpu.host_io import SystemGpuIO
+from ..module_utils.job.code_facts_io import code_facts
+from ..module_utils.node.parsers import changed_files, missing_files
+from ..module_utils.node.proxy_io import SystemProxyIO, gather_proxies
+from ..module_utils.node.services_io import SystemServicesIO, gather_esp, gather_services
+from ..module_utils.node.sockets_io import listening_facts
+from ..module_utils.node.system_io import (
     NodeError,
     account_facts,
     disk_facts,
@@ -445,9 +438,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io 
     system_facts,
     tree_digests,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.folders_io import OwnedError, SystemFolders
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.ownership import states
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import unpacked
+from ..module_utils.owned.folders_io import OwnedError, SystemFolders
+from ..module_utils.owned.ownership import states
+from ..module_utils.vscode.state import unpacked
 
 
 def _mistake(requested: dict[str, Any]) -> str | None:

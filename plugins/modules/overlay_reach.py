@@ -73,14 +73,10 @@ reached:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.reach_io import (
-    SECONDS,
-    SLACK,
-    ReachError,
-    reached,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.probe_io import SystemProbeIO
+
+from ..module_utils.engine.api_io import SocketEngine
+from ..module_utils.fabric.reach_io import SECONDS, SLACK, ReachError, reached
+from ..module_utils.job.probe_io import SystemProbeIO
 
 
 def run_module(params: dict[str, Any], system: Any) -> dict[str, Any]:

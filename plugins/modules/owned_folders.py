@@ -120,12 +120,9 @@ kept:
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.folders_io import OwnedError, SystemFolders
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.ownership import (
-    Removal,
-    record_folders,
-    remove_folders,
-)
+
+from ..module_utils.owned.folders_io import OwnedError, SystemFolders
+from ..module_utils.owned.ownership import Removal, record_folders, remove_folders
 
 
 def main() -> None:

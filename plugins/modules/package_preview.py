@@ -110,8 +110,9 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.package_preview import Goal, as_dict, gather
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.trial_io import SystemAptIO
+
+from ..module_utils.apt.package_preview import Goal, as_dict, gather
+from ..module_utils.apt.trial_io import SystemAptIO
 
 
 def main() -> None:

@@ -238,25 +238,11 @@ join_tokens:
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.engine_io import SwarmHost, explain, no_engine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import (
-    NONE,
-    THIS,
-    Current,
-    Step,
-    SwarmError,
-    Wanted,
-    diff,
-    parse_wanted,
-    relation,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.steps import (
-    check_join,
-    notes,
-    plan_membership,
-    plan_nodes,
-)
+
+from ..module_utils.engine.api_io import EngineError, SocketEngine
+from ..module_utils.swarm.engine_io import SwarmHost, explain, no_engine
+from ..module_utils.swarm.state import NONE, THIS, Current, Step, SwarmError, Wanted, diff, parse_wanted, relation
+from ..module_utils.swarm.steps import check_join, notes, plan_membership, plan_nodes
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "state": {"type": "str", "choices": ["manager", "worker", "absent"], "required": True},

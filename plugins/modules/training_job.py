@@ -461,19 +461,16 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_arguments
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.arguments import ARGUMENTS, spec_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.copies_io import own_copies
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.observe_io import check_log_limit, current, report
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runner_io import JobRunner, RunStore
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
-    DockerRuntime,
-    HostRuntime,
-    Runtime,
-)
+
+from ..module_utils.common.secret_names import mask_arguments
+from ..module_utils.common.untrusted_text import on_one_line
+from ..module_utils.engine.api_io import EngineError, SocketEngine
+from ..module_utils.job import resource
+from ..module_utils.job.arguments import ARGUMENTS, spec_of
+from ..module_utils.job.copies_io import own_copies
+from ..module_utils.job.observe_io import check_log_limit, current, report
+from ..module_utils.job.runner_io import JobRunner, RunStore
+from ..module_utils.job.runtimes import DockerRuntime, HostRuntime, Runtime
 
 
 class Call:

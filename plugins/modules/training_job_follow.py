@@ -104,20 +104,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError, SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.observe_io import (
-    check_log_limit,
-    current,
-    report,
-    wait_for_news,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError, check_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
-    DockerRuntime,
-    HostRuntime,
-    Runtime,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
+
+from ..module_utils.engine.api_io import EngineError, SocketEngine
+from ..module_utils.job.observe_io import check_log_limit, current, report, wait_for_news
+from ..module_utils.job.resource import JobError, check_name
+from ..module_utils.job.runtimes import DockerRuntime, HostRuntime, Runtime
+from ..module_utils.job.store_io import Store
 
 LONGEST = 60.0
 """Seconds that one call may wait."""

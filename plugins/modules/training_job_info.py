@@ -244,18 +244,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host_io import SystemDriverIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.next_boot import after_a_reboot
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.activity import Smi, gather_activity
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import SystemGpuIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.info_io import JobsReader
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, JobError, check_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import (
-    DockerRuntime,
-    HostRuntime,
-    Runtime,
-)
+
+from ..module_utils.driver.host_io import SystemDriverIO
+from ..module_utils.driver.next_boot import after_a_reboot
+from ..module_utils.engine.api_io import SocketEngine
+from ..module_utils.gpu.activity import Smi, gather_activity
+from ..module_utils.gpu.host_io import SystemGpuIO
+from ..module_utils.job.info_io import JobsReader
+from ..module_utils.job.resource import ACTIVE, JobError, check_name
+from ..module_utils.job.runtimes import DockerRuntime, HostRuntime, Runtime
 
 
 def gather(params: dict[str, Any], runtimes: Mapping[str, Runtime], smi: Smi) -> dict[str, Any]:

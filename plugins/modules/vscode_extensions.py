@@ -92,9 +92,10 @@ removed:
 import platform
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import FolderError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.install import apply, remove
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.vsix import VsixError
+
+from ..module_utils.common.untrusted_folder import FolderError
+from ..module_utils.vscode.install import apply, remove
+from ..module_utils.vscode.vsix import VsixError
 
 
 def main() -> None:

@@ -12,23 +12,9 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import (
-    Deb,
-    parse_deb,
-    parse_uris,
-    stanzas,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.trial_io import (
-    NOWHERE,
-    TIMEOUT,
-    UPDATE_TIMEOUT,
-    SystemAptIO,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    CommandResult,
-    find_program,
-    run_program,
-)
+from ..common.command_io import CommandResult, find_program, run_program
+from .bundle_packages import Deb, parse_deb, parse_uris, stanzas
+from .trial_io import NOWHERE, TIMEOUT, UPDATE_TIMEOUT, SystemAptIO
 
 PLACE = "/var/lib/swarmspeed-bundle"
 """Where packages of a bundle lie on a node while the playbook runs."""

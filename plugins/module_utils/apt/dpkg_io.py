@@ -12,14 +12,8 @@ import struct
 import subprocess
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.dpkg_state import QUERY
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    NOT_STARTED,
-    TIMED_OUT,
-    CommandResult,
-    find_program,
-    run_program,
-)
+from ..common.command_io import NOT_STARTED, TIMED_OUT, CommandResult, find_program, run_program
+from .dpkg_state import QUERY
 
 TIMEOUT = 20.0
 """Seconds for a reading command."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Callable, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import TIMED_OUT, CommandResult
+from ..common.command_io import TIMED_OUT, CommandResult
 
 QUERY = ("dpkg-query", "-W", "-f", "${Package}\t${db:Status-Abbrev}\n")
 CONFIGURE = ("dpkg", "--force-confdef", "--force-confold", "--configure", "-a")

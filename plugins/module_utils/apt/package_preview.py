@@ -14,13 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import newest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.apt_failures import UNREACHABLE, explain_update
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import (
-    parse_policy,
-    parse_simulation,
-)
+from ..common.command_io import CommandResult
+from ..driver.apt_failures import UNREACHABLE, explain_update
+from ..driver.preview import parse_policy, parse_simulation
+from .pins import newest
 
 MOST = 4
 """Versions that a message names."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.sources import Source, folded, render
+from ..driver.sources import Source, folded, render
 
 _RECORD = re.compile(r"^// Held: (.*)$", re.MULTILINE)
 KEY_BEGIN = "-----BEGIN PGP PUBLIC KEY BLOCK-----"

@@ -14,11 +14,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    CommandResult,
-    find_program,
-    run_program,
-)
+from ..common.command_io import CommandResult, find_program, run_program
 
 UPDATE_TIMEOUT = 300.0
 """Seconds to fetch the indices, through a slow proxy too."""

@@ -11,14 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
-    INCOMING,
-    changed_paths,
-    opened,
-    read_record,
-    recorded_names,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
+from ..common.untrusted_folder import UntrustedFolder
+from .files import INCOMING, changed_paths, opened, read_record, recorded_names
 
 MOUNTS = "/proc/self/mounts"
 

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import file_name, relative_path
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
+from ..common.reported import file_name, relative_path
+from ..common.untrusted_folder import UntrustedFolder
 
 OWN = ".swarmspeed"
 """Folder of this collection below the assets."""

@@ -15,10 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import (
-    TransferError,
-    write_all,
-)
+from ..image_transfer.receive import TransferError, write_all
 
 PIECE = 128 << 20
 """Bytes of a piece. It lies on both disks for a moment."""

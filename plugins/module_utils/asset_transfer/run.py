@@ -17,29 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.facts_io import free_bytes
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
-    CHUNK,
-    differs,
-    incoming,
-    install,
-    lacking,
-    offer,
-    prepare,
-    remove_received,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.pieces import append_piece
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import (
-    Receiver,
-    TransferError,
-    Words,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool import SpoolTransfer, spooled
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import (
-    SpoolIO,
-    read_json,
-    write_json,
-)
+from ..image_transfer.receive import Receiver, TransferError, Words
+from ..image_transfer.spool import SpoolTransfer, spooled
+from ..image_transfer.spool_io import SpoolIO, read_json, write_json
+from .facts_io import free_bytes
+from .files import CHUNK, differs, incoming, install, lacking, offer, prepare, remove_received
+from .pieces import append_piece
 
 SILENCE = 900.0
 """Seconds after which the first node gives up a controller that sends nothing more."""

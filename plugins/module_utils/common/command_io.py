@@ -11,8 +11,8 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import bounded_run
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from . import bounded_run
+from .untrusted_text import on_one_line
 
 TIMED_OUT = 124
 """Exit status reported for a command that did not end in time (as timeout(1) has it)."""

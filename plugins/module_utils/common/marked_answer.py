@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import clean, parse_json
+from .untrusted_text import clean, parse_json
 
 ANSWER_BYTES = 8 << 20
 """Most that such a program may print: what is found about 1,000 nodes takes one million."""

@@ -13,12 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Callable
 
-from .secret_spellings import (
-    MOST_CHARACTERS,
-    TooManySecretsError,
-    hidden,
-    search_for,
-)
+from .secret_spellings import MOST_CHARACTERS, TooManySecretsError, hidden, search_for
 
 Hide = Callable[[str], str]
 

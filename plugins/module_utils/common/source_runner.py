@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.own_sources import sources
+from .own_sources import sources
 
 BOOT = """\
 import sys

@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line, printable
+from .untrusted_folder import UntrustedFolder
+from .untrusted_text import on_one_line, printable
 
 _DAMAGES = (tarfile.TarError, EOFError, OSError, zlib.error, ValueError)
 

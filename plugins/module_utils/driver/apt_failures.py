@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import TIMED_OUT, CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import SIGNED_MODULES, Choice
+from ..common.command_io import TIMED_OUT, CommandResult
+from .packages import SIGNED_MODULES, Choice
 
 _KEY = re.compile(r"NO_PUBKEY|EXPKEYSIG|REVKEYSIG|BADSIG|signatures? (couldn't|could not|were invalid)|OpenPGP")
 _UNSIGNED = re.compile(r"is not signed")

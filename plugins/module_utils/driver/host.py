@@ -12,12 +12,9 @@ from __future__ import annotations
 import re
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.next_boot import (
-    gather_next_boot,
-    parse_modinfo,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.sources import as_dicts, parse_sources
+from ..common.command_io import CommandResult
+from .next_boot import gather_next_boot, parse_modinfo
+from .sources import as_dicts, parse_sources
 
 SERVICES = ("nvidia-persistenced.service", "nvidia-fabricmanager.service")
 DISKS = ("/usr", "/var", "/boot")

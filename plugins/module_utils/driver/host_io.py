@@ -10,11 +10,7 @@ import re
 import shutil
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    CommandResult,
-    find_program,
-    run_program,
-)
+from ..common.command_io import CommandResult, find_program, run_program
 
 TIMEOUT = 30.0
 """Seconds for each command; the slowest, ``dkms status``, takes one."""

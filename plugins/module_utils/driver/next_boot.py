@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import parse_driver
+from ..common.command_io import CommandResult
+from ..gpu.smi import parse_driver
 
 _IMAGE = re.compile(r"vmlinu[xz]-(?P<release>\d[^/]*)")
 _MODULE = re.compile(r"^\S*?(?P<name>nvidia(?:-current|-tesla-\d{3,4})?(?:-open)?)\.ko(?:\.\w+)?:", re.MULTILINE)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import GENERATIONS, OPEN, PROPRIETARY
+from ..gpu.pci import GENERATIONS, OPEN, PROPRIETARY
 
 AUTO_SOURCE, DISTRIBUTION, CUDA_REPOSITORY, KEEP = "auto", "distribution", "cuda_repository", "keep"
 SOURCES = (AUTO_SOURCE, DISTRIBUTION, CUDA_REPOSITORY, KEEP)

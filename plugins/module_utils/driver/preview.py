@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.apt_failures import (
+from ..common.command_io import CommandResult
+from .apt_failures import (
     UNREACHABLE,
     Goal,
     Trouble,
@@ -29,8 +29,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.apt_fail
     transitional,
     unsolvable,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.host import is_driver_package
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import DKMS, PINNED, SIGNED, Choice
+from .host import is_driver_package
+from .packages import DKMS, PINNED, SIGNED, Choice
 
 PRIORITY = 1001
 """Above 1000, so that a newer version which is installed gives way too: apt_preferences(5)."""

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import NEWEST, Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import Capability, Gpus, human
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import Memory, plan
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import Model
+from ..common.problems import Problem
+from .facts import NEWEST, Version
+from .gpus import Capability, Gpus, human
+from .memory import Memory, plan
+from .model import Model
 
 ORDER = (
     "zero0",

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.batch import batch_ranks, positive
+from ..common.problems import Problem
+from ..job.batch import batch_ranks, positive
 
 TOTAL = "train_batch_size"
 MICRO = "train_micro_batch_size_per_gpu"

@@ -9,18 +9,7 @@ releases named in ``facts``.
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
-    COUNT,
-    FLAG,
-    SIZE,
-    TEXT,
-    WHOLE,
-    Field,
-    block,
-    choice,
-    needed,
-    since,
-)
+from .field import COUNT, FLAG, SIZE, TEXT, WHOLE, Field, block, choice, needed, since
 
 _SAMPLING = "data_efficiency.data_sampling"
 _CURRICULUM = f"{_SAMPLING}.curriculum_learning"

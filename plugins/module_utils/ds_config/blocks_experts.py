@@ -9,18 +9,7 @@ only when ``enabled`` is true; here they are always checked. ``load_balance_coef
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
-    COUNT,
-    FLAG,
-    NUMBER,
-    SIZE,
-    TEXT,
-    Field,
-    before,
-    choice,
-    gone,
-    since,
-)
+from .field import COUNT, FLAG, NUMBER, SIZE, TEXT, Field, before, choice, gone, since
 
 _COMBINE = ("auto", "weighted_sum", "legacy_bmm")
 _PRESETS = ("deepseek_v2", "deepseek_v3", "mixtral", "qwen3_5_moe", "qwen3_moe")

@@ -9,22 +9,8 @@ DeepSpeed 0.15.4 to 0.19.7. ``quantize_training`` is not described: no release k
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.blocks_data import SCHEDULE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
-    AMOUNT,
-    COUNT,
-    FLAG,
-    LIST,
-    NUMBER,
-    SHARE,
-    SIZE,
-    TEXT,
-    TEXTS,
-    Field,
-    block,
-    choice,
-    needed,
-)
+from .blocks_data import SCHEDULE
+from .field import AMOUNT, COUNT, FLAG, LIST, NUMBER, SHARE, SIZE, TEXT, TEXTS, Field, block, choice, needed
 
 _DENSE_RATIO = {"dense_ratio": needed(Field("number", gt=0, le=1))}
 _METHOD = choice("l1", "topk")

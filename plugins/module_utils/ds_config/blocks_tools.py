@@ -8,22 +8,7 @@ Source and conventions: ``blocks_training``.
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
-    COUNT,
-    FLAG,
-    FREE,
-    LIST,
-    NAME,
-    SIZE,
-    TEXT,
-    TEXTS,
-    WHOLE,
-    Field,
-    before,
-    block,
-    choice,
-    since,
-)
+from .field import COUNT, FLAG, FREE, LIST, NAME, SIZE, TEXT, TEXTS, WHOLE, Field, before, block, choice, since
 
 TOOLS: dict[str, dict[str, Field]] = {
     # csv_monitor has the same keys

@@ -9,8 +9,8 @@ Source: the pydantic models and the ``get_*`` functions of the releases named in
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
+from .facts import Version
+from .field import (
     COMM_DTYPE,
     COUNT,
     DEVICE,

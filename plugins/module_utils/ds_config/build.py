@@ -14,30 +14,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import auto as ds_auto
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import batch as ds_batch
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import rules, schema
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import (
-    AUTO,
-    INTEGRATIONS,
-    NEWEST,
-    Version,
-    nearest_known,
-    parse_version,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import (
-    Gpus,
-    human,
-    read_bytes,
-    read_gpus,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import Memory
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory import plan as plan_memory
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import Model
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import read as read_model
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.presets import PRESETS, preset, refusal
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_releases import release_hints
+from ..common.problems import Problem, shown
+from . import auto as ds_auto
+from . import batch as ds_batch
+from . import rules, schema
+from .facts import AUTO, INTEGRATIONS, NEWEST, Version, nearest_known, parse_version
+from .gpus import Gpus, human, read_bytes, read_gpus
+from .memory import Memory
+from .memory import plan as plan_memory
+from .model import Model
+from .model import read as read_model
+from .presets import PRESETS, preset, refusal
+from .rules_releases import release_hints
 
 PRECISIONS = (AUTO, "fp32", "fp16", "bf16")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
+from .facts import Version
 
 ALWAYS = "always"
 MAX_NUMBER = 2**63

@@ -15,7 +15,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import shown
+from ..common.problems import shown
 
 MAX_DEPTH = 100
 """Nesting that no configuration reaches; deeper input would exhaust the interpreter's stack."""

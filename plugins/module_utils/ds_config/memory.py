@@ -13,16 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import NEWEST, Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import (
-    Gpus,
-    human,
-    read_bytes,
-    read_gpus,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_inputs import Job, job
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_terms import MOMENTS, Part, parts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import Model
+from .facts import NEWEST, Version
+from .gpus import Gpus, human, read_bytes, read_gpus
+from .memory_inputs import Job, job
+from .memory_terms import MOMENTS, Part, parts
+from .model import Model
 
 __all__ = ["COMPONENTS", "Gpus", "Memory", "Part", "human", "plan", "read_bytes", "read_gpus"]
 

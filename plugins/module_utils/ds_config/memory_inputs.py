@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import AUTO, Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.model import MOMENTS, Model
+from .facts import AUTO, Version
+from .model import MOMENTS, Model
 
 _MOST = 10**18
 _PIN_DEFAULT = Version(0, 19, 5)

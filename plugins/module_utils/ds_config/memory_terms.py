@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.memory_inputs import Job, share
+from .facts import Version
+from .memory_inputs import Job, share
 
 _ZERO_PAPER = "ZeRO, arXiv:1910.02054, section 3"
 _ACTIVATIONS = "Korthikanti et al., arXiv:2205.05198, equation 2 without attention matrices"

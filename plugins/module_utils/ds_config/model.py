@@ -14,15 +14,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.architectures import (
-    FAMILIES,
-    GPT,
-    NEEDED,
-    Family,
-    decoder,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.gpus import whole
+from ..common.problems import Problem, shown
+from .architectures import FAMILIES, GPT, NEEDED, Family, decoder
+from .gpus import whole
 
 MOMENTS = {
     "adam": 2,

@@ -14,22 +14,9 @@ import difflib
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
-    AMOUNT,
-    COUNT,
-    FLAG,
-    NUMBER,
-    SIZE,
-    WHOLE,
-    Field,
-    before,
-    choice,
-    gone,
-    needed,
-    since,
-)
+from ..common.problems import shown
+from .facts import Version
+from .field import AMOUNT, COUNT, FLAG, NUMBER, SIZE, WHOLE, Field, before, choice, gone, needed, since
 
 _MOMENTUM = Field("number", ge=0, lt=1)
 _RATE = Field("rate", ge=0)

@@ -13,15 +13,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import (
-    AUTO,
-    FILLED_IN,
-    KNOWN_VERSIONS,
-    NEWEST,
-    Version,
-    nearest_known,
-)
+from ..common.problems import Problem, shown
+from .facts import AUTO, FILLED_IN, KNOWN_VERSIONS, NEWEST, Version, nearest_known
 
 # DeepSpeed's default is 5e8 elements, 1 GB a buffer in 16 bit, of which there are two to three; 2e8 is what
 # transformers' guide advises for smaller cards, and costs little bandwidth.

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import NEWEST, Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_compile import compile_conflicts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_engine import engine_conflicts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_hints import hints
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_optimizer import optimizer_conflicts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_reading import reading_conflicts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.view import ZERO, View, get, stage
+from ..common.problems import Problem
+from .facts import NEWEST, Version
+from .rules_compile import compile_conflicts
+from .rules_engine import engine_conflicts
+from .rules_hints import hints
+from .rules_optimizer import optimizer_conflicts
+from .rules_reading import reading_conflicts
+from .view import ZERO, View, get, stage
 
 __all__ = ["ZERO", "conflicts", "get", "stage", "warnings"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.view import OFFLOADED, ZERO, View
+from ..common.problems import Problem
+from .facts import Version
+from .view import OFFLOADED, ZERO, View
 
 # First known releases with what the name says.
 STAGE_2 = Version(0, 17, 6)

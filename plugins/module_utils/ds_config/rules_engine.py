@@ -12,14 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_reading import (
-    MASTER_ANY_STAGE,
-    PRECISION_MODELS,
-    SUM,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.view import OFFLOADED, ZERO, View
+from ..common.problems import Problem, shown
+from .facts import Version
+from .rules_reading import MASTER_ANY_STAGE, PRECISION_MODELS, SUM
+from .view import OFFLOADED, ZERO, View
 
 # First known releases with what the name says; CLIPS is that of a default of 1 for gradient_clipping.
 _TENSOR_PARALLEL = Version(0, 16, 9)

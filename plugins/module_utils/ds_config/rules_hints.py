@@ -11,16 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import ZERO_DEPRECATED, Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_compile import STAGE_2
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_engine import CLIPS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.view import (
-    OFFLOADED,
-    PARAM_DEVICE,
-    ZERO,
-    View,
-)
+from ..common.problems import Problem, shown
+from .facts import ZERO_DEPRECATED, Version
+from .rules_compile import STAGE_2
+from .rules_engine import CLIPS
+from .view import OFFLOADED, PARAM_DEVICE, ZERO, View
 
 SMALL_MEMLOCK = 2**30
 """Bytes: offload pins buffers of hundreds of MiB each, so that a limit below this is soon reached."""

@@ -13,17 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.rules_reading import (
-    BF16_MASTER,
-    BF16_STATES,
-    FP16_MASTER,
-    MASTER_ANY_STAGE,
-    PRECISION_MODELS,
-    fp16_master,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.view import OFFLOADED, ZERO, View
+from ..common.problems import Problem, shown
+from .facts import Version
+from .rules_reading import BF16_MASTER, BF16_STATES, FP16_MASTER, MASTER_ANY_STAGE, PRECISION_MODELS, fp16_master
+from .view import OFFLOADED, ZERO, View
 
 _ONE_BIT = ("onebitadam", "onebitlamb", "zerooneadam")
 _TESTED = ("adagrad", "adam", "adamw", "lion")

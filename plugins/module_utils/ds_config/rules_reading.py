@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import ZERO_DEPRECATED, Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.view import ZERO, View
+from ..common.problems import Problem
+from .facts import ZERO_DEPRECATED, Version
+from .view import ZERO, View
 
 FP16_MASTER = "fp16.fp16_master_weights_and_grads"
 BF16_MASTER = "bf16.bf16_master_weights_and_grads"

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import Version
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.view import ZERO, View
+from ..common.problems import Problem
+from .facts import Version
+from .view import ZERO, View
 
 
 class Fault(NamedTuple):

@@ -16,40 +16,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.blocks_data import DATA
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.blocks_experts import EXPERTS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.blocks_removed import OPEN, REMOVED
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.blocks_tools import TOOLS
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.blocks_training import (
-    EXTRA_REFUSED,
-    PRECISION_REFUSES,
-    TRAINING,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import (
-    AUTO,
-    FILLED_IN,
-    TENSOR_PARALLEL_ALIASES,
-    ZERO_ALIASES,
-    ZERO_DEPRECATED,
-    ZERO_SWITCHES,
-    Version,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.field import (
-    ALWAYS,
-    FLAG,
-    MAX_NUMBER,
-    Field,
-    as_number,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.optimizers import (
-    SCHEDULERS,
-    elsewhere,
-    optimizer_fault,
-    optimizer_params,
-    scheduler_fault,
-    steps_fault,
-)
+from ..common.problems import Problem, shown
+from .blocks_data import DATA
+from .blocks_experts import EXPERTS
+from .blocks_removed import OPEN, REMOVED
+from .blocks_tools import TOOLS
+from .blocks_training import EXTRA_REFUSED, PRECISION_REFUSES, TRAINING
+from .facts import AUTO, FILLED_IN, TENSOR_PARALLEL_ALIASES, ZERO_ALIASES, ZERO_DEPRECATED, ZERO_SWITCHES, Version
+from .field import ALWAYS, FLAG, MAX_NUMBER, Field, as_number
+from .optimizers import SCHEDULERS, elsewhere, optimizer_fault, optimizer_params, scheduler_fault, steps_fault
 
 BLOCKS = {**TRAINING, **TOOLS, **DATA, **EXPERTS, **REMOVED}
 MAX_DEPTH = 40

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret_name
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config import hjson, schema
+from ..common.problems import shown
+from ..common.secret_names import is_secret_name
+from . import hjson, schema
 
 _ENTRY = re.compile(r"""(?<!\w)([A-Za-z_][\w-]{0,80})["']?\s{0,8}:\s{0,8}["']?([^"',\s}]+)""")
 

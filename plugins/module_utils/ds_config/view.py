@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import AUTO, Version
+from .facts import AUTO, Version
 
 ZERO = "zero_optimization"
 PARAM_DEVICE = f"{ZERO}.offload_param.device"

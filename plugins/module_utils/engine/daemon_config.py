@@ -13,7 +13,7 @@ import math
 import re
 from typing import Any, NoReturn
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
+from ..common.problems import Problem, shown
 
 MAX_BYTES = 1024 * 1024
 """A larger file is no engine's configuration."""

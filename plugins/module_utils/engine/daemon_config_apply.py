@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, summary
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import TextFileError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import (
+from ..common.problems import Problem, summary
+from ..common.text_file import TextFileError
+from .api_io import EngineError
+from .daemon_config import (
     DaemonConfigError,
     changed_keys,
     decode,
@@ -29,36 +29,10 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_c
     too_deep,
     wanted_problems,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_io import (
-    PRIVATE,
-    PUBLIC,
-    File,
-    ForeignEditError,
-    Host,
-    unbroken,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
-    check,
-    needs_restart,
-    parse_version,
-    swarm_problems,
-    unknown_keys,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import (
-    mask,
-    mask_text,
-    printable,
-    secrets,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import (
-    Unit,
-    conflicts,
-    engine_words,
-    other_file,
-    parse_properties,
-    parse_unit,
-    program_name,
-)
+from .daemon_config_io import PRIVATE, PUBLIC, File, ForeignEditError, Host, unbroken
+from .daemon_config_keys import check, needs_restart, parse_version, swarm_problems, unknown_keys
+from .daemon_config_secrets import mask, mask_text, printable, secrets
+from .daemon_config_unit import Unit, conflicts, engine_words, other_file, parse_properties, parse_unit, program_name
 
 QUERY_TIMEOUT = 30.0
 """Seconds within which systemd, the journal, ``dockerd --validate`` and a running engine must answer a question."""

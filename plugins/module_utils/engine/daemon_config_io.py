@@ -16,13 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    CommandResult,
-    find_program,
-    run_program,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.text_file import TextFileError, read
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import SocketEngine
+from ..common.command_io import CommandResult, find_program, run_program
+from ..common.text_file import TextFileError, read
+from .api_io import SocketEngine
 
 PUBLIC, PRIVATE = 0o644, 0o600
 """Modes of a new file: without a credential in it, and with one."""

@@ -16,10 +16,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import mask
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import FLAG_KEYS
+from ..common.problems import Problem, shown
+from .daemon_config import same
+from .daemon_config_secrets import mask
+from .daemon_config_unit import FLAG_KEYS
 
 NEWEST = (29, 7)
 """The newest release whose keys are known here. Of a newer engine an unknown key is left to the engine to judge."""

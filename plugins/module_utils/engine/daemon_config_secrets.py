@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import secret_names
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import MASK, is_secret_name
+from ..common import secret_names
+from ..common.secret_names import MASK, is_secret_name
 
 _ALL = re.compile(r".+", re.DOTALL)
 _PROXY_NAME = re.compile(r"proxy|proxies", re.IGNORECASE)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem
+from ..common.problems import Problem
 
 FLAG_KEYS = {
     "add-runtime": "runtimes",

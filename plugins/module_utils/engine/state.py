@@ -13,17 +13,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import (
-    DaemonConfigError,
-    decode,
-    parse,
-    same,
-    too_deep,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import mask, printable
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import Flag, Unit, parse_unit
+from ..common.command_io import CommandResult
+from ..common.digests import keyed_digest
+from .daemon_config import DaemonConfigError, decode, parse, same, too_deep
+from .daemon_config_secrets import mask, printable
+from .daemon_config_unit import Flag, Unit, parse_unit
 
 CONFIG_PATH = "/etc/docker/daemon.json"
 SERVICE = "docker.service"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import unit_text
+from ..common.command_io import find_program, run_program
+from .state import unit_text
 
 TIMEOUT = 20.0
 """Seconds."""

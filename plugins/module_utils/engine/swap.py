@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
+from .api_io import Engine, EngineError
 
 NEW, OLD = ".new", ".old"
 LABEL = "swarmspeed.spec"

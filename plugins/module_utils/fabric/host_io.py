@@ -9,14 +9,10 @@ import os
 from pathlib import Path
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    CommandResult,
-    find_program,
-    run_program,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.offloads_io import Features
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import INFINIBAND, VPD_LONGEST
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import beginning, link_name
+from ..common.command_io import CommandResult, find_program, run_program
+from ..gpu.host_io import beginning, link_name
+from .offloads_io import Features
+from .rdma import INFINIBAND, VPD_LONGEST
 
 IP_TIMEOUT = 20.0
 """Seconds."""

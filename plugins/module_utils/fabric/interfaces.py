@@ -14,14 +14,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.host_io import FabricIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import (
-    gpu_distances,
-    numa_node,
-    parse_infiniband,
-    pci_address,
-)
+from ..common.command_io import CommandResult
+from .host_io import FabricIO
+from .rdma import gpu_distances, numa_node, parse_infiniband, pci_address
 
 NOT_DESTINATIONS = frozenset({"local", "broadcast", "multicast", "anycast"})
 """Types of route that repeat the host's own addresses and so say nothing about where packets go."""

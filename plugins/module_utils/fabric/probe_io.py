@@ -22,12 +22,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import bounded_run
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import ANSWER_BYTES, answer_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.source_runner import request_for
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import collective, peer
+from ..common import bounded_run
+from ..common.command_io import find_program
+from ..common.marked_answer import ANSWER_BYTES, answer_of
+from ..common.source_runner import request_for
+from ..common.untrusted_text import on_one_line
+from . import collective, peer
 
 RUN = "/run/swarmspeed-fabric"
 WRITE = 20.0

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult, run_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import ANSWER_BYTES, marked_answer
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric import reach
+from ..common import source_runner
+from ..common.command_io import CommandResult, run_program
+from ..common.marked_answer import ANSWER_BYTES, marked_answer
+from ..common.untrusted_text import on_one_line
+from . import reach
 
 Run = Callable[[Sequence[str], str], CommandResult]
 SECONDS = 3

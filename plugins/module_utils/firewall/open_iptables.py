@@ -8,18 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_ports import (
-    ALL,
-    ALWAYS,
-    PORTS,
-    Rule,
-    everybody,
-    held,
-    inside,
-    of_protocol,
-    reached,
-    span,
-)
+from .open_ports import ALL, ALWAYS, PORTS, Rule, everybody, held, inside, of_protocol, reached, span
 
 
 def iptables_open(text: str) -> int:

@@ -9,19 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_ports import (
-    ALL,
-    ALWAYS,
-    NEVER,
-    PERHAPS,
-    Rule,
-    everybody,
-    held,
-    inside,
-    of_protocol,
-    reached,
-    span,
-)
+from .open_ports import ALL, ALWAYS, NEVER, PERHAPS, Rule, everybody, held, inside, of_protocol, reached, span
 
 _LAYERS = ("ip", "ip6", "ether", "vlan", "th", "")
 """What carries packets of tcp and udp."""

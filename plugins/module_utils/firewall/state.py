@@ -17,10 +17,10 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_iptables import iptables_open
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_nftables import nftables_open
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.open_ports import ranges
+from ..common.command_io import CommandResult
+from .open_iptables import iptables_open
+from .open_nftables import nftables_open
+from .open_ports import ranges
 
 UFW, FIREWALLD, IPTABLES, NFTABLES = "ufw", "firewalld", "iptables", "nftables"
 IP6TABLES = "ip6tables"

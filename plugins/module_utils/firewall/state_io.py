@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    CommandResult,
-    find_program,
-    run_program,
-)
+from ..common.command_io import CommandResult, find_program, run_program
 
 TIMEOUT = 20.0
 """Seconds."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.readings import ARGUMENTS, joined, parse_activity
+from ..common.command_io import CommandResult
+from .readings import ARGUMENTS, joined, parse_activity
 
 SAMPLES, PAUSE = 3, 0.7
 """One reading covers between a sixth of a second and a second; a GPU may rest that long between two steps."""

@@ -8,8 +8,8 @@ Sources: nvidia-smi(1) for its return values, and public reports for the message
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import TIMED_OUT, CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import ROW_START
+from ..common.command_io import TIMED_OUT, CommandResult
+from .smi import ROW_START
 
 MISMATCH = "Driver/library version mismatch"
 

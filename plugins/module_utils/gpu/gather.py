@@ -19,26 +19,12 @@ import re
 from dataclasses import asdict, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.explain import MISMATCH
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.host_io import GpuIO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import (
-    GENERATIONS,
-    NOT_FOR_US,
-    capability_of,
-    display_devices,
-    generation_of,
-    nvswitches,
-    parse_secure_boot,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.problems import (
-    WAITING,
-    Host,
-    Reading,
-    find_notes,
-    find_problems,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import (
+from ..common.command_io import CommandResult
+from .explain import MISMATCH
+from .host_io import GpuIO
+from .pci import GENERATIONS, NOT_FOR_US, capability_of, display_devices, generation_of, nvswitches, parse_secure_boot
+from .problems import WAITING, Host, Reading, find_notes, find_problems
+from .smi import (
     QUERY_FIELDS,
     VERSION,
     Details,
@@ -50,7 +36,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import 
     parse_mig,
     parse_report,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.topology import Topology, parse_topology
+from .topology import Topology, parse_topology
 
 FABRIC_MANAGER = "nv-fabricmanager"[:15]
 """The process name: the kernel keeps fifteen characters of it."""

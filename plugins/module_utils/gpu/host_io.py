@@ -13,12 +13,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    CommandResult,
-    find_program,
-    run_program,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import PCI_CONFIG_BYTES, is_vgpu
+from ..common.command_io import CommandResult, find_program, run_program
+from .pci import PCI_CONFIG_BYTES, is_vgpu
 
 SMI_TIMEOUT = 60.0
 """Seconds. Without persistence mode nvidia-smi initialises every GPU first, which takes seconds for each."""

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import CommandResult
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.explain import CHECK_LOG, explain
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.smi import Details, Gpu
+from ..common.command_io import CommandResult
+from .explain import CHECK_LOG, explain
+from .smi import Details, Gpu
 
 SECURE_BOOT = (
     " Secure Boot is on, so the kernel loads only modules signed with a key it knows: check `dmesg | grep -i "

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import sysfs_address
+from .pci import sysfs_address
 
 QUERY_FIELDS = ("index", "uuid", "memory.total", "compute_cap", "name")
 """The name is last, so that a comma in it would do no harm."""

@@ -14,14 +14,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
-    Checked,
-    Host,
-    HostsError,
-    check,
-    meant,
-)
+from ..common.problems import Problem, shown
+from .text import Checked, Host, HostsError, check, meant
 
 _SLOT = re.compile(r"[0-9]{1,9}")
 _RANGE = re.compile(r"[0-9]+-[0-9]+")

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown, summary
+from ..common.problems import Problem, shown, summary
 
 MAX_SLOTS = 1024
 """Slots of one host. No host has more accelerators: a greater number is a typing error."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.private_folder import make_private
+from ..common.private_folder import make_private
 
 PIECE = 256 << 10
 """Bytes of the log that one look returns at most."""

@@ -21,9 +21,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import CONFIG
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
+from ..common.command_io import find_program
+from .chain import CONFIG
+from .receive import TransferError
 
 SMALL = 8 << 20
 """Bytes. Larger files of an archive are layers, smaller ones may be a manifest or a configuration."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import MACHINES
+from .content import MACHINES
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 GROUP = 64 << 20

@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
+from ..engine.api_io import Engine, EngineError
 
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 """The kernel's names of what images call otherwise."""

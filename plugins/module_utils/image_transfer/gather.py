@@ -12,11 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import (
-    MACHINES,
-    content_of_image,
-)
+from ..engine.api_io import Engine, EngineError
+from .content import MACHINES, content_of_image
 
 CONTAINERD = "/etc/containerd/config.toml"
 

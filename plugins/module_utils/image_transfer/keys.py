@@ -13,10 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    FolderError,
-    UntrustedFolder,
-)
+from ..common.untrusted_folder import FolderError, UntrustedFolder
 
 MARK = "swarmspeed-transfer"
 LONGEST = 4 << 20

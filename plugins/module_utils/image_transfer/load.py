@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.archive import CHUNK, bare
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import GROUP
+from .archive import CHUNK, bare
+from .chain import GROUP
 
 LABEL = "swarmspeed.transfer"
 """Of images that hold the lower layers of one that is still on its way."""

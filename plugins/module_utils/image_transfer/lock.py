@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import read_json
+from .spool_io import read_json
 
 
 def take(place: Path) -> int:

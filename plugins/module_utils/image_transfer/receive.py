@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import mebibytes
+from ..common.untrusted_text import on_one_line
+from .chain import mebibytes
 
 PATIENCE = 45.0
 """Seconds for which all sources are tried again when none gives anything."""

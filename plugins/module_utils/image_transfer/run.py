@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.archive import bare
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import CONFIG
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.gather import gather
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool import SpoolTransfer, spooled
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.worker import give, take
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.worker_io import SystemTransferIO
+from ..engine.api_io import Engine, EngineError
+from .archive import bare
+from .chain import CONFIG
+from .gather import gather
+from .spool import SpoolTransfer, spooled
+from .worker import give, take
+from .worker_io import SystemTransferIO
 
 
 class Transfer(SpoolTransfer):

@@ -22,27 +22,16 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.private_folder import make_private
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import FolderError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import serve as image_serve
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
-    key_line,
-    known_hosts,
-    rewrite,
-    server_command,
-    with_keys,
-    without_keys,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.lock import held_by, holder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.lock import take as take_lock
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.lock import write as write_lock
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import (
-    SpoolIO,
-    read_json,
-    write_json,
-)
+from ..common.command_io import find_program, run_program
+from ..common.private_folder import make_private
+from ..common.untrusted_folder import FolderError
+from . import serve as image_serve
+from .keys import key_line, known_hosts, rewrite, server_command, with_keys, without_keys
+from .lock import held_by, holder
+from .lock import take as take_lock
+from .lock import write as write_lock
+from .receive import TransferError
+from .spool_io import SpoolIO, read_json, write_json
 
 SLOWEST = 1 << 20
 """Bytes per second: what takes longer than at this rate, and half an hour, is given up."""

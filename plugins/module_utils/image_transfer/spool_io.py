@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import ssh_command
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import LinkLost
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.serve import HEADER, STILL
+from ..common.command_io import find_program
+from ..common.untrusted_text import on_one_line
+from .keys import ssh_command
+from .receive import LinkLost
+from .serve import HEADER, STILL
 
 LENGTHS = {b"D": 1 << 20, b"W": 0, b"E": 0, b"X": 4096}
 """Most bytes of each kind of frame. Another node sends them, and it may send anything."""

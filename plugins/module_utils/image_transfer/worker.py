@@ -13,25 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.archive import (
-    bare,
-    stored_layers,
-    unpack_saved,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import CONFIG, CONFIG_BYTES
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_config
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.load import (
-    for_containerd,
-    for_graph_driver,
-    groups,
-    partial_config,
-    plain_blob,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import (
-    Link,
-    Receiver,
-    TransferError,
-)
+from .archive import bare, stored_layers, unpack_saved
+from .chain import CONFIG, CONFIG_BYTES
+from .content import content_of_config
+from .load import for_containerd, for_graph_driver, groups, partial_config, plain_blob
+from .receive import Link, Receiver, TransferError
 
 
 class TransferIO(Protocol):

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Callable
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.load import LABEL
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import PIPE, SpoolIO, widen
+from ..common.command_io import find_program
+from ..engine.api_io import Engine, EngineError
+from .content import content_of_image
+from .load import LABEL
+from .receive import TransferError
+from .spool_io import PIPE, SpoolIO, widen
 
 
 class SystemTransferIO(SpoolIO):

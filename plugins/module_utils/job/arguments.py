@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import build_spec
+from .resource import build_spec
 
 ARGUMENTS: dict[str, Any] = {
     "name": {"type": "str", "required": True},

@@ -11,19 +11,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    FolderError,
-    UntrustedFolder,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import (
-    CODE,
-    COPIED,
-    DIGEST,
-    start_folder,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE
+from ..common.untrusted_folder import FolderError, UntrustedFolder
+from .code_places import CODE, COPIED, DIGEST, start_folder
+from .private import host_jobs_dir
+from .record import JOB_NAME
+from .resource import ACTIVE
 
 YOUNG = 3600.0
 """Seconds for which code stays that no job has: a playbook that has just written it is about to start one."""

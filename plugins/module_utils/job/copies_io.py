@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import UnreadableError, parse, same
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError
+from ..ds_config.text import UnreadableError, parse, same
+from .resource import JobError
 
 MASKS = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")
 """What Ansible returns in the place of a secret."""

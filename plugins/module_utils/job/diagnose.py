@@ -13,11 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from .exits import (
-    ExitMeaning,
-    exit_meaning,
-    exits_in,
-)
+from .exits import ExitMeaning, exit_meaning, exits_in
 from .failure_search import known_failure
 from .failures import BY_ID, Failure
 

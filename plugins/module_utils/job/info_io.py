@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import Hide, hider
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import clean
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import summary as job_summary
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.launcher_log import plain
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
+from ..common.secret_names import Hide, hider
+from ..common.untrusted_folder import UntrustedFolder
+from ..common.untrusted_text import clean
+from ..engine.api_io import EngineError
+from . import resource
+from . import summary as job_summary
+from .launcher_log import plain
+from .private import host_jobs_dir
+from .record import JOB_NAME
+from .runtimes import Runtime
+from .store_io import Store
 
 MOST_FOLDERS = 100_000
 MOST_JOBS = 1000

@@ -16,7 +16,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import RUNS
+from .record import RUNS
 
 WANTED = re.compile(r"launcher\.log|node\.log|summary\.json|state\.json|supervisor\.log|ranks/rank-\d+\.log")
 """What leaves a node. Never spec.json: it holds the values of the job's environment."""

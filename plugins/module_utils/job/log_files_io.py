@@ -13,22 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import Hide, hider
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import (
-    REPLY_BYTES,
-    WANTED,
-    LogsError,
-    Piece,
-    identity,
-    same_run,
-    shorten,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import check_environment
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.summary import clean
+from ..common.secret_names import Hide, hider
+from ..common.untrusted_folder import UntrustedFolder
+from ..common.untrusted_text import parse_json
+from .environment import ranks_environment
+from .log_files import REPLY_BYTES, WANTED, LogsError, Piece, identity, same_run, shorten
+from .private import host_jobs_dir
+from .record import check_environment
+from .summary import clean
 
 NOTE_BYTES = 2048
 """Bytes that the note of a shortened file may take beyond the limit."""

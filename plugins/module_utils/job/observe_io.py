@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import hider
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import resource
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
+from ..common.secret_names import hider
+from . import resource
+from .runtimes import Runtime
+from .store_io import Store
 
 LOG_LIMIT = 1 << 20
 """Most bytes of the log that one call returns."""

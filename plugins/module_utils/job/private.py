@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import JobError
+from .resource import JobError
 
 NAME = "host_jobs"
 

@@ -11,16 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import source_runner
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    NOT_STARTED,
-    CommandResult,
-    find_program,
-    run_program,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import ANSWER_BYTES, marked_answer
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job import probe
+from ..common import source_runner
+from ..common.command_io import NOT_STARTED, CommandResult, find_program, run_program
+from ..common.marked_answer import ANSWER_BYTES, marked_answer
+from ..engine.api_io import Engine, EngineError
+from . import probe
 
 TIMEOUT = probe.SMI_PATIENCE + 30
 """Seconds for the checks. They end by themselves much earlier; this is for an engine that hangs."""

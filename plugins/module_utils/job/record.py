@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import clean
+from ..common.untrusted_text import clean
 
 JOB_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 STATES = ("starting", "running", "succeeded", "failed", "stopped", "lost")

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME
+from ..common.secret_names import is_secret
+from .record import JOB_NAME
 
 ACTIVE = ("starting", "running")
 LOST_AFTER = 30.0

@@ -10,11 +10,8 @@ import tarfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import UnfitError, relative_path
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    FolderError,
-    UntrustedFolder,
-)
+from ..common.reported import UnfitError, relative_path
+from ..common.untrusted_folder import FolderError, UntrustedFolder
 
 ARCHIVE = "results.tar"
 MOST_FILES = 10_000

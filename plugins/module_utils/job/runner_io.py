@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.members import placed
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import check_private, make_private
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, Container, JobError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.runtimes import Runtime
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.store_io import Store
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.base import GRACE, PROGRAM, now_text
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor_archive import supervisor_archive
+from ..engine.api_io import EngineError
+from .members import placed
+from .private import check_private, make_private
+from .resource import ACTIVE, Container, JobError
+from .runtimes import Runtime
+from .store_io import Store
+from .supervisor.base import GRACE, PROGRAM, now_text
+from .supervisor_archive import supervisor_archive
 
 START_TIMEOUT = 60.0
 """Seconds the engine and Python in the container may take until the supervisor reports."""

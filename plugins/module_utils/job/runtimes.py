@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import Container
+from ..engine.api_io import Engine, EngineError
+from .resource import Container
 
 
 class Runtime(Protocol):

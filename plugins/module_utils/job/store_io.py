@@ -13,23 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.environment import ranks_environment
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import line_begin
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import (
-    host_jobs_dir,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import (
-    RecordError,
-    check_environment,
-    check_place,
-    check_state,
-    check_summary,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import (
-    JobError,
-    whole_lines,
-)
+from ..common.untrusted_folder import UntrustedFolder
+from .environment import ranks_environment
+from .log_files import line_begin
+from .private import host_jobs_dir
+from .record import RecordError, check_environment, check_place, check_state, check_summary
+from .resource import JobError, whole_lines
 
 
 def remedy(name: str, path: str | Path) -> str:

@@ -15,11 +15,7 @@ import math
 from datetime import datetime, timezone
 from typing import Any
 
-from ..common.secret_names import (
-    Hide,
-    hider,
-    mask_arguments,
-)
+from ..common.secret_names import Hide, hider, mask_arguments
 
 FIGURES = ("step", "total", "loss", "samples_per_second", "tokens_per_second", "seconds_left", "slowest_rank")
 VERSIONS = ("deepspeed", "torch", "python", "image")

@@ -13,8 +13,8 @@ import functools
 import io
 import zipfile
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.own_sources import sent_name, sources
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import main
+from ..common.own_sources import sent_name, sources
+from .supervisor import main
 
 START = f"""\
 import sys

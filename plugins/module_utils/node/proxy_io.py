@@ -9,8 +9,8 @@ import http.client
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.proxy import Proxy, first_source, parse, schemes
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services_io import ServicesIO
+from .proxy import Proxy, first_source, parse, schemes
+from .services_io import ServicesIO
 
 SOURCES = ("etc/apt/sources.list", "etc/apt/sources.list.d/*")
 TIMEOUT = 5.0

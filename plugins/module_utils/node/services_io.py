@@ -13,12 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Callable, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.services import (
-    address,
-    esp_support,
-    named_addresses,
-    nameservers,
-)
+from .services import address, esp_support, named_addresses, nameservers
 
 PATTERNS = (
     "etc/apt/apt.conf",

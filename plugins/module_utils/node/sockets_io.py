@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import parse_sockets
+from .parsers import parse_sockets
 
 ENGINE = "dockerd"
 SWARM_PORTS = (2377, 7946)

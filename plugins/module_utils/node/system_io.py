@@ -20,19 +20,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import find_program, run_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    FolderError,
-    UntrustedFolder,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import engine_settings
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import image_contents
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.record import JOB_NAME, RecordError, check_state
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers import (
+from ..common.command_io import find_program, run_program
+from ..common.digests import keyed_digest
+from ..common.untrusted_folder import FolderError, UntrustedFolder
+from ..engine.api_io import Engine, EngineError
+from ..engine.state import engine_settings
+from ..image_transfer.content import image_contents
+from ..job.private import host_jobs_dir
+from ..job.record import JOB_NAME, RecordError, check_state
+from ..job.resource import ACTIVE
+from .parsers import (
     container_facts,
     image_clusters,
     image_facts,
@@ -44,8 +41,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.parsers im
     sha256,
     swarm_facts,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.sockets_io import stale_swarm_ports
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.ssh_key import public_half
+from .sockets_io import stale_swarm_ports
+from .ssh_key import public_half
 
 ATTACHMENTS = quote('{"runtime":["attachment"]}')
 """Filter of GET /tasks: containers that were attached to a network, not those of services."""

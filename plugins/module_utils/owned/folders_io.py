@@ -16,26 +16,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import run_program
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.empty_folder import empty_folder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names import (
-    ETC,
-    JOBS,
-    WORKSPACE,
-    etc_is_ours,
-    is_job,
-    replaced,
-    root_is_ours,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import (
-    Entry,
-    Found,
-    Identity,
-    parse,
-    render,
-    was_made_after,
-)
+from ..common.command_io import run_program
+from ..common.empty_folder import empty_folder
+from ..common.untrusted_folder import UntrustedFolder
+from .names import ETC, JOBS, WORKSPACE, etc_is_ours, is_job, replaced, root_is_ours
+from .record import Entry, Found, Identity, parse, render, was_made_after
 
 PLACE = "/var/lib/swarmspeed"
 NAME = "owned.json"

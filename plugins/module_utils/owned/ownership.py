@@ -10,27 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import UntrustedFolder
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.folders_io import Folders, OwnedError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names import (
-    ETC,
-    files_of,
-    is_job,
-    is_of_root,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import (
-    ABSENT,
-    EMPTY,
-    IN_USE,
-    MADE,
-    OURS,
-    THEIRS,
-    Entry,
-    Found,
-    becomes_ours,
-    state_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.system_folders import system_folder
+from ..common.untrusted_folder import UntrustedFolder
+from .folders_io import Folders, OwnedError
+from .names import ETC, files_of, is_job, is_of_root
+from .record import ABSENT, EMPTY, IN_USE, MADE, OURS, THEIRS, Entry, Found, becomes_ours, state_of
+from .system_folders import system_folder
 
 SHOWN = 5
 """Names of what is left that a message lists."""

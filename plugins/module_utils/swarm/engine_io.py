@@ -9,17 +9,8 @@ import re
 import time
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import Engine, EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import (
-    LABEL,
-    Current,
-    Node,
-    Step,
-    SwarmError,
-    Wanted,
-    parse_current,
-    parse_node,
-)
+from ..engine.api_io import Engine, EngineError
+from .state import LABEL, Current, Node, Step, SwarmError, Wanted, parse_current, parse_node
 
 POLL = 0.5
 """Seconds between two checks while waiting."""

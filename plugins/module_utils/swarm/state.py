@@ -21,10 +21,7 @@ from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
-    parse_version,
-    swarm_takes_nftables,
-)
+from ..engine.daemon_config_keys import parse_version, swarm_takes_nftables
 
 LABEL = "swarmspeed.cluster"
 """Swarm label that holds the cluster's name: how the first manager knows its own swarm again."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import (
+from .state import (
     FOREIGN,
     LABEL,
     NONE,

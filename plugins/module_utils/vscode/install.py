@@ -15,11 +15,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    UntrustedFolder,
-    kind_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import (
+from ..common.untrusted_folder import UntrustedFolder, kind_of
+from .state import (
     FOLDER,
     LIST,
     OBSOLETE,
@@ -31,12 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state im
     updated_list,
     updated_obsolete,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.vsix import (
-    Extension,
-    VsixError,
-    read_extension,
-    unpack_extension,
-)
+from .vsix import Extension, VsixError, read_extension, unpack_extension
 
 INCOMING = "incoming"
 """Where an extension is unpacked before it takes its place; containers do not have this folder."""

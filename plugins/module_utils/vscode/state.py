@@ -12,12 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import (
-    JSON_BYTES,
-    FolderError,
-    UntrustedFolder,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line, parse_json
+from ..common.untrusted_folder import JSON_BYTES, FolderError, UntrustedFolder
+from ..common.untrusted_text import on_one_line, parse_json
 
 FOLDER, RECORD = "extensions", "unpacked.json"
 LIST = f"{FOLDER}/extensions.json"

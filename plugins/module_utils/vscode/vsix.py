@@ -21,12 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_folder import JSON_BYTES, kind_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import (
-    on_one_line,
-    parse_json,
-    printable,
-)
+from ..common.untrusted_folder import JSON_BYTES, kind_of
+from ..common.untrusted_text import on_one_line, parse_json, printable
 
 MOST_FILES = 50_000
 """Members, and folders that these need and that may be no members."""

@@ -14,13 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.cache_io import Cache
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import manifest_path
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, to_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import Source
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import take, write_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import own_folder
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
+from ..bundle.files import take, write_text
+from ..bundle.folder import own_folder
+from ..bundle.manifest import BundleError
+from .cache_io import Cache
+from .gathered import manifest_path
+from .manifest import Manifest, to_text
+from .sources import Source
 
 PART = "assets"
 """Folder of a bundle."""

@@ -14,42 +14,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import known_manifest, manifest_path
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.http_io import (
-    DigestError,
-    Http,
-    HttpLostError,
-    HttpRefusedError,
-    git_digest,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.hub import (
-    HubFile,
-    Revision,
-    file_url,
-    info_url,
-    parse_info,
-    refused,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import (
-    SHA256,
-    File,
-    Manifest,
-    size_text,
-    to_text,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import (
-    FOLDER,
-    HUGGINGFACE,
-    AssetError,
-    Source,
-    safe_path,
-    url_name,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import AGAIN
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import file_sha256
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
+from ...module_utils.common.untrusted_text import on_one_line
+from ..bundle.manifest import AGAIN
+from ..cluster.trees import file_sha256
+from ..plan.controller import here
+from ..report.files import write_whole
+from .gathered import known_manifest, manifest_path
+from .http_io import DigestError, Http, HttpLostError, HttpRefusedError, git_digest
+from .hub import HubFile, Revision, file_url, info_url, parse_info, refused
+from .manifest import SHA256, File, Manifest, size_text, to_text
+from .sources import FOLDER, HUGGINGFACE, AssetError, Source, safe_path, url_name
 
 LARGEST_SMALL = 64 << 20
 """Bytes. A file without a SHA-256 on the hub is in git itself, which takes none that are larger than 10 MB."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.chain import against, source
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import size_text
+from ...module_utils.image_transfer.chain import against, source
+from .manifest import size_text
 
 
 def plan(

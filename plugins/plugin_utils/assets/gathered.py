@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, from_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import AssetError, Source, sources
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+from ..plan.controller import here
+from ..plan.gathered import Gathered
+from ..plan.wishes import WishError
+from .manifest import Manifest, from_text
+from .sources import AssetError, Source, sources
 
 ROLE = "assets"
 _VARIABLES = (

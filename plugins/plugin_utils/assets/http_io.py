@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line, parse_json
+from ...module_utils.common.untrusted_text import on_one_line, parse_json
 
 CHUNK = 1 << 20
 TIMEOUT = 60.0

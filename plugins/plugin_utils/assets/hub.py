@@ -17,13 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import (
-    DATASET,
-    AssetError,
-    Source,
-    safe_path,
-)
+from ...module_utils.common.untrusted_text import on_one_line
+from .sources import DATASET, AssetError, Source, safe_path
 
 ERROR_HEADER = "X-Error-Code"
 TOKEN = "assets_huggingface_token"

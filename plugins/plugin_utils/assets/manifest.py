@@ -12,11 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import (
-    VALUES_OF_FILES,
-    parse_json,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import safe_path
+from ...module_utils.common.untrusted_text import VALUES_OF_FILES, parse_json
+from .sources import safe_path
 
 FORMAT = 1
 SHA256 = re.compile(r"[0-9a-f]{64}")

@@ -10,26 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import (
-    ENVIRONMENTS,
-    ROLE,
-    cache_of,
-    manifest_path,
-    sources_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import Manifest, from_text, size_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Consent,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
+from ...module_utils.common.untrusted_text import on_one_line
+from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan
+from ..plan.controller import TEXT
+from ..plan.fold import Facts, Wishes
+from ..preflight.problems import mapping, texts
+from .gathered import ENVIRONMENTS, ROLE, cache_of, manifest_path, sources_of
+from .manifest import Manifest, from_text, size_text
 
 NOTHING: dict[str, Any] = {
     "root": "",

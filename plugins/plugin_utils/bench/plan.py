@@ -12,17 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.pair_rounds import rounds
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.pairs import (
-    IPERF_SECONDS,
-    TRIP_SECONDS,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.rank import ROUND_PATIENCE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import (
-    SubnetError,
-    pick_subnet,
-    proper_network,
-)
+from ...module_utils.fabric.pair_rounds import rounds
+from ...module_utils.network_bench.pairs import IPERF_SECONDS, TRIP_SECONDS
+from ...module_utils.network_bench.rank import ROUND_PATIENCE
+from ..cluster.subnets import SubnetError, pick_subnet, proper_network
 
 KINDS = ("host", "overlay", "overlay_encrypted")
 PREFIX = "overlay_network_bench_"

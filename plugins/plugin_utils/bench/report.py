@@ -12,18 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.marked_answer import marked_answer
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.collectives import factor
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.rank import MARK
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench.plan import KINDS, checked
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench.verdict import (
-    asymmetric,
-    failures,
-    recommend,
-    slow,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.all_reduce import without_hcas
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import uses_rdma
+from ...module_utils.common.marked_answer import marked_answer
+from ...module_utils.network_bench.collectives import factor
+from ...module_utils.network_bench.rank import MARK
+from ..fabric.all_reduce import without_hcas
+from ..nccl_env.settings import uses_rdma
+from .plan import KINDS, checked
+from .verdict import asymmetric, failures, recommend, slow
 
 VERSION = 1
 REMEDIES = {

@@ -9,8 +9,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.network_bench.collectives import OPS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bench.verdict import MANY, size_text
+from ...module_utils.network_bench.collectives import OPS
+from .verdict import MANY, size_text
 
 FIRST = 22
 """Width of the column of networks."""

@@ -18,24 +18,12 @@ from email.parser import HeaderParser
 from pathlib import Path
 from typing import IO, Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import opened, strangers
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
-    AGAIN,
-    MANIFEST,
-    VARIABLE,
-    BundleError,
-    Entry,
-    Manifest,
-    parse,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.verified import Memory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import (
-    check_files,
-    check_image,
-    check_variables,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing
+from ...module_utils.common.reported import escaped
+from ..preflight.bundle import check_files, check_image, check_variables
+from ..preflight.problems import Problem, listing
+from .folder import opened, strangers
+from .manifest import AGAIN, MANIFEST, VARIABLE, BundleError, Entry, Manifest, parse
+from .verified import Memory
 
 _CHUNK = 1 << 20
 _LONGEST_LIST = 256 << 20

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import escaped
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import BundleError
+from ...module_utils.common.reported import escaped
+from .manifest import BundleError
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC

@@ -14,18 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    UnfitError,
-    escaped,
-    file_name,
-    relative_path,
-    short_text,
-    shown,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import (
-    VALUES_OF_FILES,
-    parse_json,
-)
+from ...module_utils.common.reported import UnfitError, escaped, file_name, relative_path, short_text, shown
+from ...module_utils.common.untrusted_text import VALUES_OF_FILES, parse_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"

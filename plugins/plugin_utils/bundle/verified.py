@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import Entry
+from .manifest import Entry
 
 _MOST = 64 << 20
 

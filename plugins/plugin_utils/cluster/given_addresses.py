@@ -9,14 +9,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import (
-    Hosts,
-    Underlay,
-    UnderlayError,
-    check_form,
-    has,
-    twins,
-)
+from .underlay import Hosts, Underlay, UnderlayError, check_form, has, twins
 
 VARIABLE = "cluster_address"
 

@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import Problem, shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import (
-    HostsError,
-    meant,
-    name_fault,
-    names_shown,
-    slots_fault,
-    whole_slots,
-)
+from ...module_utils.common.problems import Problem, shown
+from ...module_utils.hostfile.text import HostsError, meant, name_fault, names_shown, slots_fault, whole_slots
 
 DEFAULT_SOURCE = "gpu_info"
 """The host variable that a task with ``register: gpu_info`` makes of what the module gpu_info returns."""

@@ -12,13 +12,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import reported
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import Parser, ReportedError, accept
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import (
-    Network,
-    SubnetError,
-    parse_network,
-)
+from ...module_utils.common import reported
+from ...module_utils.common.reported import Parser, ReportedError, accept
+from .subnets import Network, SubnetError, parse_network
 
 IGNORED_NAMES = ("lo", "docker*", "br-*", "veth*", "virbr*")
 """Interfaces that container engines and libvirt make on every host, often with the same address on each."""

@@ -9,17 +9,10 @@ import hashlib
 import json
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.given_addresses import VARIABLE, given_underlay
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import (
-    Underlay,
-    UnderlayError,
-    common_underlay,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import common_rdma
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
-    OverlayRequest,
-    plan_overlay,
-)
+from ..nccl_env.settings import common_rdma
+from ..overlay_network.addressing import OverlayRequest, plan_overlay
+from .given_addresses import VARIABLE, given_underlay
+from .underlay import Underlay, UnderlayError, common_underlay
 
 
 class ClusterError(Exception):

@@ -13,8 +13,9 @@ from typing import Any
 
 from ansible.errors import AnsibleConnectionFailure
 from ansible.utils.display import Display
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import visible
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.node_action import NodeAction, at_most
+
+from ...module_utils.common.reported import visible
+from .node_action import NodeAction, at_most
 
 RETRIES = 5
 """How often in a row a query may fail. The waits of 2, 4, 6, 8 and 10 s bridge a restart of sshd or of the engine."""

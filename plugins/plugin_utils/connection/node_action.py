@@ -15,8 +15,9 @@ from typing import Any
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.plugins.action.normal import ActionModule as NormalAction
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import visible
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import TRACEBACK, explained
+
+from ...module_utils.common.reported import visible
+from .messages import TRACEBACK, explained
 
 _SHOWN = ("msg", "reason", "module_stdout", "module_stderr", "exception", "warnings", "deprecations")
 """What of a reply is shown to people, whichever module it is of."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.following import FollowingAction, say
+from .following import FollowingAction, say
 
 QUEUE_LIMIT = 1800
 """Seconds that step queue waits by default: what a transfer may take at least before it gives up."""

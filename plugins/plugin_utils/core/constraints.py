@@ -28,12 +28,10 @@ from typing import Any
 
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import (
-    is_secret_name,
-    mask_text,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS, Kind
+
+from ...module_utils.common.reported import shown
+from ...module_utils.common.secret_names import is_secret_name, mask_text
+from .kinds import KINDS, Kind
 
 _KNOWN = frozenset(
     {

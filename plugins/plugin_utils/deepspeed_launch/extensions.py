@@ -8,21 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import (
-    cache_of,
-    manifest_path,
-    sources_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import from_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.sources import AssetError, Source
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import (
-    OF_ASSETS,
-    on_hosts,
-    vscode_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ..assets.gathered import cache_of, manifest_path, sources_of
+from ..assets.manifest import from_text
+from ..assets.sources import AssetError, Source
+from ..plan.changes import Changes
+from ..plan.controller import TEXT
+from ..preflight.problems import mapping
+from .gathered import OF_ASSETS, on_hosts, vscode_of
 
 OPTION = "deepspeed_launch_vscode_extensions"
 UNPACKED = "unpacked"

@@ -15,25 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Plan as Configuration
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import KNOWN_VERSIONS, NEWEST
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import (
-    UnreadableError,
-    parse,
-    render,
-    same,
-    secrets,
-    secrets_in_text,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan as Launched
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import on_hosts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.settled import BY_ENVIRONMENT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import Launch, command
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.vscode import vscode_launch
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ...module_utils.ds_config.build import Plan as Configuration
+from ...module_utils.ds_config.build import Request, build
+from ...module_utils.ds_config.facts import KNOWN_VERSIONS, NEWEST
+from ...module_utils.ds_config.text import UnreadableError, parse, render, same, secrets, secrets_in_text
+from ...module_utils.hostfile import text as hostfile
+from ...module_utils.hostfile.filters import Plan as Launched
+from ..launch.command import Launch, command
+from ..launch.vscode import vscode_launch
+from ..plan.container import container_name
+from ..preflight.problems import mapping
+from .gathered import on_hosts
+from .settled import BY_ENVIRONMENT
 
 _MEMLOCK = re.compile("memlock:(-?[0-9]+)")
 LOGIN = "/root/.ssh/environment"

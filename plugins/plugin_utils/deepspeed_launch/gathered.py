@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ..plan.gathered import Gathered
 
 ROLE = "deepspeed_launch"
 # Not all that the role declares: what a job gets may name what is only known later, such as swarmspeed_cluster.

@@ -14,12 +14,22 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ansible.module_utils.common.parameters import remove_values
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import secrets, secrets_in_text
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import Plan as Launched
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.filters import plan as launch_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import extensions
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.files import (
+
+from ...module_utils.ds_config.text import secrets, secrets_in_text
+from ...module_utils.hostfile.filters import Plan as Launched
+from ...module_utils.hostfile.filters import plan as launch_of
+from ...module_utils.hostfile.text import HostsError
+from ..launch.command import LaunchError
+from ..launch.integration import ARGUMENT_VARIABLE as ARGUMENT
+from ..launch.integration import Integration, conflict
+from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Sealed, Unknown, sealed
+from ..plan.files import add_file, differs, fact_after, found_file
+from ..plan.fold import Facts, Wishes
+from ..plan.managed_file import ManagedFile
+from ..preflight.problems import mapping
+from ..workspace.running import runs_apart, tolerated
+from . import extensions
+from .files import (
     FileLeftError,
     Wanted,
     configuration,
@@ -29,41 +39,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
     wanted_ds_config,
     wanted_hostfile,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import (
-    LAUNCH_JSON,
-    OF_THE_COMMAND,
-    ROLE,
-    on_hosts,
-    workspace_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.settled import (
-    integration,
-    read_by_plan,
-    settled,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import LaunchError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import ARGUMENT_VARIABLE as ARGUMENT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import Integration, conflict
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Inputs,
-    Refusal,
-    RolePlan,
-    Sealed,
-    Unknown,
-    sealed,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
-    add_file,
-    differs,
-    fact_after,
-    found_file,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.running import runs_apart, tolerated
+from .gathered import LAUNCH_JSON, OF_THE_COMMAND, ROLE, on_hosts, workspace_of
+from .settled import integration, read_by_plan, settled
 
 NOTHING: dict[str, Any] = {
     "etc": "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import (
+from ..launch.integration import (
     ARGUMENT_VARIABLE,
     AUTO,
     KEYS_VARIABLE,
@@ -18,10 +18,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integrat
     integration_of,
     undetermined,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.program import FILE, ProgramError, program
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.script_files import BETWEEN
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import SCRIPT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import source_of
+from ..launch.program import FILE, ProgramError, program
+from ..launch.script_files import BETWEEN
+from ..plan.controller import SCRIPT
+from ..workspace.gathered import source_of
 
 BY_ENVIRONMENT = "_by_environment"
 """Stands among the variables where the script finds ds_config.json in the environment."""

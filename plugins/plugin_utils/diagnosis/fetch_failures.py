@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_urls
+from ...module_utils.common.secret_names import mask_urls
 
 LAST = 12
 """Lines that are shown of a text in which no cause is known."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import Finding, first_cause
+from ...module_utils.job.diagnose import Finding, first_cause
 
 # Numbers have at most nine digits, as in module_utils/job/launcher_log.py.
 _OUR_LINE = re.compile(r"([A-Za-z0-9][\w.-]*): rank (\d{1,9}): ?(.*)", re.DOTALL)

@@ -8,25 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names, satisfies
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import merge, same
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import CONFIG_PATH, as_config, sealed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import shown_pair
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
-    CA_PATH,
-    DROPIN_FOLDER,
-    DROPIN_PATH,
-    PROXY_PATH,
-    PYTHON_PACKAGES,
-    RECORD_PATH,
-    Host,
-    Request,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import WHY, is_stopped
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, differs, fact_after
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ...module_utils.apt.pins import names, satisfies
+from ...module_utils.engine.daemon_config import merge, same
+from ...module_utils.engine.state import CONFIG_PATH, as_config, sealed
+from ..plan.changes import Change, Changes, Consent, Unknown
+from ..plan.files import add_file, differs, fact_after
+from ..plan.managed_file import ManagedFile
+from .engine import shown_pair
+from .gathered import ROLE
+from .host import CA_PATH, DROPIN_FOLDER, DROPIN_PATH, PROXY_PATH, PYTHON_PACKAGES, RECORD_PATH, Host, Request
+from .unseen import WHY, is_stopped
 
 SERVICE = "service docker.service"
 _WHY_FILE = {

@@ -13,15 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
-    DISTRIBUTION,
-    SHIPPED,
-    Host,
-    Request,
-    packages_wanted,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
+from ..plan.changes import Refusal
+from .gathered import ROLE
+from .host import DISTRIBUTION, SHIPPED, Host, Request, packages_wanted
 
 _VERSION = re.compile(r"(?:^|[^0-9.])([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?![0-9])")
 _SPANS = (((29, 0, 0), (29, 2, 0)), ((25, 0, 13), (25, 0, 14)))

@@ -11,21 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import exclusion, names, recorded
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import changed_keys, merge
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import needs_restart
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import (
-    CONFIG_PATH,
-    as_config,
-    sealed,
-    unsealed,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import (
-    differs,
-    managed_files,
-    sources_wanted,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
+from ...module_utils.apt.pins import exclusion, names, recorded
+from ...module_utils.engine.daemon_config import changed_keys, merge
+from ...module_utils.engine.daemon_config_keys import needs_restart
+from ...module_utils.engine.state import CONFIG_PATH, as_config, sealed, unsealed
+from .files import differs, managed_files, sources_wanted
+from .host import (
     CA_PATH,
     DOCKER,
     DROPIN_PATH,
@@ -40,10 +31,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host imp
     packages_wanted,
     parse_request,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.problems import (
-    config_problems,
-    request_problems,
-)
+from .problems import config_problems, request_problems
 
 _FRESH = {"log-driver": "json-file", "log-opts": {"max-size": "50m", "max-file": "3"}}
 """Set once, where the engine is installed: logs that cannot fill the disk."""

@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import source_text
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
+from ...module_utils.apt.pins import source_text
+from ...module_utils.common.digests import keyed_digest
+from .host import (
     CA_PATH,
     DOCKER,
     DROPIN_FOLDER,

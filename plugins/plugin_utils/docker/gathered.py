@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.common.validation import check_type_list
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+from ..plan.gathered import Gathered
 
 ROLE = "docker"
 _LONGEST = 255

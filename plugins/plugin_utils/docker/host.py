@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names, recorded, satisfies
+from ...module_utils.apt.pins import names, recorded, satisfies
 
 DISTRIBUTION, DOCKER, KEEP = "distribution", "docker", "keep"
 RECORD_PATH = "/etc/apt/apt.conf.d/52swarmspeed-docker"

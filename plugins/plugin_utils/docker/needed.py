@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import Host
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
+from ..plan.changes import Refusal
+from .gathered import ROLE
+from .host import Host
 
 NEEDING = ("swarm", "overlay_network", "training_image", "training_container", "deepspeed_launch")
 """Roles that use the engine; the others write files that are read when it starts."""

@@ -10,35 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker import encryption
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.changes import (
-    docker_changes,
-    facts_after,
-    owned,
-    unheld,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.encryption import engine_after
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import differs as content_differs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
-    CA_PATH,
-    DROPIN_PATH,
-    PROXY_PATH,
-    RECORD_PATH,
-    SOURCES_PATH,
-    Host,
-    Request,
-    parse_request,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+
+from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..plan.files import differs
+from ..plan.fold import Facts, Wishes
+from . import encryption
+from .changes import docker_changes, facts_after, owned, unheld
+from .encryption import engine_after
+from .engine import docker_plan
+from .files import differs as content_differs
+from .gathered import ROLE
+from .host import CA_PATH, DROPIN_PATH, PROXY_PATH, RECORD_PATH, SOURCES_PATH, Host, Request, parse_request
 
 KEY_FILE = "role:docker/files/docker.asc"
 """The public key of Docker's repository, which comes with the role."""

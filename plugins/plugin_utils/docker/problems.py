@@ -9,46 +9,19 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import (
-    names,
-    recorded,
-    satisfies,
-    source_problems,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import (
-    changed_keys,
-    merge,
-    wanted_problems,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
+from ...module_utils.apt.pins import names, recorded, satisfies, source_problems
+from ...module_utils.engine.daemon_config import changed_keys, merge, wanted_problems
+from ...module_utils.engine.daemon_config_keys import (
     check,
     parse_version,
     requests_swarm_nftables,
     swarm_problems,
     swarm_takes_nftables,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import (
-    Unit,
-    conflicts,
-    other_file,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import (
-    CONFIG_PATH,
-    as_config,
-    unit_from_facts,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import sources_wanted
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
-    DISTRIBUTION,
-    DOCKER,
-    KEEP,
-    PROXY_NAMES,
-    RECORD_PATH,
-    SHIPPED,
-    Host,
-    Request,
-    packages_wanted,
-)
+from ...module_utils.engine.daemon_config_unit import Unit, conflicts, other_file
+from ...module_utils.engine.state import CONFIG_PATH, as_config, unit_from_facts
+from .files import sources_wanted
+from .host import DISTRIBUTION, DOCKER, KEEP, PROXY_NAMES, RECORD_PATH, SHIPPED, Host, Request, packages_wanted
 
 
 def request_problems(requested: Request, host: Host) -> list[str]:

@@ -14,17 +14,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor.nccl_log import NcclLog
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.node import SITE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import REMEDY as FALLBACK_REMEDY
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import (
-    SOCKETS,
-    cause,
-    fell_back,
-    listed,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gpudirect import NEEDS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing, mapping
+from ...module_utils.job.supervisor.nccl_log import NcclLog
+from ..launch.node import SITE
+from ..nccl_env.fallback import REMEDY as FALLBACK_REMEDY
+from ..nccl_env.fallback import SOCKETS, cause, fell_back, listed
+from ..nccl_env.gpudirect import NEEDS
+from ..preflight.problems import listing, mapping
 
 _INDIRECT = re.compile(r"NET/IB ?: GPU Direct RDMA Disabled for HCA \d+ '([\w.:+-]{1,64})'", re.ASCII)
 _INTERFACE = re.compile(

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.failure_messages import explain
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.cross_node_checks import group
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing, mapping
+from ..launch.cross_node_checks import group
+from ..preflight.problems import listing, mapping
+from .failure_messages import explain
 
 CONTAINER, HOST = "container", "host"
 UNITS = {"name": "s", "ssh": "ms", "tcp": "ms", "mtu": "bytes", "clock": "s"}

@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from statistics import median
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.checks import CONTAINER, Finding
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ..preflight.problems import mapping
+from .checks import CONTAINER, Finding
 
 VERSION = 1
 PROMISES = {

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.cross_node_checks import SSH_REMEDIES
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.node import SITE
+from ..launch.cross_node_checks import SSH_REMEDIES
+from ..launch.node import SITE
 
 NO_ANSWER = "no answer"
 GOSSIP = 7946

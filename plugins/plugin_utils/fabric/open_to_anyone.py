@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.checks import HOST, Wanted
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+from ..preflight.problems import mapping
+from .checks import HOST, Wanted
 
 _FAMILIES = {"ipv4": "IPv4", "ipv6": "IPv6"}
 _SWARM = (("tcp", 2377), ("tcp", 7946), ("udp", 7946))

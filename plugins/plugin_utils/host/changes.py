@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import UFW
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import WHY
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, CA_LINK, ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.host import Differences, is_true
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT, add_file, fact_after
+from ...module_utils.firewall.state import UFW
+from ..plan.changes import Change, Changes, Consent, Unknown
+from ..plan.files import ABSENT, add_file, fact_after
+from .files import WHY
+from .gathered import CA, CA_LINK, ROLE
+from .host import Differences, is_true
 
 
 def host_changes(found: Differences) -> list[Change]:

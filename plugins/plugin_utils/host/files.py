@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import (
+from ..plan.managed_file import ManagedFile
+from .gathered import (
     APT_PROXY,
     CA,
     CA_FOLDER,
@@ -27,7 +28,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered i
     SYSCTLS,
     block_name,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 _EXCLUSIONS = r"""// Kept by swarmspeed.cluster (host_unattended_exclusions): their upgrade would end a job.
 Unattended-Upgrade::Package-Blacklist {

@@ -12,13 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import (
-    FIREWALLD,
-    IPTABLES,
-    NFTABLES,
-    UFW,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
+from ...module_utils.firewall.state import FIREWALLD, IPTABLES, NFTABLES, UFW
+from .firewall_rules import (
     SCRIPT_PATH,
     UNIT_PATH,
     FirewallError,

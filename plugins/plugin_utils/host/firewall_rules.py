@@ -17,15 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import (
-    EPHEMERAL,
-    FIREWALLD,
-    IPTABLES,
-    IPTABLES_CHAIN,
-    NFTABLES,
-    NFTABLES_CHAIN,
-    UFW,
-)
+from ...module_utils.firewall.state import EPHEMERAL, FIREWALLD, IPTABLES, IPTABLES_CHAIN, NFTABLES, NFTABLES_CHAIN, UFW
 
 AUTO, KEEP = "auto", "keep"
 SCRIPT_PATH = "/usr/local/sbin/swarmspeed-firewall"

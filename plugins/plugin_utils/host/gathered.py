@@ -11,12 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.common.validation import check_type_dict, check_type_list
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
-    SCRIPT_PATH,
-    UNIT_PATH,
-    policy_path,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+
+from ..plan.gathered import Gathered
+from .firewall_rules import SCRIPT_PATH, UNIT_PATH, policy_path
 
 ROLE = "host"
 _VARIABLES = (

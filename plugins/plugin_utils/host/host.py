@@ -12,23 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import (
-    FIREWALLD,
-    IPTABLES,
-    NFTABLES,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import managed_files, names_block
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import firewall_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
-    SCRIPT_PATH,
-    UNIT_PATH,
-    policy_path,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, CA_LINK, cluster_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, found_file
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile, ManagedFileError
+
+from ...module_utils.apt.pins import names
+from ...module_utils.firewall.state import FIREWALLD, IPTABLES, NFTABLES
+from ..plan.changes import Inputs
+from ..plan.files import differs, found_file
+from ..plan.managed_file import ManagedFile, ManagedFileError
+from .files import managed_files, names_block
+from .firewall import firewall_plan
+from .firewall_rules import SCRIPT_PATH, UNIT_PATH, policy_path
+from .gathered import CA, CA_LINK, cluster_name
 
 _OF_THE_ENGINE = re.compile(r"(docker|containerd|runc)[^ ]* ")
 """Packages, with their state, whose configuration restarts the engine."""

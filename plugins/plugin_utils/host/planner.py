@@ -10,21 +10,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.firewall.state import FIREWALLD
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.changes import facts_after, host_changes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.files import managed_files
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall import ufw_close
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
-    SCRIPT_PATH,
-    UNIT_PATH,
-    policy_path,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.gathered import CA, ROLE, cluster_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.host import Differences, Host, compared
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Inputs, Refusal, RolePlan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ...module_utils.apt.pins import names
+from ...module_utils.firewall.state import FIREWALLD
+from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..plan.fold import Facts, Wishes
+from ..plan.managed_file import ManagedFile
+from .changes import facts_after, host_changes
+from .files import managed_files
+from .firewall import ufw_close
+from .firewall_rules import SCRIPT_PATH, UNIT_PATH, policy_path
+from .gathered import CA, ROLE, cluster_name
+from .host import Differences, Host, compared
 
 NOTHING: dict[str, Any] = {
     "repair_dpkg": False,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.launcher_log import plain
+from ...module_utils.job.launcher_log import plain
 
 BAR_INTERVAL = 10.0
 """Seconds between two lines of a progress bar that redraws itself."""

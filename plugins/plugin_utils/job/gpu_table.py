@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from statistics import median
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import without_module
+from ..nvidia_driver.kernels import without_module
 
 COLUMNS = ("GPU", "JOB", "BUSY", "MEMORY", "POWER", "TEMP")
 EACH = 16

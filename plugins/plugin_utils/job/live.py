@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.readings import KEYS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import gpu_table, nccl
+from ...module_utils.gpu.readings import KEYS
+from . import gpu_table, nccl
 
 INTERVAL = 30.0
 """Seconds between two lines of the GPUs, at least."""

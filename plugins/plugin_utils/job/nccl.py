@@ -9,12 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.fallback import (
-    REMEDY,
-    SOCKETS,
-    fell_back,
-    listed,
-)
+from ..nccl_env.fallback import REMEDY, SOCKETS, fell_back, listed
 
 _OVERRIDES = "the script, deepspeed_launch_environment and nccl_env_environment"
 

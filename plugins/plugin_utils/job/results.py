@@ -14,16 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    ReportedError,
-    accept,
-    hex_digest,
-    relative_path,
-    sentence,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import file_sha256
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name, listing, mapping
+from ...module_utils.common.reported import ReportedError, accept, hex_digest, relative_path, sentence, whole
+from ..cluster.trees import file_sha256
+from ..validate.shape import by_name, listing, mapping
 
 _REPLY = mapping(
     {

@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE, explain
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import gpu_table, nccl
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
+from ...module_utils.common.untrusted_text import on_one_line
+from ...module_utils.job.resource import ACTIVE, explain
+from ..preflight.problems import listing
+from . import gpu_table, nccl
 
 MAY_RUN = (*ACTIVE, "lost")
 """States in which something of a job may be alive. A lost one may have left processes behind."""

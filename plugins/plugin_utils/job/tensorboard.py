@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
+from ..cluster.view import fingerprint
+from ..plan.container import container_name
 
 CLUSTER_LABEL, LABEL = "swarmspeed.cluster", "swarmspeed.tensorboard"
 RELOAD = "30"

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch import cross_node_checks, per_node_checks
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.node import Node
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing, mapping
+from ..preflight.problems import Problem, listing, mapping
+from . import cross_node_checks, per_node_checks
+from .node import Node
 
 CHECKS = (
     cross_node_checks.check_image,

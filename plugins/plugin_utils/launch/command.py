@@ -12,13 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.program import (
-    COMMAND,
-    MODULE,
-    Program,
-    ProgramError,
-    program,
-)
+from .program import COMMAND, MODULE, Program, ProgramError, program
 
 LAUNCHERS = ("deepspeed", "torchrun", "per_node")
 TRANSPORTS = ("direct", "pdsh")

@@ -11,15 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.node import (
-    SITE,
-    Node,
-    by,
-    names,
-    shown,
-    unique,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing
+from ..preflight.problems import Problem, listing
+from .node import SITE, Node, by, names, shown, unique
 
 SSH_REMEDIES = (
     (r"not resolve|Name or service|name resolution", f"{SITE} overlay_network,training_container"),

@@ -17,12 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.script_text import (
-    Script,
-    UnreadableScriptError,
-    Use,
-    read,
-)
+from .script_text import Script, UnreadableScriptError, Use, read
 
 AUTO = "auto"
 VARIABLE = "deepspeed_launch_integration"

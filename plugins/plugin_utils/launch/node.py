@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
+from ..preflight.problems import listing
 
 MIB = 1024**2
 GIB = 1024**3

@@ -8,17 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch import gpus
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.node import (
-    GIB,
-    MIB,
-    SITE,
-    Node,
-    by,
-    names,
-    size,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing
+from ..preflight.problems import Problem, listing
+from . import gpus
+from .node import GIB, MIB, SITE, Node, by, names, size
 
 SHM_EVER = 64 * MIB
 """Docker's own size: data loaders and NCCL run out of it."""

@@ -14,11 +14,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.script_text import (
-    Script,
-    UnreadableScriptError,
-    read,
-)
+from .script_text import Script, UnreadableScriptError, read
 
 BETWEEN = "::"
 """Stands between the folder of the source and the script in the name under which a plan asks for them."""

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.hjson import HjsonError, loads
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.command import LaunchError
+from ...module_utils.common.secret_names import is_secret
+from ...module_utils.ds_config.hjson import HjsonError, loads
+from .command import LaunchError
 
 PLACEHOLDER = re.compile("@[a-z_]+@")
 """What the command leaves open."""

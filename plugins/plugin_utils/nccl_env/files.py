@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import parse_release
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK, nccl_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ..plan.container import container_name
+from ..plan.managed_file import ManagedFile
+from .ranges import parse_release
+from .settings import MARK, nccl_plan
 
 ENTRY_POINT = "role:nccl_env/files/entrypoint"
 """The container's entry point, which comes with the role; ``@SUBNET@``, ``@LOCATE@`` and ``@SSH_PORT@`` are filled."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
+from ..plan.gathered import Gathered
+from ..plan.owned import requested_folders
 
 ROLE = "nccl_env"
 _VARIABLES = (

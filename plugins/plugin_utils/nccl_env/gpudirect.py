@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import switch_management
+from ...module_utils.fabric.rdma import switch_management
 
 NEEDS = (
     "the open kernel module (nvidia_driver_flavour: open) and a kernel with dma_buf (Linux 5.12 or later), not "

@@ -9,53 +9,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.given_addresses import own_subnet
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import (
-    ENTRY_POINT,
-    OVERLAY,
-    Request,
-    files,
-    folders,
-    jobs,
-    ours,
-    setting_plan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import NcclError, as_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import MARK, uses_rdma
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Inputs,
-    Refusal,
-    RolePlan,
-    Unknown,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
-    container_of,
-    entry_point,
-    run_inside,
-    runs_as_ours,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
-    add_file,
-    differs,
-    entry_of,
-    fact_after,
-    found_file,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
-    add_records,
-    entries,
-    exposed,
-    ours_to_change,
-    owner_of_others,
-    recorded,
-    unrecorded,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import cuda_home
+from ..cluster.given_addresses import own_subnet
+from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Unknown
+from ..plan.container import container_of, entry_point, run_inside, runs_as_ours
+from ..plan.files import add_file, differs, entry_of, fact_after, found_file
+from ..plan.fold import Facts, Wishes
+from ..plan.managed_file import ManagedFile
+from ..plan.owned import add_records, entries, exposed, ours_to_change, owner_of_others, recorded, unrecorded
+from ..workspace.environment import cuda_home
+from .files import ENTRY_POINT, OVERLAY, Request, files, folders, jobs, ours, setting_plan
+from .gathered import ROLE
+from .ranges import NcclError, as_text
+from .settings import MARK, uses_rdma
 
 NOTHING: dict[str, Any] = {
     "subnet": "",

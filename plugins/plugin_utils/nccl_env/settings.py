@@ -16,13 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import DISTANCES, switch_management
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import (
-    NcclError,
-    as_text,
-    complaint,
-    shown,
-)
+from ...module_utils.fabric.rdma import DISTANCES, switch_management
+from .ranges import NcclError, as_text, complaint, shown
 
 FINDS_GID = (2, 21, 0)
 """From here on NCCL finds the GID of RoCE by itself; before, it took index 0, which is RoCE v1 or link-local."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import parse_version
+from ...module_utils.engine.daemon_config_keys import parse_version
 
 AUTO, RUNTIME, CDI, KEEP = "auto", "runtime", "cdi", "keep"
 CDI_SINCE = (25, 0)

@@ -8,33 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import names
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import merge, same
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import CONFIG_PATH, as_config, sealed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import shown_pair
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import Host
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.access import CDI, KEEP
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.description import fitting
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.gathered import (
-    RECORD_PATH,
-    ROLE,
-    SPEC_PATH,
-    STAMP_PATH,
-    UNIT,
-    UNIT_PATH,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import (
-    misdescribed,
-    toolkit_plan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
-    add_file,
-    differs,
-    fact_after,
-    found_file,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ...module_utils.apt.pins import names
+from ...module_utils.engine.daemon_config import merge, same
+from ...module_utils.engine.state import CONFIG_PATH, as_config, sealed
+from ..docker.engine import shown_pair
+from ..docker.host import Host
+from ..plan.changes import Change, Changes, Consent, Unknown
+from ..plan.files import add_file, differs, fact_after, found_file
+from ..plan.managed_file import ManagedFile
+from .access import CDI, KEEP
+from .description import fitting
+from .gathered import RECORD_PATH, ROLE, SPEC_PATH, STAMP_PATH, UNIT, UNIT_PATH
+from .toolkit import misdescribed, toolkit_plan
 
 ENGINE = "service docker.service"
 _SOURCE, _HOLD = "nvidia_container_toolkit_source", "nvidia_container_toolkit_hold"

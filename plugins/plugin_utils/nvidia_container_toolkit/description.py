@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.cdi import DESCRIPTION
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.access import CDI_DEVICE
+from ...module_utils.gpu.cdi import DESCRIPTION
+from .access import CDI_DEVICE
 
 CONTROL = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 """Without the first no program reaches the driver, without the second CUDA does not start (cuInit returns 999)."""

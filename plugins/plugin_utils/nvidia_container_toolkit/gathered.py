@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.cdi import DESCRIPTION
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ...module_utils.gpu.cdi import DESCRIPTION
+from ..plan.gathered import Gathered
 
 ROLE = "nvidia_container_toolkit"
 PREFIX = f"{ROLE}_"

@@ -9,37 +9,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import recorded
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import Host
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.access import KEEP, RUNTIME
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.changes import (
-    owned,
-    record,
-    tests,
-    toolkit_changes,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.gathered import (
-    PREFIX,
-    RECORD_PATH,
-    ROLE,
-    SOURCES_PATH,
-    UNIT_PATH,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.smoke import (
-    NOT_THERE,
-    PROGRAM,
-    UVM,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import applies
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
+
+from ...module_utils.apt.pins import recorded
+from ..docker.host import Host
+from ..nvidia_driver.planner import applies
+from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..plan.files import differs
+from ..plan.fold import Facts, Wishes
+from .access import KEEP, RUNTIME
+from .changes import owned, record, tests, toolkit_changes
+from .gathered import PREFIX, RECORD_PATH, ROLE, SOURCES_PATH, UNIT_PATH
+from .smoke import NOT_THERE, PROGRAM, UVM
+from .toolkit import toolkit_plan
 
 KEY_FILE = f"role:{ROLE}/files/nvidia-container-toolkit.asc"
 """The public key of NVIDIA's repository, which comes with the role."""

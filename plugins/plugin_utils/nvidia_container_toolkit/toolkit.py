@@ -14,46 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.pins import (
-    exclusion,
-    names,
-    recorded,
-    satisfies,
-    source_problems,
-    source_text,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import changed_keys, merge
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_keys import (
-    needs_restart,
-    parse_version,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_unit import conflicts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import (
-    CONFIG_PATH,
-    as_config,
-    sealed,
-    unit_from_facts,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import SHIPPED, Host
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.access import (
-    CDI,
-    KEEP,
-    RUNTIME,
-    Access,
-    access,
-    device_requests,
-    run_arguments,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.description import faults
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.gathered import (
-    PACKAGES,
-    RECORD_PATH,
-    ROLE,
-    SOURCES_PATH,
-    SPEC_PATH,
-    STALE_SOURCES,
-    UNIT_PATH,
-)
+from ...module_utils.apt.pins import exclusion, names, recorded, satisfies, source_problems, source_text
+from ...module_utils.engine.daemon_config import changed_keys, merge
+from ...module_utils.engine.daemon_config_keys import needs_restart, parse_version
+from ...module_utils.engine.daemon_config_unit import conflicts
+from ...module_utils.engine.state import CONFIG_PATH, as_config, sealed, unit_from_facts
+from ..docker.host import SHIPPED, Host
+from .access import CDI, KEEP, RUNTIME, Access, access, device_requests, run_arguments
+from .description import faults
+from .gathered import PACKAGES, RECORD_PATH, ROLE, SOURCES_PATH, SPEC_PATH, STALE_SOURCES, UNIT_PATH
 
 REPOSITORY = "repository"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
+from ...module_utils.driver.packages import (
     AUTO_SOURCE,
     CUDA_REPOSITORY,
     DISTRIBUTION,
@@ -21,8 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
     known_branches,
     recommended_branch,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import Node, Request
+from ...module_utils.driver.preview import numeric
+from .request import Node, Request
 
 
 def resolve(request: Request, node: Node) -> Request:

@@ -12,44 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import DISTRIBUTION, DKMS, SIGNED
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import in_branch, preferences
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import (
-    FABRIC,
-    INSTALL,
-    LOAD,
-    WORKS,
-    Plan,
-    make_plan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import (
-    EXCLUSION_FILE,
-    NOUVEAU_FILE,
-    PREFERENCES_FILE,
-    ROLE,
-    SOURCES_FILE,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kept import (
-    HOLD,
-    add_kept,
-    files_of,
-    kept,
-    record,
-    text_after,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    PERSISTENCED,
-    Node,
-    Request,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Changes, Consent, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
-    add_file,
-    differs,
-    fact_after,
-    found_file,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ...module_utils.driver.packages import DISTRIBUTION, DKMS, SIGNED
+from ...module_utils.driver.preview import in_branch, preferences
+from ..plan.changes import Change, Changes, Consent, Unknown
+from ..plan.files import add_file, differs, fact_after, found_file
+from ..plan.managed_file import ManagedFile
+from .driver import FABRIC, INSTALL, LOAD, WORKS, Plan, make_plan
+from .gathered import EXCLUSION_FILE, NOUVEAU_FILE, PREFERENCES_FILE, ROLE, SOURCES_FILE
+from .kept import HOLD, add_kept, files_of, kept, record, text_after
+from .request import PERSISTENCED, Node, Request
 
 NOUVEAU = (
     "# Kept by swarmspeed.cluster (nvidia_driver): nouveau would take the GPUs first.\n"

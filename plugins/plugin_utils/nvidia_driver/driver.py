@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
+from ...module_utils.driver.packages import (
     DKMS,
     KEEP,
     SIGNED,
@@ -25,38 +25,13 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
     recommended_branch,
     with_rivals,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.auto_source import resolve
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gpu_refusals import (
-    guest_refusal,
-    licence_refusal,
-    rack_refusal,
-    switch_refusals,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import (
-    oldest_that_builds,
-    that_build,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.refusals import (
-    repository,
-    secure_boot_refusal,
-    state_refusals,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    AUTO,
-    Node,
-    Refusal,
-    Request,
-    manager_shortcoming,
-    misfit,
-    shortcoming,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request_problems import (
-    branch_refusals,
-    flavour_refusals,
-    request_refusals,
-    use_refusals,
-)
+from ...module_utils.driver.preview import numeric
+from .auto_source import resolve
+from .gpu_refusals import guest_refusal, licence_refusal, rack_refusal, switch_refusals
+from .kernels import oldest_that_builds, that_build
+from .refusals import repository, secure_boot_refusal, state_refusals
+from .request import AUTO, Node, Refusal, Request, manager_shortcoming, misfit, shortcoming
+from .request_problems import branch_refusals, flavour_refusals, request_refusals, use_refusals
 
 WORKS, LOAD, INSTALL, FABRIC = "works", "load", "install", "fabric"
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import CUDA_REPOSITORY
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import capability_of
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.problems import LICENSED
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import FABRIC_PACKAGES
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import Node, Refusal, Request
+from ...module_utils.driver.packages import CUDA_REPOSITORY
+from ...module_utils.gpu.pci import capability_of
+from ...module_utils.gpu.problems import LICENSED
+from .gathered import FABRIC_PACKAGES
+from .request import Node, Refusal, Request
 
 _OF_RACKS = {"10.0", "10.3"}
 """Compute capabilities of B200 and B300. On Arm these are GB200 and GB300."""

@@ -8,25 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
-    SIGNED_MODULES,
-    following_module,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import upstream
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import (
-    EXCLUSION_FILE,
-    PERSISTENCE_FILE,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    FABRIC_MANAGER,
-    PERSISTENCED,
-    Node,
-    Request,
-    exclusion,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, differs, fact_after
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ...module_utils.driver.packages import SIGNED_MODULES, following_module
+from ...module_utils.driver.preview import upstream
+from ..plan.changes import Changes
+from ..plan.files import add_file, differs, fact_after
+from ..plan.managed_file import ManagedFile
+from .gathered import EXCLUSION_FILE, PERSISTENCE_FILE
+from .request import FABRIC_MANAGER, PERSISTENCED, Node, Request, exclusion
 
 HOLD = "nvidia_driver_hold"
 PERSISTENCE = "nvidia_driver_persistence"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import SIGNED_MODULES
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric
+from ...module_utils.driver.packages import SIGNED_MODULES
+from ...module_utils.driver.preview import numeric
 
 _PLAIN = re.compile(r"[0-9A-Za-z.+~_-]{1,200}")
 """What a host calls a kernel stands in commands that somebody pastes."""

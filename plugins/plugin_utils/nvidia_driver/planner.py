@@ -8,30 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.changes import (
-    NOUVEAU,
-    driver_changes,
-    sources,
-    why_reboot,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import (
-    FABRIC,
-    INSTALL,
-    LOAD,
-    WORKS,
-    Plan,
-    make_plan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import (
-    EXCLUSION_FILE,
-    FILES,
-    PERSISTENCE_FILE,
-    PREFERENCES_FILE,
-    PREFIX,
-    ROLE,
-    SOURCES_FILE,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kept import (
+from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..plan.files import differs, entry_of
+from ..plan.fold import Facts, Wishes
+from ..plan.managed_file import ManagedFile
+from ..versions.drivers import builds, offers
+from .changes import NOUVEAU, driver_changes, sources, why_reboot
+from .driver import FABRIC, INSTALL, LOAD, WORKS, Plan, make_plan
+from .gathered import EXCLUSION_FILE, FILES, PERSISTENCE_FILE, PREFERENCES_FILE, PREFIX, ROLE, SOURCES_FILE
+from .kept import (
     PERSISTENCE_FOLDER,
     files_of,
     persistence_file,
@@ -43,28 +28,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.k
     unheld,
     without_persistence,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import (
-    oldest_that_builds,
-    signed_package,
-    without_module,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    FABRIC_MANAGER,
-    PERSISTENCED,
-    Node,
-    Request,
-    parse_request,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, entry_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import builds, offers
+from .kernels import oldest_that_builds, signed_package, without_module
+from .request import FABRIC_MANAGER, PERSISTENCED, Node, Request, parse_request
 
 MODULES = ("nvidia_peermem", "nvidia_drm", "nvidia_modeset", "nvidia_uvm", "nvidia")
 """In the order in which one lets go of the other."""

@@ -9,17 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import CUDA_REPOSITORY, components
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.sources import (
-    Source,
-    extra_components,
-    folded,
-    from_dicts,
-    offers_release,
-    render,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import SOURCES_FILE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import Node, Refusal, Request
+from ...module_utils.driver.packages import CUDA_REPOSITORY, components
+from ...module_utils.driver.sources import Source, extra_components, folded, from_dicts, offers_release, render
+from .gathered import SOURCES_FILE
+from .request import Node, Refusal, Request
 
 GIB = 2**30
 NEEDED = {"/usr": 2 * GIB, "/var": 2 * GIB, "/boot": 150 * 2**20}

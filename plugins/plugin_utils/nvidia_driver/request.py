@@ -10,21 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
-    AUTO_SOURCE,
-    Kernel,
-    Offer,
-    Place,
-    possible_flavours,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import in_branch, numeric
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import NOT_FOR_US
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.problems import WAITING
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.gathered import (
-    EXCLUSION_FILE,
-    PREFERENCES_FILE,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.kernels import Build, parse_builds
+from ...module_utils.driver.packages import AUTO_SOURCE, Kernel, Offer, Place, possible_flavours
+from ...module_utils.driver.preview import in_branch, numeric
+from ...module_utils.gpu.pci import NOT_FOR_US
+from ...module_utils.gpu.problems import WAITING
+from .gathered import EXCLUSION_FILE, PREFERENCES_FILE
+from .kernels import Build, parse_builds
 
 RECOMMENDED_BRANCH, AUTO = "recommended", "auto"
 PERSISTENCED, FABRIC_MANAGER = "nvidia-persistenced.service", "nvidia-fabricmanager.service"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.problems import shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import (
+from ...module_utils.common.problems import shown
+from ...module_utils.driver.packages import (
     CUDA_REPOSITORY,
     SOURCES,
     first_branch,
@@ -18,15 +18,9 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages
     last_branch,
     possible_flavours,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.preview import numeric
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import OPEN, PROPRIETARY
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    AUTO,
-    RECOMMENDED_BRANCH,
-    Node,
-    Refusal,
-    Request,
-)
+from ...module_utils.driver.preview import numeric
+from ...module_utils.gpu.pci import OPEN, PROPRIETARY
+from .request import AUTO, RECOMMENDED_BRANCH, Node, Refusal, Request
 
 
 def request_refusals(request: Request, node: Node) -> Iterator[Refusal]:

@@ -13,15 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import (
-    SubnetError,
-    parse_network,
-    pick_subnet,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.subnet_conflicts import (
-    conflicts,
-    in_the_way,
-)
+from ..cluster.subnets import SubnetError, parse_network, pick_subnet
+from .subnet_conflicts import conflicts, in_the_way
 
 MTU_OPTION = "com.docker.network.driver.mtu"
 """The *underlay's* MTU: the driver takes VXLAN's 50 bytes off it itself (libnetwork drivers/overlay, vxlanEncap)."""

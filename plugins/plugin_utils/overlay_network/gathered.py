@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
+from ..plan.gathered import Gathered
 
 ROLE = "overlay_network"
 _VARIABLES = (

@@ -13,25 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
-    DEFAULT_MTU,
-    MTU_OPTION,
-    differences,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Changes,
-    Consent,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import lost_address
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts, whole
+from ..docker.unseen import unseen
+from ..plan.changes import Changes, Consent, Inputs, Refusal, RolePlan
+from ..plan.fold import Facts, Wishes
+from ..plan.play_hosts import unknown_hosts
+from ..preflight.members import lost_address
+from ..preflight.problems import mapping, texts, whole
+from .addressing import DEFAULT_MTU, MTU_OPTION, differences
+from .faults import ACTIVE
+from .gathered import ROLE
 
 CLUSTER_LABEL, BENCH_LABEL = "swarmspeed.cluster", "swarmspeed.bench"
 NOTHING: dict[str, Any] = {

@@ -16,12 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import (
-    SubnetError,
-    collisions,
-    proper_network,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
+from ..cluster.subnets import SubnetError, collisions, proper_network
+from ..preflight.problems import mapping, texts
 
 DOCKER_POOLS = (
     "172.17.0.0/16",

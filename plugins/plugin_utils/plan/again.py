@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import counts_of
+from .changes import counts_of
 
 Entry = Mapping[str, Any]
 """A change, a refusal or a plan, as ``document`` writes them."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
+from ...module_utils.common.digests import keyed_digest
+from ...module_utils.engine.daemon_config import same
 
 ADD, CHANGE, REMOVE = "+", "~", "-"
 ACTIONS = (ADD, CHANGE, REMOVE)

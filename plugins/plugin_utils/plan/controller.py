@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import file_sha256, tree_manifest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.script_files import script_files
+from ..cluster.trees import file_sha256, tree_manifest
+from ..launch.script_files import script_files
 
 NAMES = "names:"
 """Begins the name of a folder: the names of its files, hidden ones left out, one a line."""

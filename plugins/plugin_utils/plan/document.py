@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Consent, Sealed, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
+from .changes import Change, Consent, Sealed, Unknown
+from .fold import Plan
 
 FORMAT = 1
 _SEAL = 16

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, Sealed, sealed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile, file_is_right
+from ...module_utils.engine.daemon_config import same
+from .changes import Changes, Sealed, sealed
+from .managed_file import ManagedFile, file_is_right
 
 ABSENT: dict[str, Any] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
 

@@ -9,15 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Counts,
-    Inputs,
-    PlanError,
-    Refusal,
-    RolePlan,
-    counts,
-)
+from .changes import Change, Counts, Inputs, PlanError, Refusal, RolePlan, counts
 
 Facts = Mapping[str, Mapping[str, Any]]
 """By host, as ``node_facts`` returns them."""

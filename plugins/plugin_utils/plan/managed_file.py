@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
+from ...module_utils.common.digests import keyed_digest
 
 
 class ManagedFileError(Exception):

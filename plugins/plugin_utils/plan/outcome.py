@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import document
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import (
-    consent_text,
-    diff,
-    drift_text,
-    plan_text,
-)
+from .changes import Refusal
+from .document import document
+from .fold import Plan
+from .text import consent_text, diff, drift_text, plan_text
 
 
 def outcome(plan: Plan, run: str, selected: Sequence[str], needed: Sequence[Refusal] = ()) -> dict[str, Any]:

@@ -9,18 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import (
-    ABSENT,
-    EMPTY,
-    IN_USE,
-    MADE,
-    OURS,
-    THEIRS,
-    becomes_ours,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ...module_utils.owned.record import ABSENT, EMPTY, IN_USE, MADE, OURS, THEIRS, becomes_ours
+from .changes import Changes
+from .files import found_file
+from .managed_file import ManagedFile
 
 _OTHERS = (IN_USE, THEIRS)
 _THIS = "this collection's"

@@ -14,13 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.folders_io import PLACE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names import ETC, JOBS, PASSING
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.system_folders import (
-    is_below,
-    normal,
-    system_folder,
-)
+from ...module_utils.owned.folders_io import PLACE
+from ...module_utils.owned.names import ETC, JOBS, PASSING
+from ...module_utils.owned.system_folders import is_below, normal, system_folder
 
 ROOT, WORKSPACE, ASSETS = "cluster_root", "workspace_path", "assets_path"
 ENVIRONMENT, VOLUMES = "workspace_python_environment", "training_container_volumes"

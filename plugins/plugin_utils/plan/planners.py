@@ -7,24 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.planner import AssetsPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import DeepspeedLaunchPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import DockerPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner import HostPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.planner import (
-    NvidiaContainerToolkitPlanner,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.planner import NvidiaDriverPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import (
-    TrainingContainerPlanner,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.planner import TrainingImagePlanner
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import WorkspacePlanner
+from ..assets.planner import AssetsPlanner
+from ..deepspeed_launch.planner import DeepspeedLaunchPlanner
+from ..docker.planner import DockerPlanner
+from ..host.planner import HostPlanner
+from ..nccl_env.planner import NcclEnvPlanner
+from ..nvidia_container_toolkit.planner import NvidiaContainerToolkitPlanner
+from ..nvidia_driver.planner import NvidiaDriverPlanner
+from ..overlay_network.planner import OverlayNetworkPlanner
+from ..ssh_trust.planner import SshTrustPlanner
+from ..swarm.planner import SwarmPlanner
+from ..training_container.planner import TrainingContainerPlanner
+from ..training_image.planner import TrainingImagePlanner
+from ..workspace.planner import WorkspacePlanner
+from .fold import Planner
 
 PLANNERS: tuple[Planner, ...] = (
     HostPlanner(),

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.whole_group import HOST_BY_HOST
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import listing
+from ..preflight.problems import listing
+from .changes import Refusal
+from .whole_group import HOST_BY_HOST
 
 OUT_OF_STEP = ("free", "host_pinned")
 """Strategies by which a host begins a task while others are still at an earlier one."""

@@ -10,16 +10,9 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    ADD,
-    CHANGE,
-    REMOVE,
-    Change,
-    Sealed,
-    Unknown,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
+from ...module_utils.common.untrusted_text import on_one_line
+from .changes import ADD, CHANGE, REMOVE, Change, Sealed, Unknown
+from .fold import Plan
 
 KNOWN_AFTER = "(known after apply)"
 SECRET, OTHER_SECRET = "(a secret)", "(another secret)"

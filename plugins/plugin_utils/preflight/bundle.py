@@ -9,15 +9,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
-    AGAIN,
-    VARIABLE,
-    Entry,
-    Manifest,
-    system_name,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import missing
+from ..bundle.manifest import AGAIN, VARIABLE, Entry, Manifest, system_name
+from ..training_image.holds import missing
+from .problems import Problem, listing, texts
 
 
 def damage(entry: Entry, found: tuple[int, str] | str | None) -> str | None:

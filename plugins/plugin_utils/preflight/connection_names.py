@@ -10,7 +10,8 @@ from typing import Any
 
 from ansible import constants
 from ansible.plugins.loader import become_loader, connection_loader, shell_loader
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
+
+from .problems import mapping
 
 PYTHON = "ansible_python_interpreter"
 """Belongs to no plugin; nor do those of other languages, which modules of other collections use."""

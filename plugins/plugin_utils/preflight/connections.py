@@ -11,8 +11,8 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping
+from .inventory import Inventory
+from .problems import Problem, mapping
 
 _HOST = ("ansible_host", "ansible_ssh_host")
 _PORT = ("ansible_port", "ansible_ssh_port")

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import LAUNCH_JSON
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory, shown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import CERTIFICATE, check_certificate
+
+from ..deepspeed_launch.gathered import LAUNCH_JSON
+from .inventory import Inventory, shown
+from .problems import Problem, texts
+from .proxy import CERTIFICATE, check_certificate
 
 SCRIPT = "deepspeed_launch_script"
 SOURCE = "workspace_source"

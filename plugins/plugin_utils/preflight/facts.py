@@ -12,19 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.connection.messages import (
-    PASSWORD,
-    reason,
-    waits_for_sudo,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import check_fit
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch import (
-    check_ds_config,
-    check_hostfile,
-    check_job_files,
-    check_shrink,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import (
+from ..connection.messages import PASSWORD, reason, waits_for_sudo
+from ..swarm.record import was_ours
+from .bundle import check_fit
+from .launch import check_ds_config, check_hostfile, check_job_files, check_shrink
+from .members import (
     check_attached,
     check_host_names,
     check_swarm_fixed,
@@ -32,40 +24,21 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.membe
     check_swarm_managers,
     check_swarm_ports,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import check_interfaces
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.overlay import (
+from .nccl import check_interfaces
+from .overlay import (
     check_overlay_encryption,
     check_overlay_mtu,
     check_overlay_names,
     check_overlay_network,
     check_overlay_subnet,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.planned import (
-    REFUSED,
-    check_consents,
-    check_refused,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    mapping,
-    missing,
-    number,
-    texts,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.proxy import check_proxies
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import check_foreign_swarm
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.systems import (
-    check_architectures,
-    check_distribution,
-    check_end_of_life,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import (
-    VERSION_CHECKS,
-    check_versions,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import was_ours
+from .planned import REFUSED, check_consents, check_refused
+from .problems import Problem, mapping, missing, number, texts, whole
+from .proxy import check_proxies
+from .swarm import check_foreign_swarm
+from .systems import check_architectures, check_distribution, check_end_of_life
+from .versions import VERSION_CHECKS, check_versions
+from .wanted import Wanted
 
 PYTHON = (3, 9)
 """The lowest Python on a host: Debian 12 and Ubuntu 22.04 have 3.11 and 3.10."""

@@ -13,16 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import Fault, Rule
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import PlayHosts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    listing,
-    mapping,
-    texts,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecs
+from ..core.constraints import Fault, Rule
+from ..plan.play_hosts import PlayHosts
+from .controller import Controller
+from .problems import Problem, listing, mapping, texts
+from .role_specs import RoleSpecs
 
 
 @dataclass(frozen=True)

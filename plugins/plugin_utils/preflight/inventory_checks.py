@@ -8,53 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import check_connections
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import check_ansible_version
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import (
-    check_ca_certificate,
-    check_files,
-    check_vscode,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
-    Inventory,
-    one_for_all,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch_values import check_launch_values
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import (
-    CONTAINER,
-    VARIABLES,
-    check_container,
-    check_settings,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.network_values import (
-    check_cluster_address,
-    check_overlay_values,
-    check_swarm_values,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.places import (
-    check_overlaps,
-    check_system_folders,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.play import check_play_hosts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    listing,
-    mapping,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.unused_files import check_unused_files
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.values import (
-    check_values,
-    check_variable_values,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import (
-    SECCOMP,
-    profile_name,
-    profile_problems,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.values import READ, wrong_values
+from ..core.kinds import KINDS
+from ..training_container.options import SECCOMP, profile_name, profile_problems
+from ..training_container.values import READ, wrong_values
+from .connections import check_connections
+from .controller import check_ansible_version
+from .controller_files import check_ca_certificate, check_files, check_vscode
+from .inventory import Inventory, one_for_all
+from .launch_values import check_launch_values
+from .nccl import CONTAINER, VARIABLES, check_container, check_settings
+from .network_values import check_cluster_address, check_overlay_values, check_swarm_values
+from .places import check_overlaps, check_system_folders
+from .play import check_play_hosts
+from .problems import Problem, listing, mapping, whole
+from .role_specs import Unknown
+from .unused_files import check_unused_files
+from .values import check_values, check_variable_values
 
 GROUPS = ("cluster", "managers", "workers")
 RUNTIME = "deepspeed_launch_runtime"

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.facts import AUTO
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters as hostfile_filters
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.shrink import refusal
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping
+from ...module_utils.ds_config.build import Request, build
+from ...module_utils.ds_config.facts import AUTO
+from ...module_utils.hostfile import filters as hostfile_filters
+from ...module_utils.hostfile.text import HostsError
+from ...module_utils.job.shrink import refusal
+from .problems import Problem, mapping
 
 _PREFIX = "deepspeed_launch_ds_config"
 _VARIABLES = {

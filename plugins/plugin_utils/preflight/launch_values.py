@@ -11,18 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import (
-    JobError,
-    check_variables,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.program import ProgramError, program
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import (
-    Inventory,
-    by_value,
-    one_for_all,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping
+from ...module_utils.job.resource import JobError, check_variables
+from ..core.kinds import KINDS
+from ..launch.program import ProgramError, program
+from .inventory import Inventory, by_value, one_for_all
+from .problems import Problem, mapping
 
 PREFIX = "deepspeed_launch_"
 ONE_FOR_ALL = ("name", "script", "launcher", "transport", "include", "exclude", "master_port")

@@ -8,16 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    listing,
-    mapping,
-    mappings,
-    texts,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import SWARM_LABEL
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
+from .problems import Problem, listing, mapping, mappings, texts, whole
+from .swarm import SWARM_LABEL
+from .wanted import Wanted
 
 Hosts = Mapping[str, Mapping[str, Any]]
 

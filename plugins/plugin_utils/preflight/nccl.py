@@ -10,24 +10,12 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import secret_variables
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import IGNORED_NAMES
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import (
-    as_text,
-    complaint,
-    misspelt,
-    parse_release,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import (
-    unknown_interfaces,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    listing,
-    mapping,
-    whole,
-)
+from ...module_utils.common.secret_names import secret_variables
+from ..cluster.underlay import IGNORED_NAMES
+from ..core.kinds import KINDS
+from ..nccl_env.ranges import as_text, complaint, misspelt, parse_release
+from ..nccl_env.settings import unknown_interfaces
+from .problems import Problem, listing, mapping, whole
 
 SETTINGS, ENVIRONMENT = "nccl_env_settings", "nccl_env_environment"
 VERSION = "nccl_env_version"

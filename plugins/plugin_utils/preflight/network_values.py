@@ -9,13 +9,9 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import SubnetError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import AUTO, room
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    listing,
-    texts,
-)
+from ..cluster.subnets import SubnetError
+from ..overlay_network.addressing import AUTO, room
+from .problems import Problem, listing, texts
 
 SAME_FOR_ALL = (
     "overlay_network_name",

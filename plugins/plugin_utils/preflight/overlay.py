@@ -8,24 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.subnets import SubnetError, collisions
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import (
-    VXLAN_BYTES,
-    differences,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.subnet_conflicts import (
-    conflicts,
-    in_the_way,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    mapping,
-    mappings,
-    missing,
-    texts,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
+from ..cluster.subnets import SubnetError, collisions
+from ..overlay_network.addressing import VXLAN_BYTES, differences
+from ..overlay_network.subnet_conflicts import conflicts, in_the_way
+from .problems import Problem, mapping, mappings, missing, texts, whole
+from .wanted import Wanted
 
 Hosts = Mapping[str, Mapping[str, Any]]
 

@@ -8,16 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.places import (
-    NAMED,
-    READ,
-    Trouble,
-    overlaps,
-    wrong_places,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem
+from ..core.kinds import KINDS
+from ..plan.places import NAMED, READ, Trouble, overlaps, wrong_places
+from .inventory import Inventory
+from .problems import Problem
 
 
 def check_system_folders(inventory: Inventory) -> Iterator[Problem]:

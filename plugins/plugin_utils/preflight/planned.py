@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping, texts
+from .problems import Problem, mapping, texts
 
 REFUSED = {
     "nccl_settings": "nccl_env",

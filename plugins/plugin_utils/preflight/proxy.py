@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping, texts
+from .problems import Problem, mapping, texts
 
 CERTIFICATE = "host_ca_certificate"
 REFUSED = 407

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mapping, mappings
+from .problems import Problem, mapping, mappings
 
 SWARM_LABEL = "swarmspeed.cluster"
 

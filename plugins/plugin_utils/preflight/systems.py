@@ -12,19 +12,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    mapping,
-    missing,
-    number,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.lifetimes import (
-    of_engine,
-    of_packages,
-    of_system,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
+from ..versions.lifetimes import of_engine, of_packages, of_system
+from ..versions.table import load_table
+from .problems import Problem, mapping, missing, number
+from .wanted import Wanted
 
 Hosts = Mapping[str, Mapping[str, Any]]
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import Place, check_relations
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, listing
+from ..core.constraints import Place, check_relations
+from .inventory import Inventory
+from .problems import Problem, listing
 
 REMEDY = "correct it in the inventory or in the variables file that sets it"
 

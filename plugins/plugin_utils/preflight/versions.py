@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, mappings, texts
+from .problems import Problem, mappings, texts
 
 VERSION_CHECKS = (
     "version_values",

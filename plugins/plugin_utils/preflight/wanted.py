@@ -10,12 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    PreflightError,
-    mapping,
-    texts,
-    whole,
-)
+
+from .problems import PreflightError, mapping, texts, whole
 
 DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {"debian": ("12", "13"), "ubuntu": ("22.04", "24.04")}
 SSH_PORT = 2222

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import short, size
+from .text import short, size
 
 WIDTH, HEIGHT = 376, 236
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 26, 36

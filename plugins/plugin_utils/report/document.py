@@ -8,43 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.findings import (
-    Finding,
-    findings,
-    grouped,
-    levels,
-    shown,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import (
-    Inputs,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.job import (
-    job_rows,
-    job_view,
-    jobs_of,
-    members_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.network import network_view
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.nodes import (
-    differences,
-    gpus_text,
-    node_cells,
-    properties,
-    ranks_of,
-    speed_text,
-    view_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
-    age,
-    briefly,
-    clock,
-    counted,
-    domain,
-    mapping,
-    names,
-    sealed,
-    sequence,
-)
+from .findings import Finding, findings, grouped, levels, shown
+from .inputs import Inputs
+from .job import job_rows, job_view, jobs_of, members_of
+from .network import network_view
+from .nodes import differences, gpus_text, node_cells, properties, ranks_of, speed_text, view_of
+from .text import age, briefly, clock, counted, domain, mapping, names, sealed, sequence
 
 NO_SUBNET = "addresses given by hand"
 SPACIOUS = 12

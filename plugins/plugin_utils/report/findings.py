@@ -10,23 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.table import merge
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import Check, Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.nodes import (
-    UNKNOWN,
-    container_of,
-    swarm_entries,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
-    age,
-    briefly,
-    counted,
-    mapping,
-    names,
-    number,
-    sentence,
-    sequence,
-)
+from ..job.table import merge
+from .inputs import Check, Inputs
+from .nodes import UNKNOWN, container_of, swarm_entries
+from .text import age, briefly, counted, mapping, names, number, sentence, sequence
 
 CHECKS = {"name": "Looking up names", "ssh": "ssh", "mtu": "A packet of full size", "clock": "Agreement of clocks"}
 """Kinds of checks in verify.json as a sentence begins with them; the others are ports."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import counted, domain, short
+from .text import counted, domain, short
 
 Pair = tuple[str, str]
 

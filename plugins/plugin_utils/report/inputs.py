@@ -11,13 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
-    mapping,
-    moment,
-    number,
-    sentence,
-    sequence,
-)
+from .text import mapping, moment, number, sentence, sequence
 
 VERSION = 1
 """Of the format of both files."""

@@ -8,20 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.resource import ACTIVE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job import nccl
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.table import Known, duration, merge
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.curves import Series, line_chart, whole
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
-    age,
-    mapping,
-    moment,
-    names,
-    number,
-    sentence,
-    sequence,
-    short,
-)
+from ...module_utils.job.resource import ACTIVE
+from ..job import nccl
+from ..job.table import Known, duration, merge
+from .curves import Series, line_chart, whole
+from .text import age, mapping, moment, names, number, sentence, sequence, short
 
 WIDE = 480
 """Pixels of a curve over the steps; two stand side by side."""

@@ -9,15 +9,10 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.curves import Series, line_chart
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.heat import LEGEND, heat_map
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import (
-    NETWORKS,
-    OPERATIONS,
-    Inputs,
-    Link,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import age, counted, short
+from .curves import Series, line_chart
+from .heat import LEGEND, heat_map
+from .inputs import NETWORKS, OPERATIONS, Inputs, Link
+from .text import age, counted, short
 
 NETWORK_NAMES = {"host": "host network", "overlay": "overlay", "overlay_encrypted": "encrypted overlay"}
 OPERATION_NAMES = {"all_reduce": "All-reduce", "all_gather": "All-gather", "reduce_scatter": "Reduce-scatter"}

@@ -9,20 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import ClusterError, cluster_view
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gpudirect import gpudirect
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.inputs import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
-    counted,
-    domain,
-    mapping,
-    names,
-    number,
-    sequence,
-    short,
-    size,
-)
+from ..cluster.underlay import UnderlayError
+from ..cluster.view import ClusterError, cluster_view
+from ..nccl_env.gpudirect import gpudirect
+from .inputs import Inputs
+from .text import counted, domain, mapping, names, number, sequence, short, size
 
 UNKNOWN = "not known"
 SEEN_NOW = ("system", "kernel", "docker", "driver")

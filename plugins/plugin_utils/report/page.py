@@ -11,9 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.palette import DARK, LIGHT, variables
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+
+from .palette import DARK, LIGHT, variables
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
 TEMPLATES = Path(__file__).parents[3] / "playbooks" / "templates" / "report"

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.job.table import duration
+from ...module_utils.common.secret_names import mask_text
+from ..job.table import duration
 
 OLD = 24 * 3600.0
 """Seconds after which a measurement is called old: a day's work on a cluster can change all of it."""

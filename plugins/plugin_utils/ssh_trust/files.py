@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_name
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ..plan.container import container_name
+from ..plan.managed_file import ManagedFile
 
 SSHD_CONFIG = "role:ssh_trust/files/sshd_config"
 """Comes with the role; ``@SSH_PORT@`` and ``@FORWARDING@`` are filled."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import accept, ssh_public_key
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, Sealed, Unknown
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import fact_after, found_file, name_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import Request, public_part
+from ...module_utils.common.reported import accept, ssh_public_key
+from ..plan.changes import Changes, Sealed, Unknown
+from ..plan.files import fact_after, found_file, name_of
+from ..plan.managed_file import ManagedFile
+from ..plan.text import KNOWN_AFTER
+from .files import Request, public_part
 
 _PRIVATE = {"mode": "0600", "owner": 0, "group": 0}
 _GENERATED = Unknown("a key pair that is generated")

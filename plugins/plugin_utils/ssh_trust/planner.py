@@ -9,37 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.given_addresses import senders
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
-    container_of,
-    entry_point,
-    runs_as_ours,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
-    add_file,
-    differs,
-    entry_of,
-    fact_after,
-    found_file,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
-    add_records,
-    entries,
-    ours_to_change,
-    recorded,
-    unrecorded,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import (
+from ..cluster.given_addresses import senders
+from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan
+from ..plan.container import container_of, entry_point, runs_as_ours
+from ..plan.files import add_file, differs, entry_of, fact_after, found_file
+from ..plan.fold import Facts, Wishes
+from ..plan.managed_file import ManagedFile
+from ..plan.owned import add_records, entries, ours_to_change, recorded, unrecorded
+from ..plan.text import KNOWN_AFTER
+from .files import (
     OVERLAY,
     SSHD_CONFIG,
     Request,
@@ -50,22 +28,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files
     ours,
     public_part,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys import (
-    Pair,
-    add_copy,
-    add_pair,
-    add_unknown,
-    is_of_another_key,
-    pair,
-    private_after,
-    public_after,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.servers import (
-    NOTHING,
-    files_of,
-    plan_servers,
-)
+from .gathered import ROLE
+from .keys import Pair, add_copy, add_pair, add_unknown, is_of_another_key, pair, private_after, public_after
+from .servers import NOTHING, files_of, plan_servers
 
 
 @dataclass(frozen=True)

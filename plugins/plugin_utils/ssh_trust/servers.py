@@ -12,57 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import accept, ssh_public_key
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
-    add_file,
-    differs,
-    entry_of,
-    fact_after,
-    found_file,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
-    add_records,
-    entries,
-    ours_to_change,
-    recorded,
-    unrecorded,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import (
-    Request,
-    folders,
-    known_hosts,
-    ours,
-    public_part,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import (
-    AUTHORIZED,
-    CONFIGURATIONS,
-    HOME,
-    HOST_KEY,
-    ROLE,
-    block_name,
-    configuration_path,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.keys import (
-    Pair,
-    add_copy,
-    add_pair,
-    add_unknown,
-    is_of_another_key,
-    pair,
-    private_after,
-    public_after,
-)
+from ...module_utils.common.reported import accept, ssh_public_key
+from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan
+from ..plan.files import add_file, differs, entry_of, fact_after, found_file
+from ..plan.fold import Facts
+from ..plan.managed_file import ManagedFile
+from ..plan.owned import add_records, entries, ours_to_change, recorded, unrecorded
+from ..plan.text import KNOWN_AFTER
+from .files import Request, folders, known_hosts, ours, public_part
+from .gathered import AUTHORIZED, CONFIGURATIONS, HOME, HOST_KEY, ROLE, block_name, configuration_path
+from .keys import Pair, add_copy, add_pair, add_unknown, is_of_another_key, pair, private_after, public_after
 
 NOTHING: dict[str, Any] = {"owned": [], "folders": [], "provide": {}, "files": [], "reload": [], "reach": []}
 """What the role's tasks read of a host on which there is nothing to do.

@@ -13,15 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import (
-    LABEL,
-    Current,
-    Node,
-    Step,
-    Wanted,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.steps import plan_nodes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, mappings
+from ...module_utils.swarm.state import LABEL, Current, Node, Step, Wanted
+from ...module_utils.swarm.steps import plan_nodes
+from ..preflight.problems import mapping, mappings
 
 MANAGER, WORKER = "manager", "worker"
 

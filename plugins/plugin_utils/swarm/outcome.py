@@ -8,24 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import (
-    DEFAULT_DATA_PATH_PORT,
-    DEFAULT_POOL,
-    LABEL,
-    Step,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import differs, fact_after
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
-    MANAGER,
-    Cluster,
-    Member,
-    after,
-    as_facts,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import record_files
+from ...module_utils.swarm.state import DEFAULT_DATA_PATH_PORT, DEFAULT_POOL, LABEL, Step
+from ..plan.files import differs, fact_after
+from ..plan.fold import Facts
+from ..plan.managed_file import ManagedFile
+from ..preflight.problems import mapping
+from .members import MANAGER, Cluster, Member, after, as_facts
+from .record import record_files
 
 PORT = 2377
 """Where managers listen for other nodes."""

@@ -12,41 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.swarm.state import Step, SwarmError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Changes,
-    Consent,
-    Inputs,
-    RolePlan,
-    Unknown,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import add_file, differs, entry_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.play_hosts import unknown_hosts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import lost_address
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE, record_path
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import (
-    MANAGER,
-    WORKER,
-    Cluster,
-    Member,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.outcome import (
-    acts,
-    facts_after,
-    leaving,
-    to_record,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import record_files, was_ours
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.refusals import (
-    fixed,
-    lives_elsewhere,
-    refused_step,
-    stuck,
-)
+from ...module_utils.swarm.state import Step, SwarmError
+from ..docker.unseen import unseen
+from ..overlay_network.faults import ACTIVE
+from ..plan.changes import Changes, Consent, Inputs, RolePlan, Unknown
+from ..plan.files import add_file, differs, entry_of
+from ..plan.fold import Facts, Wishes
+from ..plan.play_hosts import unknown_hosts
+from ..preflight.members import lost_address
+from ..preflight.problems import mapping, texts
+from .gathered import ROLE, record_path
+from .members import MANAGER, WORKER, Cluster, Member
+from .outcome import acts, facts_after, leaving, to_record
+from .record import record_files, was_ours
+from .refusals import fixed, lives_elsewhere, refused_step, stuck
 
 NOTHING: dict[str, Any] = {
     "cluster": "",

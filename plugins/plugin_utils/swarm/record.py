@@ -14,9 +14,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import record_folder, record_path
+from ..plan.managed_file import ManagedFile
+from ..preflight.problems import mapping
+from .gathered import record_folder, record_path
 
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Refusal
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.members import check_swarm_fixed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import check_foreign_swarm
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.members import MANAGER, Cluster, Member
+from ..plan.changes import Refusal
+from ..preflight.members import check_swarm_fixed
+from ..preflight.swarm import check_foreign_swarm
+from ..preflight.wanted import Wanted
+from .gathered import ROLE
+from .members import MANAGER, Cluster, Member
 
 
 def stuck(members: Sequence[Member], name: str) -> Iterator[Refusal]:

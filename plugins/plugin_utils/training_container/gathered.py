@@ -9,10 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import vscode_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.places import paths
+from ..deepspeed_launch.gathered import vscode_of
+from ..plan.gathered import Gathered
+from ..plan.owned import requested_folders
+from ..plan.places import paths
 
 ROLE = "training_container"
 DEVICES = "training_container_devices"

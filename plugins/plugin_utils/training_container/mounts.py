@@ -13,11 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import SERVER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import (
-    assets_of,
-    extensions_of,
-)
+from ...module_utils.vscode.state import SERVER
+from .gathered import assets_of, extensions_of
 
 CONFIGURATION, JOBS, WORKSPACE = "/etc/swarmspeed", "/jobs", "/workspace"
 NEEDED = ("/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr")

@@ -13,17 +13,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import DEVICE, DEVICES
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.values import (
-    GROUPS,
-    PORTS,
-    SECURITY_OPTS,
-    Wrong,
-    entries,
-    wrong_values,
-)
+from ..plan.controller import TEXT
+from ..preflight.problems import mapping
+from .gathered import DEVICE, DEVICES
+from .values import GROUPS, PORTS, SECURITY_OPTS, Wrong, entries, wrong_values
 
 SECCOMP, PID_MODE = "training_container_seccomp_profile", "training_container_pid_mode"
 PREFIX = "seccomp="

@@ -13,53 +13,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.swap import NEW, OLD
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.settings import chooses_rdma
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Consent,
-    Inputs,
-    Refusal,
-    RolePlan,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import (
-    container_name,
-    container_of,
-    run_inside,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import (
-    add_file,
-    differs,
-    entry_of,
-    fact_after,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
-    add_records,
-    entries,
-    ours_to_change,
-    real_paths,
-    recorded,
-    unrecorded,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.places import overlaps, wrong_places
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import (
-    ROLE,
-    folders_of,
-    ours,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import (
-    PREFIX,
-    problems,
-    profile_name,
-    seccomp_profile,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.settings import (
+from ...module_utils.engine.swap import NEW, OLD
+from ..docker.unseen import unseen
+from ..nccl_env.settings import chooses_rdma
+from ..overlay_network.faults import ACTIVE
+from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan
+from ..plan.container import container_name, container_of, run_inside
+from ..plan.files import add_file, differs, entry_of, fact_after
+from ..plan.fold import Facts, Wishes
+from ..plan.managed_file import ManagedFile
+from ..plan.owned import add_records, entries, ours_to_change, real_paths, recorded, unrecorded
+from ..plan.places import overlaps, wrong_places
+from ..preflight.problems import mapping, texts
+from ..training_image.needs import check_script
+from .gathered import ROLE, folders_of, ours
+from .options import PREFIX, problems, profile_name, seccomp_profile
+from .settings import (
     CLUSTER_LABEL,
     HASH_LABEL,
     IMAGE,
@@ -71,7 +40,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
     network_name,
     wanted_settings,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.needs import check_script
 
 NOTHING: dict[str, Any] = {
     "name": "",

@@ -14,26 +14,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import parse_json
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config import same
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.fabric.rdma import switch_management
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.vscode.state import SERVER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.ranges import as_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, sealed
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import (
-    assets_of,
-    extensions_of,
-    workspace_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.mounts import (
-    CONFIGURATION,
-    JOBS,
-    WORKSPACE,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.options import devices, options
+from ...module_utils.common.untrusted_text import parse_json
+from ...module_utils.engine.daemon_config import same
+from ...module_utils.fabric.rdma import switch_management
+from ...module_utils.vscode.state import SERVER
+from ..cluster.view import fingerprint
+from ..nccl_env.ranges import as_text
+from ..nvidia_container_toolkit.toolkit import toolkit_plan
+from ..plan.changes import Changes, sealed
+from ..preflight.problems import mapping
+from .gathered import assets_of, extensions_of, workspace_of
+from .mounts import CONFIGURATION, JOBS, WORKSPACE
+from .options import devices, options
 
 OVERLAY = "overlay"
 CLUSTER_LABEL, HASH_LABEL = "swarmspeed.cluster", "swarmspeed.spec"

@@ -15,8 +15,9 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from ansible.module_utils.common.validation import check_type_list
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.kinds import KINDS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.mounts import wrong_volumes
+
+from ..core.kinds import KINDS
+from .mounts import wrong_volumes
 
 SECURITY_OPTS = "training_container_security_opts"
 PORTS, GROUPS = "training_container_published_ports", "training_container_groups"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import is_secret
+from ...module_utils.common.secret_names import is_secret
 
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 """Ends of the names of source archives that pip unpacks."""

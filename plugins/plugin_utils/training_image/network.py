@@ -14,11 +14,8 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import (
-    apt_sources_text,
-    is_deb822,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.repositories import Repository
+from .inputs import apt_sources_text, is_deb822
+from .repositories import Repository
 
 MEMORY = "/dev/shm/swarmspeed"
 PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")

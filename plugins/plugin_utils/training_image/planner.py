@@ -14,28 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.unseen import unseen
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.faults import ACTIVE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Consent,
-    Inputs,
-    Refusal,
-    RolePlan,
-    Unknown,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import container_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.gathered import ROLE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import Trouble
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.recipe import (
-    Recipe,
-    files,
-    named,
-    recipe,
-)
+from ..docker.unseen import unseen
+from ..overlay_network.faults import ACTIVE
+from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan, Unknown
+from ..plan.container import container_of
+from ..plan.fold import Facts, Wishes
+from ..preflight.problems import mapping, texts
+from .gathered import ROLE
+from .inputs import Trouble
+from .recipe import Recipe, files, named, recipe
 
 NOTHING: dict[str, Any] = {
     "reference": "",

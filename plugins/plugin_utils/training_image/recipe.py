@@ -16,30 +16,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import DIGEST, NAMES, REAL, TEXT, TREE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.dockerfile import render
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import (
-    FABRIC,
-    TOOLS,
-    without_wheel,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import (
-    Source,
-    Trouble,
-    read_source,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.network import network_script
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.operators import (
-    needed_operators,
-    operator_names,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.repositories import (
-    Repository,
-    key_files,
-    repositories,
-)
+from ..cluster.view import fingerprint
+from ..plan.changes import Inputs
+from ..plan.controller import DIGEST, NAMES, REAL, TEXT, TREE
+from .dockerfile import render
+from .holds import FABRIC, TOOLS, without_wheel
+from .inputs import Source, Trouble, read_source
+from .network import network_script
+from .operators import needed_operators, operator_names
+from .repositories import Repository, key_files, repositories
 
 _FILES = "role:training_image"
 TEMPLATE = f"{_FILES}/templates/Dockerfile.j2"

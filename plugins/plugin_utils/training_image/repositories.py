@@ -13,13 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import TEXT, here
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import (
-    Trouble,
-    apt_sources_text,
-    apt_sources_troubles,
-    is_deb822,
-)
+from ..plan.controller import TEXT, here
+from .inputs import Trouble, apt_sources_text, apt_sources_troubles, is_deb822
 
 VARIABLE = "training_image_apt_repositories"
 ARMOR = "-----BEGIN PGP PUBLIC KEY BLOCK-----"

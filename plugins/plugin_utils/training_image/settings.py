@@ -9,18 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import (
-    SOURCE,
-    Trouble,
-    apt_sources_troubles,
-    argument_troubles,
-    read_source,
-    requirements_troubles,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.repositories import (
-    VARIABLE,
-    repository_troubles,
-)
+from .inputs import SOURCE, Trouble, apt_sources_troubles, argument_troubles, read_source, requirements_troubles
+from .repositories import VARIABLE, repository_troubles
 
 OWN = "training_image_dockerfile"
 OURS_ALONE = (

@@ -5,14 +5,9 @@
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    absolute_path,
-    account,
-    hex_digest,
-    ssh_public_key,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name, mapping
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.transfer import COUNT, Replies
+from ...module_utils.common.reported import absolute_path, account, hex_digest, ssh_public_key
+from .shape import by_name, mapping
+from .transfer import COUNT, Replies
 
 _WHOLE = mapping(
     {

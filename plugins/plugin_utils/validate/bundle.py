@@ -7,19 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.apt.bundle_packages import (
-    Deb,
-    DebError,
-    parse_deb,
-    stanzas,
-)
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    ReportedError,
-    UnfitError,
-    accept,
-    lines,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import listing, mapping
+from ...module_utils.apt.bundle_packages import Deb, DebError, parse_deb, stanzas
+from ...module_utils.common.reported import ReportedError, UnfitError, accept, lines
+from .shape import listing, mapping
 
 _STANZA = lines(1 << 18)
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+from ...module_utils.common.reported import (
     absolute_path,
     address,
     flag,
@@ -17,18 +17,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     text,
     word,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
-    NAME,
-    by_name,
-    data,
-    listing,
-    mapping,
-    names,
-    optional,
-    or_empty,
-    own_name,
-    version,
-)
+from .shape import NAME, by_name, data, listing, mapping, names, optional, or_empty, own_name, version
 
 _SWARM = mapping(
     {

@@ -7,26 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    address,
-    flag,
-    interface,
-    network,
-    number,
-    short_text,
-    whole,
-    word,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
-    NAME,
-    by_name,
-    count,
-    listing,
-    mapping,
-    one_of,
-    optional,
-    sentences,
-)
+from ...module_utils.common.reported import address, flag, interface, network, number, short_text, whole, word
+from .shape import NAME, by_name, count, listing, mapping, one_of, optional, sentences
 
 
 def _destination(value: Any) -> Any:

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ansible.errors import AnsibleActionFail, AnsibleError, AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import REMEDY, ReportedError, escaped
+
+from ...module_utils.common.reported import REMEDY, ReportedError, escaped
 
 Result = TypeVar("Result")
 

@@ -7,25 +7,8 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    flag,
-    number,
-    short_text,
-    whole,
-    word,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
-    NAME,
-    by_name,
-    count,
-    listing,
-    mapping,
-    matching,
-    names,
-    optional,
-    sentences,
-    version,
-)
+from ...module_utils.common.reported import flag, number, short_text, whole, word
+from .shape import NAME, by_name, count, listing, mapping, matching, names, optional, sentences, version
 
 _CAPABILITY = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+from ...module_utils.common.reported import (
     absolute_path,
     account,
     digest,
@@ -18,13 +18,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     ssh_public_key,
     word,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
-    by_name,
-    listing,
-    mapping,
-    one_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.transfer import COUNT, Replies
+from .shape import by_name, listing, mapping, one_of
+from .transfer import COUNT, Replies
 
 _LAYERS = listing(digest, 10_000)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+from ...module_utils.common.reported import (
     Parser,
     ReportedError,
     UnfitError,
@@ -25,16 +25,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     shown,
     whole,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.readings import KEYS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
-    by_name,
-    data,
-    listing,
-    mapping,
-    one_of,
-    optional,
-    or_empty,
-)
+from ...module_utils.gpu.readings import KEYS
+from .shape import by_name, data, listing, mapping, one_of, optional, or_empty
 
 STATES = ("absent", "starting", "running", "succeeded", "failed", "stopped", "lost", "unreadable")
 _COUNT = whole()

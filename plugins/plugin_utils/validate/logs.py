@@ -8,15 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    accept,
-    flag,
-    lines,
-    sentence,
-    short_text,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import listing, mapping, optional
+from ...module_utils.common.reported import accept, flag, lines, sentence, short_text, whole
+from .shape import listing, mapping, optional
 
 _FILE = mapping(
     # A time that os.utime takes: nanoseconds of the next 200 years.

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
+from ...module_utils.common.reported import (
     absolute_path,
     accept,
     address,
@@ -26,12 +26,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported
     whole,
     word,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.names import OF_ETC
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.owned.record import STATES
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.docker import DOCKER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.fabric import FABRIC_INFO
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.gpu import CDI, GPU_INFO
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
+from ...module_utils.owned.names import OF_ETC
+from ...module_utils.owned.record import STATES
+from .docker import DOCKER
+from .fabric import FABRIC_INFO
+from .gpu import CDI, GPU_INFO
+from .shape import (
     NAME,
     by_name,
     count,

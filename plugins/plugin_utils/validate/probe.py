@@ -8,25 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    accept,
-    address,
-    flag,
-    lines,
-    network,
-    number,
-    short_text,
-    whole,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import (
-    by_name,
-    count,
-    data,
-    listing,
-    mapping,
-    optional,
-    or_empty,
-)
+from ...module_utils.common.reported import accept, address, flag, lines, network, number, short_text, whole
+from .shape import by_name, count, data, listing, mapping, optional, or_empty
 
 _TEXT = lines(1 << 16)
 

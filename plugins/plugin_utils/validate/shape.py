@@ -10,16 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    WHOLE_MOST,
-    Parser,
-    UnfitError,
-    escaped,
-    host_name,
-    sentence,
-    text,
-    whole,
-)
+from ...module_utils.common.reported import WHOLE_MOST, Parser, UnfitError, escaped, host_name, sentence, text, whole
 
 MOST_ENTRIES = 500_000
 """Entries of all lists and mappings of one answer: a workspace of many files is listed in it."""

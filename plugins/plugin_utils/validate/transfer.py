@@ -8,18 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import (
-    Parser,
-    UnfitError,
-    accept,
-    file_name,
-    flag,
-    number,
-    sentence,
-    whole,
-    word,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.shape import by_name, data, listing, mapping
+from ...module_utils.common.reported import Parser, UnfitError, accept, file_name, flag, number, sentence, whole, word
+from .shape import by_name, data, listing, mapping
 
 COUNT = whole()
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import key, major, minor
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import (
-    RequestedVersions,
-    cuda_of_name,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import EXTRAS, Cuda, Stack, Table
+from .numbers import key, major, minor
+from .requested import RequestedVersions, cuda_of_name
+from .table import EXTRAS, Cuda, Stack, Table
 
 PYTORCH_INDEX = "https://download.pytorch.org/whl/"
 

@@ -12,23 +12,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import (
-    Candidate,
-    candidate,
-    candidates,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.notes import notes_on
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import in_order
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.refuse import (
-    driver_problems,
-    gpu_problems,
-    pair_problems,
-    wheel_problems,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import RequestedVersions
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
+from .candidate import Candidate, candidate, candidates
+from .hosts import Host
+from .notes import notes_on
+from .numbers import in_order
+from .problem import Problem
+from .refuse import driver_problems, gpu_problems, pair_problems, wheel_problems
+from .requested import RequestedVersions
+from .table import Table
 
 
 @dataclass(frozen=True)

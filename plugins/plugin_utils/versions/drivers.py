@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table, load_table
+from .table import Table, load_table
 
 
 def offers(table: Table | None = None) -> dict[str, list[dict[str, Any]]]:

@@ -13,19 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import AUTO_SOURCE
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import NOT_FOR_US, capability_of
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.auto_source import recommendation
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.driver import INSTALL, LOAD, make_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.request import (
-    RECOMMENDED_BRANCH,
-    Node,
-    Request,
-    parse_request,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import in_order, is_capability
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
+from ...module_utils.driver.packages import AUTO_SOURCE
+from ...module_utils.gpu.pci import NOT_FOR_US, capability_of
+from ..nvidia_driver.auto_source import recommendation
+from ..nvidia_driver.driver import INSTALL, LOAD, make_plan
+from ..nvidia_driver.request import RECOMMENDED_BRANCH, Node, Request, parse_request
+from .drivers import offers
+from .numbers import in_order, is_capability
+from .table import Table
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import key
+from .numbers import key
 
 STATES = ("tried", "accepted", "untried", "refused")
 ACCEPTED = STATES[:2]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import Candidate, candidates
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import in_order, major
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.refuse import without_code
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import RequestedVersions
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Table
+from .candidate import Candidate, candidates
+from .hosts import Host
+from .numbers import in_order, major
+from .refuse import without_code
+from .requested import RequestedVersions
+from .table import Table
 
 SHOWN_HOSTS = 5
 

@@ -7,19 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.candidate import Candidate
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import (
-    in_order,
-    is_release,
-    key,
-    major,
-    minor,
-    runs,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import RequestedVersions
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Pair, Table
+from .candidate import Candidate
+from .hosts import Host
+from .numbers import in_order, is_release, key, major, minor, runs
+from .problem import Problem
+from .requested import RequestedVersions
+from .table import Pair, Table
 
 Way = Callable[[], str]
 """Says which row works instead, empty where none does; called only where something rules out a combination."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import is_capability, without_letter
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.problem import Problem
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import Base, Table
+from .numbers import is_capability, without_letter
+from .problem import Problem
+from .table import Base, Table
 
 _PIN = re.compile(r"(?:^|\s)torch\s*={2,3}\s*([0-9][0-9.]*)(?:\+([a-z0-9.]+))?(?=$|[\s;,])", re.ASCII)
 _INDEX = re.compile(r"/(cu\d{2,4}|cpu)/?$", re.ASCII)

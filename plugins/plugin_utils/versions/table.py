@@ -13,12 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.lifetimes import (
-    STATES,
-    EndedEngine,
-    Hole,
-    System,
-)
+
+from .lifetimes import STATES, EndedEngine, Hole, System
 
 FILE = Path(__file__).with_name("table.yml")
 EXTRAS = "nvcc,cccl,crt,nvvm,cudart,curand,cublas,cusparse,cusolver"

@@ -13,24 +13,13 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import UnfitError, relative_path
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.files import read_manifest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.folder import opened, own_folder
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
-    AGAIN,
-    BundleError,
-    Entry,
-    inside,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.repository import (
-    FOLDER,
-    SOURCE,
-    Repository,
-    SourceError,
-    is_commit,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.repository_io import private_folder
+from ...module_utils.common.reported import UnfitError, relative_path
+from ..bundle.files import read_manifest
+from ..bundle.folder import opened, own_folder
+from ..bundle.manifest import AGAIN, BundleError, Entry, inside
+from ..cluster.trees import tree_manifest
+from .repository import FOLDER, SOURCE, Repository, SourceError, is_commit
+from .repository_io import private_folder
 
 PLACE, KIND = "source", "source"
 _CHUNK = 1 << 20

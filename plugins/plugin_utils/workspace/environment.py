@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import filters
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.operators import (
-    needed_operators,
-    operator_names,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import record_path
+
+from ...module_utils.hostfile import filters
+from ..cluster.view import fingerprint
+from ..plan.changes import Inputs
+from ..plan.controller import NAMES
+from ..training_image.operators import needed_operators, operator_names
+from .gathered import record_path
 
 INCOMPLETE = "incomplete"
 """What the record says before the environment is complete."""

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.common.validation import check_type_list
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import code_digest, tree_manifest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import here
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import requested_folders
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+
+from ...module_utils.job.code_places import CODE
+from ..cluster.trees import code_digest, tree_manifest
+from ..plan.controller import here
+from ..plan.gathered import Gathered
+from ..plan.owned import requested_folders
+from ..plan.wishes import WishError
 
 ROLE = "workspace"
 _VARIABLES = (

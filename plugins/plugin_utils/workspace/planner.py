@@ -9,45 +9,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile.text import HostsError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Change,
-    Changes,
-    Inputs,
-    Refusal,
-    RolePlan,
-    Unknown,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import found_file
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Facts, Wishes
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.owned import (
-    add_records,
-    entries,
-    ours_to_change,
-    recorded,
-    unrecorded,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import KNOWN_AFTER
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import mapping, texts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import (
-    CUDA_SCRIPT,
-    INCOMPLETE,
-    Environment,
-    environment,
-    nodes,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import (
-    ROLE,
-    apt_packages,
-    ours,
-    record_path,
-    source_of,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.running import runs_apart, tolerated
+from ...module_utils.common.untrusted_text import on_one_line
+from ...module_utils.hostfile.text import HostsError
+from ...module_utils.job.code_places import CODE
+from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Unknown
+from ..plan.controller import NAMES
+from ..plan.files import found_file
+from ..plan.fold import Facts, Wishes
+from ..plan.managed_file import ManagedFile
+from ..plan.owned import add_records, entries, ours_to_change, recorded, unrecorded
+from ..plan.text import KNOWN_AFTER
+from ..preflight.problems import mapping, texts
+from .environment import CUDA_SCRIPT, INCOMPLETE, Environment, environment, nodes
+from .gathered import ROLE, apt_packages, ours, record_path, source_of
+from .running import runs_apart, tolerated
 
 NOTHING: dict[str, Any] = {
     "owned": [],

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import shown
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.secret_names import mask_text
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untrusted_text import on_one_line
+from ...module_utils.common.reported import shown
+from ...module_utils.common.secret_names import mask_text
+from ...module_utils.common.untrusted_text import on_one_line
 
 SOURCE, REFERENCE, FOLDER = "workspace_source", "workspace_source_ref", "workspace_source_folder"
 PROTOCOLS = ("https", "ssh", "file", "http", "git")

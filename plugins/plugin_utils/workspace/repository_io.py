@@ -19,12 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.command_io import (
-    NOT_STARTED,
-    TIMED_OUT,
-    CommandResult,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.repository import (
+from ...module_utils.common.command_io import NOT_STARTED, TIMED_OUT, CommandResult
+from .repository import (
     FOLDER,
     PROTOCOLS,
     SOURCE,

@@ -21,11 +21,7 @@ from typing import Any
 from ...common.untrusted_folder import FolderError
 from ..code_places import DIGEST, start_folder
 from ..members import ranks_by_node, world_size
-from .local_run import (
-    LocalRun,
-    rest,
-    survivors,
-)
+from .local_run import LocalRun, rest, survivors
 from .start_folder import CodeError, StartFolder
 
 POLL = 0.25

@@ -12,21 +12,13 @@ import os
 import time
 from typing import Any
 
-from .base import (
-    RESUMES,
-    NodeContext,
-    Supervisor,
-    now_text,
-)
+from .base import RESUMES, NodeContext, Supervisor, now_text
 from .checkpoint_files import list_files
 from .frames import read_secret
 from .gpu_watch import GpuWatch
 from .link import Link
 from .local_run import LocalRun
-from .messages import (
-    listing_messages,
-    pieces,
-)
+from .messages import listing_messages, pieces
 from .nccl_log import NcclLog, chosen
 from .rank_log_filter import RankLogFilter
 from .restarts import Restarts

@@ -12,11 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..diagnose import (
-    Diagnosis,
-    Finding,
-    first_cause,
-)
+from ..diagnose import Diagnosis, Finding, first_cause
 from ..exits import exit_meaning
 from ..launcher_log import LogWatch
 from ..members import ranks_by_node

@@ -22,22 +22,13 @@ from typing import Any
 
 from ..members import ranks_by_node
 from ..summary import summary
-from .base import (
-    RESUMES,
-    NodeContext,
-    now_text,
-    write_json,
-)
+from .base import RESUMES, NodeContext, now_text, write_json
 from .channel import Hub
 from .frames import read_secret
 from .judge import Failure
 from .local_run import MARKER, rest
 from .nodes import Nodes
-from .readiness import (
-    can_not_shrink,
-    read_config,
-    refused,
-)
+from .readiness import can_not_shrink, read_config, refused
 from .restart_recovery import RestartRecovery
 from .restarts import Restarts
 

@@ -17,11 +17,7 @@ from functools import partial
 from typing import Any, Callable
 
 from . import frames
-from .channel import (
-    BEAT,
-    HANDSHAKE,
-    no_log,
-)
+from .channel import BEAT, HANDSHAKE, no_log
 from .messages import from_leader
 from .wire import Wire
 

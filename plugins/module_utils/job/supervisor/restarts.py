@@ -14,11 +14,7 @@ from typing import Any
 
 from ..members import placed
 from ..shrink import is_universal, zero_stage
-from .checkpoints import (
-    Verdict,
-    newest,
-    universal_tag,
-)
+from .checkpoints import Verdict, newest, universal_tag
 from .judge import Failure
 
 HOPELESS = ("script", "configuration", "environment")

@@ -16,12 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable
 
-from .frames import (
-    LONGEST,
-    FrameError,
-    Opener,
-    Sealer,
-)
+from .frames import LONGEST, FrameError, Opener, Sealer
 from .messages import MessageError, encode
 
 BURST = 1 << 20
