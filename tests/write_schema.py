@@ -74,8 +74,9 @@ def below(rule: Rule) -> dict[str, Any]:
     found: dict[str, Any] = {"type": "object"}
     if rule.keys:
         found["properties"] = {key: part(inner) for key, inner in rule.keys.items()}
-        found["additionalProperties"] = False
-    elif rule.names and all(kind.pattern for kind in rule.names.kinds):
+        if not rule.names:
+            found["additionalProperties"] = False
+    if rule.names and all(kind.pattern for kind in rule.names.kinds):
         found["propertyNames"] = {"pattern": "|".join(f"^(?:{kind.pattern})$" for kind in rule.names.kinds)}
     if rule.needs:
         found["required"] = list(rule.needs)

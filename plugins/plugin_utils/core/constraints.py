@@ -10,8 +10,8 @@ A constraint is the name of a kind, or a mapping with ``kind`` (one or several) 
 ``or``, ``empty``                         words, or the empty text, that are taken beside the kind
 ``pattern``, ``what``, ``example``        of the kind ``pattern``: the expression, and what it stands for
 ``names``, ``values``, ``keys``           of a mapping: constraints of its keys, of its values, and by key
-``needs``                                 of a mapping: keys that must be there
-``distinct``                              items of a list are not repeated
+``needs``, ``one_of``                     of a mapping: keys that must be there, and keys of which exactly one must be
+``distinct``, ``some``                    of a list: items are not repeated, and there is one at least
 ``differs_from``                          another variable of the host, which must have another value
 ``secret``                                the value is never shown
 ``free_text``                             instead of all: why any value is taken here, or what reads it
@@ -36,7 +36,7 @@ from .kinds import KINDS, Kind
 _KNOWN = frozenset(
     {
         *("kind", "min", "max", "unit", "except", "prefix", "or", "empty", "pattern", "what", "example"),
-        *("names", "values", "keys", "needs", "distinct", "differs_from", "secret", "free_text"),
+        *("names", "values", "keys", "needs", "one_of", "distinct", "some", "differs_from", "secret", "free_text"),
     }
 )
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -79,7 +79,9 @@ class Rule:
     values: Rule | None = None
     keys: Mapping[str, Rule] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
     distinct: bool = False
+    some: bool = False
     differs_from: tuple[str, ...] = ()
     secret: bool = False
     free_text: str = ""
@@ -152,7 +154,9 @@ def read_rule(document: Any, name: str) -> Rule:
         values=read_rule(found["values"], f"{name}.values") if "values" in found else None,
         keys={str(key): read_rule(part, f"{name}.{key}") for key, part in (found.get("keys") or {}).items()},
         needs=tuple(found.get("needs", ())),
+        one_of=tuple(found.get("one_of", ())),
         distinct=bool(found.get("distinct")),
+        some=bool(found.get("some")),
         differs_from=tuple(found.get("differs_from", ())),
         secret=bool(found.get("secret")),
     )
@@ -203,6 +207,8 @@ def judge(name: str, rule: Rule, option: Mapping[str, Any], value: Any) -> Fault
 
 
 def _items(rule: Rule, items: Sequence[Any], secret: bool) -> Iterator[Fault]:
+    if rule.some and not items:
+        yield Fault("is empty", "name one at least, or remove it")
     for number, item in enumerate(items):
         yield from _faults(rule, item, (number,), secret)
         if rule.distinct and item in items[:number]:
@@ -223,10 +229,14 @@ def _of_mapping(rule: Rule, value: Mapping[Any, Any], place: Place, secret: bool
     for key in rule.needs:
         if not value.get(key):
             yield Fault(f"has no {key}", f"add {key}", place)
+    there = [key for key in rule.one_of if value.get(key)]
+    if rule.one_of and len(there) != 1:
+        listed = ", ".join(rule.one_of)
+        yield Fault(f"has {' and '.join(there) or 'none'} of {listed}", f"give exactly one of {listed}", place)
     for key, part in value.items():
         below = (*place, str(key))
         hidden = secret or is_secret_name(key)
-        if rule.keys and key not in rule.keys:
+        if rule.keys and key not in rule.keys and not rule.names:
             yield Fault(f"has {shown(key)}, and takes {', '.join(rule.keys)}", "correct or remove it", place)
         elif rule.names:
             for fault in _faults(rule.names, key, place, secret=False):

@@ -170,6 +170,24 @@ def _requirement(text: str) -> bool:
     return not rest or all(_clause(part.strip()) for part in rest.removesuffix(",").split(","))
 
 
+def _torch(text: str) -> bool:
+    by_name = "://" not in text and not text.startswith(("-", "/"))
+    return _requirement(text) and (not by_name or re.match(r"\s*torch\b", text) is not None)
+
+
+def _git_reference(text: str) -> bool:
+    """git-check-ref-format(1)."""
+    parts = text.split("/")
+    return not (".." in text or "@{" in text) and not any(
+        not part or part.startswith((".", "-")) or part.endswith((".", ".lock")) for part in parts
+    )
+
+
+def _overlay(text: str) -> bool:
+    network = ipaddress.IPv4Network(text)
+    return _network(text) and not (network.is_loopback or network.is_multicast or network.is_link_local)
+
+
 def _clause(text: str) -> bool:
     if not _CLAUSE.fullmatch(text):
         return False
@@ -183,7 +201,8 @@ def _clause(text: str) -> bool:
 
 
 def _size(text: Any) -> bool:
-    return bool(0 <= human_to_bytes(text) <= INT64)
+    """The engine takes 0 for its own default."""
+    return bool(0 < human_to_bytes(text) <= INT64)
 
 
 def _limit(text: str) -> bool:
@@ -245,6 +264,7 @@ KINDS: dict[str, Kind] = {
     "choice": Kind("one of the choices", ""),
     # Numbers
     "number": Kind("a number", 1, _number),
+    "yes_or_no": Kind("true or false", True, lambda value: isinstance(value, bool)),
     "port": Kind("a port", 2222, _port),
     # Names
     "dns_label": Kind(
@@ -288,6 +308,13 @@ KINDS: dict[str, Kind] = {
         "an IPv4 network such as 10.20.0.0/24",
         "10.20.0.0/24",
         _network,
+        pattern=r"[0-9.]+/[0-9.]+",
+        meant=_network_meant,
+    ),
+    "overlay_subnet": Kind(
+        "an IPv4 network of ordinary addresses",
+        "10.20.0.0/24",
+        _overlay,
         pattern=r"[0-9.]+/[0-9.]+",
         meant=_network_meant,
     ),
@@ -336,6 +363,9 @@ KINDS: dict[str, Kind] = {
     "published_port": Kind("[ADDRESS:]PORT:PORT[/PROTOCOL]", "127.0.0.1:8888:8888", _published),
     "opened_port": Kind("a port or a range of ports with its protocol, tcp or udp", "8000/tcp", _opened),
     # Files and folders
+    "script": Kind(
+        "one line without steps upwards in a path", "train.py", lambda text: _below_nothing(text.split(" ")[0]), _LINE
+    ),
     "absolute_folder": Kind(
         "an absolute path without steps upwards and colons", "/data/swarmspeed", _below_nothing, r"/[^\x00-\x1f\x7f:]*"
     ),
@@ -365,6 +395,10 @@ KINDS: dict[str, Kind] = {
     "python_command": Kind("the name of a Python", "python3.12", pattern=r"[a-z][a-z0-9.+-]+"),
     "python_version": Kind("a version of a Python package", "0.19.8", pattern=_VERSION),
     "requirement": Kind("a requirement as pip takes it", "transformers>=4.50", _requirement, pattern=_LINE),
+    "torch_requirement": Kind("a requirement of torch", "torch==2.11.0", _torch, pattern=_LINE),
+    "git_reference": Kind(
+        "the name of a tag or branch, or a commit", "v1.4", _git_reference, pattern=r"[^\x00-\x20\x7f~^:?*\[\\]+"
+    ),
     "image": Kind(
         "the name of an image",
         "registry.example.com/team/train:1.4",
@@ -374,7 +408,7 @@ KINDS: dict[str, Kind] = {
     "kernel": Kind("a kernel as uname -r prints it", "6.1.0-31-amd64", pattern=r"[0-9A-Za-z.+~_-]{1,200}"),
     "pgp_key": Kind("a public key in text form (-----BEGIN PGP PUBLIC KEY BLOCK-----)", "", _armoured),
     # What containers take
-    "memory_size": Kind("a size of memory", "16g", _size, pattern=_LINE),
+    "memory_size": Kind("a size of memory above 0", "16g", _size, pattern=_LINE),
     "ulimit": Kind(
         "NAME:SOFT[:HARD] with a limit of Linux, -1 for none (never for nofile), and SOFT not above HARD",
         "nofile:1024:65536",

@@ -175,7 +175,7 @@ def complaint(name: str, value: Any, release: Release | None = None) -> str | No
     An empty value is right: it takes the setting out.
     """
     text = as_text(value)
-    if text == "":
+    if text == "" and NAME.fullmatch(name):
         return None
     wrong = _malformed(name, value, text)
     known = RANGES.get(name)

@@ -8,9 +8,12 @@ Where a module judges a value too, its own function is called here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from ...module_utils.ds_config.build import Request, build
+from ...module_utils.ds_config.facts import AUTO
+from ...module_utils.hostfile.filters import parse_filter
 from ...module_utils.job.resource import JobError, check_variables
 from ..core.kinds import KINDS
 from ..launch.program import ProgramError, program
@@ -28,6 +31,10 @@ def check_launch_values(inventory: Inventory) -> Iterator[Problem]:
         yield from one_for_all(inventory, PREFIX + name, inventory.values(PREFIX + name))
     yield from _judged(inventory, "script", _script, "correct it")
     yield from _judged(inventory, "logs_dir", _folder(inventory), "name a folder on this controller that you can write")
+    for name in ("include", "exclude"):
+        yield from _judged(inventory, name, _filter(name, inventory.members("cluster")), "write it as gpu1:0,1@gpu2")
+    yield from _judged(inventory, "ds_config_preset", _preset, "write one of these")
+    yield from _judged(inventory, "ds_config", _configuration, "correct it")
     yield from _environment(inventory)
     yield from _transport(inventory)
 
@@ -45,6 +52,39 @@ def _script(value: Any) -> str:
         program(str(value))
     except ProgramError as error:
         return str(error).removeprefix(f"{PREFIX}script: ").rstrip(".")
+    return ""
+
+
+def _filter(name: str, hosts: Collection[str]) -> Callable[[Any], str]:
+    """Judge what can be read without the hosts: which slots they have is asked of them."""
+
+    def judge(value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            return ""
+        requested, problems = parse_filter(name, value)
+        strangers = [host for host in requested if host not in hosts]
+        if problems:
+            return problems[0].message.rstrip(". ")
+        return f"names {strangers[0]!r}, which is no host of the cluster" if strangers else ""
+
+    return judge
+
+
+def _preset(value: Any) -> str:
+    wrong = [problem for problem in build(Request(preset=str(value or AUTO))).errors if problem.path == "preset"]
+    return wrong[0].message.rstrip(". ") if wrong else ""
+
+
+def _configuration(value: Any) -> str:
+    """Judge the values that DeepSpeed takes on no host; what depends on preset, script and GPUs follows with them."""
+    if not isinstance(value, Mapping):
+        return ""  # reported by the check of types
+    for problem in build(Request(preset="zero3", config=dict(value))).errors:
+        found: Any = value
+        for key in problem.path.split("."):
+            found = found.get(key) if isinstance(found, Mapping) else None
+        if found is not None and found != AUTO and problem.message.startswith("must be"):
+            return f"{problem.path} {problem.message.rstrip('. ')}"
     return ""
 
 

@@ -63,7 +63,12 @@ ACCEPTED: dict[str, list[Any]] = {
     "image_repository": ["team/train"],
     "kernel": ["6.1.0-31-amd64"],
     "pgp_key": ["-----BEGIN PGP PUBLIC KEY BLOCK-----\nx\n-----END PGP PUBLIC KEY BLOCK-----\n"],
-    "memory_size": ["16g", "1G", "512MB", "1.5g", "67108864", "0"],
+    "memory_size": ["16g", "1G", "512MB", "1.5g", "67108864"],
+    "torch_requirement": ["torch", "torch==2.11.0+cu130", "torch>=2.8,<3", "https://h.example/torch-2.whl", "--pre"],
+    "git_reference": ["v1.4", "main", "feature/x", "0123abc", "release-2.0"],
+    "overlay_subnet": ["10.20.0.0/24", "192.168.7.0/24", "100.64.0.0/16"],
+    "yes_or_no": [True, False],
+    "script": ["train.py", "./train", "/opt/train/run.sh", "-m package.module", "a/..b.py"],
     "ulimit": ["memlock:-1:-1", "stack:67108864", "nofile:1024:1048576", "NPROC:5:-1", "core:0"],
     "security_option": [
         *("no-new-privileges", "no-new-privileges:true", "label=disable", "apparmor:unconfined", "disable"),
@@ -77,6 +82,11 @@ ACCEPTED: dict[str, list[Any]] = {
 
 REFUSED: dict[str, list[Any]] = {
     "number": [True, float("inf"), float("nan")],
+    "torch_requirement": ["", "numpy==2.0", "torch=2.1", "torch==", "torchvision"],
+    "git_reference": ["", "-x", "a b", "a..b", "a~1", "a.lock", "/a", "a//b", "a@{1}", "a.", ".a"],
+    "overlay_subnet": ["", "127.0.0.0/8", "224.0.0.0/8", "169.254.0.0/16", "10.0.0.0", "10.0.0.1/8"],
+    "yes_or_no": ["yes", 1, 0, "true"],
+    "script": ["", "../train.py", "a/../../train.py", "a\nb"],
     "port": [-1, 65536],
     "dns_label": ["Demo", "my_cluster", "a.b", "", "-", "-a", "a-", "n" * 64, "gpü", "a\n"],
     "host_name": ["", "a b", "-a", "a/b"],
@@ -115,7 +125,7 @@ REFUSED: dict[str, list[Any]] = {
     "image_repository": ["", "a:b", "A", "a/"],
     "kernel": ["", "6.1 x", "../x", "k" * 201],
     "pgp_key": ["", "x", "https://key", "-----BEGIN PGP PUBLIC KEY BLOCK-----"],
-    "memory_size": ["lots", "", "-1", "16 x", "1e3", "g", "99999999999999999999", "16g 2", "nan"],
+    "memory_size": ["lots", "", "0", "0g", "-1", "16 x", "1e3", "g", "99999999999999999999", "16g 2", "nan"],
     "ulimit": [
         *("nofile", "nofile:", "nofile:1:2:3", "nofile:many", "nofile:1_0", " core:1", "1:1", "files:1:1"),
         *("nofile:2:1", "stack:-1:4", "core:-2", "core:9223372036854775808", "nofile:-1:-1", "nofile:1024:-1"),

@@ -81,4 +81,33 @@ def test_hosts_of_one_job_do_not_differ() -> None:
 def test_the_examples_pass(path: Path) -> None:
     variables = load(str(path)).items()
     given_values = {name.removeprefix(PREFIX): value for name, value in variables if name.startswith(PREFIX)}
-    assert given_values and found(**given_values) == []
+    assert given_values and found({host: {} for host in ("lab1", "lab2", "lab3", "gpu1", "gpu2")}, **given_values) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"include": "gpu1:0,a"}, "include: 'a' in"),
+        ({"exclude": "@"}, "exclude: names no host at one place"),
+        ({"include": "gpu1;gpu2"}, "include: names 'gpu1;gpu2', which is no host of the cluster"),
+        ({"ds_config_preset": "zero5"}, "ds_config_preset: 'zero5' is not one of auto, zero0"),
+        ({"ds_config": {"train_micro_batch_size_per_gpu": -4}}, "ds_config: train_micro_batch_size_per_gpu must be a"),
+        ({"ds_config": {"zero_optimization": {"stage": 7}}}, "ds_config: zero_optimization.stage must be a whole"),
+    ],
+)
+def test_what_no_host_could_use_is_found_without_asking_one(values: dict[str, Any], text: str) -> None:
+    (problem,) = found(**values)
+    assert f"{problem.subject.removeprefix(PREFIX)}: {problem.text}".startswith(text), problem
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"ds_config": {"train_micro_batch_size_per_gpu": "auto", "gradient_clipping": "auto"}},
+        {"ds_config": {"fp16": {"enabled": True}}, "ds_config_preset": "auto"},
+        {"include": "gpu1:0,1@gpu2", "ds_config": {}},
+        {"ds_config": {"somebodys_key": -1}, "ds_config_script_keys": ["somebodys_key"]},
+    ],
+)
+def test_what_only_the_hosts_or_the_script_decide_is_left_to_later_checks(values: dict[str, Any]) -> None:
+    assert found(**values) == []
