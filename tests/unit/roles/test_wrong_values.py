@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Values that were written from the consumers' own rules, before the constraints were looked at: each is refused.
+"""Values that were written from the consumers' own rules, before the constraints were read: each is refused.
 
 All are judged as preflight does before it connects to any host, on two invented hosts.
 """
