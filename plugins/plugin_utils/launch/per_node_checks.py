@@ -192,4 +192,4 @@ def check_operators(nodes: Sequence[Node]) -> Iterator[Problem]:
             if node.contained
             else "install what is missing, or a DeepSpeed with these operators"
         )
-        yield Problem(node.name, f"{text}, and {', '.join(found['missing'])} is missing there", remedy)
+        yield Problem(node.name, f"{text}; missing there: {', '.join(found['missing'])}", remedy)

@@ -305,13 +305,13 @@ EVERYWHERE = ("gpu1", "gpu2", "gpu3")
         ),
         (
             {"gpu2": answer(operators={"compile": ["FUSED_ADAM"], "missing": ["a C++ compiler", "nvcc"]})},
-            "gpu2: DeepSpeed compiles FUSED_ADAM at the first step, and a C++ compiler, nvcc is missing there. Remedy: "
+            "gpu2: DeepSpeed compiles FUSED_ADAM at the first step; missing there: a C++ compiler, nvcc. Remedy: "
             "add them to training_image_deepspeed_ops, or set training_image_compiler: true "
             f"({SITE} training_image,training_container); an image of your own needs the one or the other built in.",
         ),
         (
             {"gpu2": {"asked": {"runtime": "host"}, **answer(operators={"compile": ["AIO"], "missing": ["ninja"]})}},
-            "gpu2: DeepSpeed compiles AIO at the first step, and ninja is missing there. "
+            "gpu2: DeepSpeed compiles AIO at the first step; missing there: ninja. "
             "Remedy: install what is missing, or a DeepSpeed with these operators.",
         ),
         (
