@@ -313,11 +313,14 @@ def _cuda_after_engine(limit: float) -> dict[str, Any]:
 
 
 def clean() -> None:
-    """Take the servers away."""
+    """Take the servers away, and what they were made of."""
     if PLACE.exists() and not os.geteuid():
         _keep_journals()
         machines.remove()
-        shutil.rmtree(SSH, ignore_errors=True)
+        # not where something is mounted still, which would be emptied too
+        mounted = [line.split()[1] for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+        if not any(place.startswith(f"{PLACE}/") for place in mounted):
+            shutil.rmtree(PLACE, ignore_errors=True)
 
 
 def _keep_journals() -> None:

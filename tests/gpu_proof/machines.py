@@ -260,7 +260,7 @@ def joining(first: int, second: int) -> Iterator[list[str]]:
 
 
 def remove() -> None:
-    """End the servers and take away what they had, the unpacked Debian excepted."""
+    """End the servers and take away what they had; the unpacked Debian stays."""
     for machine in MACHINES:
         done([*runc(), "delete", "--force", machine.container])
         done(["umount", "--recursive", str(machine.merged)])

@@ -154,3 +154,22 @@ def test_a_second_run_that_changes_something_fails(monkeypatch: pytest.MonkeyPat
 )
 def test_status_must_show_the_job_as_succeeded(row: str, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert step("status.yml", f"JOB  STATE  RUN\n        {row}\n", monkeypatch)[0] == state
+
+
+@pytest.mark.parametrize("mounted", [False, True])
+def test_nothing_is_deleted_that_something_is_mounted_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, mounted: bool
+) -> None:
+    place = tmp_path / "proof"
+    (place / "gpu1").mkdir(parents=True)
+    monkeypatch.setattr(containers, "PLACE", place)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(machines, "remove", lambda: None)
+    monkeypatch.setattr(containers, "_keep_journals", lambda: None)
+    read = Path.read_text
+    mounts = f"overlay {place}/gpu1/merged overlay rw 0 0\n" if mounted else "proc /proc proc rw 0 0\n"
+    monkeypatch.setattr(
+        Path, "read_text", lambda path, **options: mounts if str(path) == "/proc/mounts" else read(path, **options)
+    )
+    containers.clean()
+    assert place.exists() is mounted
