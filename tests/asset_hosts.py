@@ -18,25 +18,15 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.planner 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 
-from tests.role_values import NODES
+from tests.role_values import NODES, defaults
 
 ROOT = "/srv/swarmspeed/lab/assets"
-WISHES: dict[str, Any] = {
-    "assets_sources": [{"name": "net", "huggingface": {"repository": "team/net"}}],
-    "assets_path": ROOT,
-    "assets_cache": "/cache",
-    "assets_huggingface_endpoint": "https://hub.example",
-    "assets_huggingface_token": "",
-    "assets_proxy": "",
-    "assets_refresh": False,
-    "assets_adopt": False,
-    "assets_verify_digests": False,
-    "assets_remove": False,
-    "cluster_root": "/srv/swarmspeed/lab",
-    "training_container_environment": {},
-    "nccl_env_environment": {},
-    "deepspeed_launch_environment": {},
-}
+WISHES = defaults(
+    assets_sources=[{"name": "net", "huggingface": {"repository": "team/net"}}],
+    assets_cache="/cache",
+    assets_huggingface_endpoint="https://hub.example",
+    cluster_root="/srv/swarmspeed/lab",
+)
 CLUSTER: dict[str, Any] = {
     "hosts": list(NODES),
     "underlay": {"addresses": {name: f"10.0.0.{number}" for number, name in enumerate(NODES)}},

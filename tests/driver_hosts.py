@@ -30,6 +30,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import builds, offers
 
+from tests.role_values import defaults
+
 HOSTS = {
     "debian12": ("debian", "12", "bookworm", "6.1.0-56-amd64", "http://deb.example/debian"),
     "debian13": ("debian", "13", "trixie", "6.12.43+deb13-amd64", "http://deb.example/debian"),
@@ -46,20 +48,10 @@ NO_DRIVER = {
     "matches": None,
     "nouveau_loaded": False,
 }
-WISHES: dict[str, Any] = {
-    "nvidia_driver_branch": "recommended",
-    "nvidia_driver_flavour": "auto",
-    "nvidia_driver_source": "distribution",
-    "nvidia_driver_min_version": "",
-    "nvidia_driver_kernel": "",
-    "nvidia_driver_reboot": "never",
-    "nvidia_driver_reboot_timeout": 1800,
-    "nvidia_driver_purge_conflicting": False,
-    "nvidia_driver_hold": True,
-    "nvidia_driver_persistence": True,
-    "nvidia_driver_repository_url": BASE,
-    "nvidia_driver_repository_key": "",
-}
+WISHES = defaults(
+    nvidia_driver_source="distribution",
+    nvidia_driver_repository_url=BASE,
+)
 CUDA = Inputs({"accelerator": "cuda"}, digest_key="k" * 40)
 
 

@@ -18,19 +18,13 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 
+from tests.role_values import defaults
+
 KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n-----END PGP PUBLIC KEY BLOCK-----\n"
 INPUTS = Inputs(files={KEY_FILE: KEY, "/ca.pem": "-----BEGIN CERTIFICATE-----\n"}, digest_key="k" * 40)
-WISHES: dict[str, Any] = {
-    "docker_source": "distribution",
-    "docker_version": "",
-    "docker_hold": False,
-    "docker_repository_url": "https://mirror.example.com/linux",
-    "docker_repository_key": "",
-    "docker_daemon_config": {},
-    "docker_proxy": {},
-    "docker_restart": False,
-    "docker_users": [],
-}
+WISHES = defaults(
+    docker_repository_url="https://mirror.example.com/linux",
+)
 PYTHON = {"python3-docker": "5.0", "python3-requests": "2.28"}
 DEBIAN = {**PYTHON, "docker.io": "20.10.24+dfsg1-1+deb12u1"}
 CE = {

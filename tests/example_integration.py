@@ -16,16 +16,12 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launc
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.integration import Integration
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import read, split_kind
 
+from tests.role_values import defaults
+
 
 def decided(folder: Path, variables: Mapping[str, Any]) -> Integration:
     """Return the decision for a job whose source is this folder, or the one that its variables name."""
     own = str(variables.get("workspace_source", "")).startswith(("https://", "http://"))
     source = {} if own else {"swarmspeed_source": {"folder": str(folder)}}
-    wishes = {
-        "deepspeed_launch_config_argument": "auto",
-        "deepspeed_launch_ds_config_integration": "auto",
-        "deepspeed_launch_integration": "auto",
-        **variables,
-        **source,
-    }
+    wishes = {**defaults(), **variables, **source}
     return integration(wishes, {name: read(*split_kind(name)) for name in read_by_plan(wishes)})

@@ -17,22 +17,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import recipe as recipes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.planner import TrainingImagePlanner
 
-from tests.role_values import NODES, ROLES, load
+from tests.role_values import NODES, ROLES, defaults
 
 ROOT = "/srv/swarmspeed/lab"
-WISHES: dict[str, Any] = {
-    **load("training_image/defaults/main.yml"),
-    "training_image_repository": "swarmspeed/lab",
-    "training_image_pip_index": "",
-    "cluster_name": "lab",
-    "cluster_root": ROOT,
-    "deepspeed_launch_runtime": "container",
-    "deepspeed_launch_ds_config_preset": "zero2",
-    "deepspeed_launch_ds_config": {},
-    "host_ca_certificate": "",
-    "training_container_recreate": False,
-    "swarmspeed_image": "",
-}
+WISHES = defaults(
+    cluster_name="lab",
+    cluster_root=ROOT,
+    swarmspeed_image="",
+)
 VERSIONS = {
     "torch": "torch==2.13.0",
     "torch_index": "https://download.pytorch.org/whl/cpu",

@@ -13,7 +13,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planne
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 
-from tests.role_values import ROLES
+from tests.role_values import ROLES, defaults
 
 HOST = "gpu-2"
 CONTAINER = f"lab-{HOST}"
@@ -21,16 +21,10 @@ ROOT = "/srv/swarmspeed/lab"
 ETC = f"{ROOT}/etc"
 RECORD = f"{ETC}/nccl.release"
 IMAGE, ID, OTHER = "train:1", "sha256:1", "sha256:2"
-WISHES: dict[str, Any] = {
-    "nccl_env_settings": {},
-    "nccl_env_environment": {},
-    "nccl_env_debug": "",
-    "nccl_env_timeout": 0,
-    "nccl_env_version": "",
-    "cluster_name": "lab",
-    "cluster_root": ROOT,
-    "cluster_network_mode": "overlay",
-}
+WISHES = defaults(
+    cluster_name="lab",
+    cluster_root=ROOT,
+)
 ON_THE_HOST: dict[str, Any] = {"deepspeed_launch_runtime": "host", "cluster_network_mode": "host"}
 TEXT = (ROLES / ENTRY_POINT.removeprefix("role:")).read_text(encoding="utf-8")
 KEY = "k" * 40

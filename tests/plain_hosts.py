@@ -12,6 +12,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.planner im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 
+from tests.role_values import defaults
+
 AUTHORITY = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n"
 NODES = {"gpu1": "10.1.0.1", "gpu2": "10.1.0.2", "gpu3": "10.1.0.3"}
 INPUTS = Inputs(
@@ -21,33 +23,11 @@ INPUTS = Inputs(
 )
 ALONE = Inputs(files=INPUTS.files, digest_key=INPUTS.digest_key)
 """Of a role that is applied alone: nothing is known of the cluster."""
-WISHES: dict[str, Any] = {
-    "host_packages": ["ca-certificates", "iproute2"],
-    "host_apt_proxy": "",
-    "host_apt_mirror": "",
-    "host_pip_index": "",
-    "host_pip_proxy": "",
-    "host_git_proxy": "",
-    "host_ca_certificate": "",
-    "host_names": True,
-    "host_limits": True,
-    "host_sysctls": {},
-    "host_firewall": "auto",
-    "host_firewall_ports": [],
-    "host_unattended_exclusions": True,
-    "host_bundle_packages": [],
-    "host_bundle_keep": False,
-    # Of other roles.
-    "cluster_name": "lab",
-    "cluster_network_mode": "overlay",
-    "deepspeed_launch_runtime": "container",
-    "deepspeed_launch_master_port": 0,
-    "group_names": ["cluster", "managers"],
-    "overlay_network_encrypted": False,
-    "ssh_trust_port": 2222,
-    "swarm_data_path_port": 4789,
-    "docker_restart": False,
-}
+WISHES = defaults(
+    host_packages=["ca-certificates", "iproute2"],
+    cluster_name="lab",
+    group_names=["cluster", "managers"],
+)
 OPEN: dict[str, Any] = {"active": [], "ufw": [], "iptables": {}, "nftables": [], "ephemeral_ports": [32768, 60999]}
 IPTABLES: dict[str, Any] = {"refuses": True, "jump": None, "chain": None, "rules": 0}
 NFTABLES: dict[str, Any] = {"family": "inet", "table": "filter", "name": "input", "refuses": True, "jump": None}

@@ -1,9 +1,9 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Writes the table of variables in each role's README from its argument spec; nothing outside the two marks.
+"""Writes the table of variables in each role's README from its specs and constraints; nothing outside the two marks.
 
-Usage: ``python tests/role_readme.py [--check]``. With --check nothing is written, and the exit status is 1 when a table
+Usage: ``python -m tests.role_readme [--check]``. With --check nothing is written, and the exit status is 1 when a table
 is stale. The unit test tests/unit/test_docs.py asks the same.
 """
 
@@ -17,8 +17,14 @@ from typing import Any
 
 import yaml
 
-ROLES = Path(__file__).resolve().parents[1] / "roles"
-BEGIN = "<!-- variables: begin (written by tests/role_readme.py from meta/argument_specs.yml) -->"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "collections")]
+
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import Rule
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import constraints
+
+ROLES = ROOT / "roles"
+BEGIN = "<!-- variables: begin (written by tests/role_readme.py from meta/) -->"
 END = "<!-- variables: end -->"
 
 _MARKUP = re.compile(r"\b(?:RV|[BCEIMOPUV])\(([^()]*)\)")
@@ -41,10 +47,15 @@ def default_of(option: dict[str, Any]) -> str:
     return f"`{json.dumps(option['default'], ensure_ascii=False)}`"
 
 
-def type_of(option: dict[str, Any]) -> str:
-    """Return ``list of str`` and the like."""
+def type_of(option: dict[str, Any], rule: Rule | None = None) -> str:
+    """Return ``list of str`` and the like, and what its constraint allows beyond that."""
     kind = str(option.get("type", "str"))
-    return f"{kind} of {option['elements']}" if option.get("elements") else kind
+    is_list = kind == "list"
+    found = f"{kind} of {option['elements']}" if option.get("elements") else kind
+    if rule is None or rule.free_text or "choices" in option or kind == "bool" or rule.allowed == "a mapping":
+        return found
+    allowed = f"{'each ' if is_list else ''}{rule.allowed}{', or empty' if rule.empty else ''}"
+    return f"{found}: {allowed}".replace("|", "\\|")
 
 
 def row(name: str, option: dict[str, Any]) -> str:
@@ -55,7 +66,7 @@ def row(name: str, option: dict[str, Any]) -> str:
         text += f" One of {', '.join(f'`{json.dumps(choice)}`' for choice in option['choices'])}."
     if option.get("required"):
         text += " Must be given."
-    return f"| `{name}` | {type_of(option)} | {default_of(option)} | {text} |"
+    return f"| `{name}` | {type_of(option, constraints().get(name))} | {default_of(option)} | {text} |"
 
 
 def table(spec: dict[str, Any]) -> str:
@@ -63,7 +74,7 @@ def table(spec: dict[str, Any]) -> str:
     options = spec["argument_specs"]["main"].get("options") or {}
     if not options:
         return "None."
-    head = "| variable | type | default | description |\n|---|---|---|---|\n"
+    head = "| variable | value | default | description |\n|---|---|---|---|\n"
     return head + "\n".join(row(name, option) for name, option in options.items())
 
 
@@ -91,7 +102,7 @@ def main(arguments: list[str]) -> int:
     """Refresh every role's README; the exit status is 1 when --check finds one stale, or one cannot be kept."""
     check = arguments == ["--check"]
     if arguments and not check:
-        print("usage: python tests/role_readme.py [--check]", file=sys.stderr)
+        print("usage: python -m tests.role_readme [--check]", file=sys.stderr)
         return 2
     left = 0
     for role in sorted(path for path in ROLES.iterdir() if path.is_dir()):
@@ -107,7 +118,7 @@ def main(arguments: list[str]) -> int:
             left = 1
         else:
             (role / "README.md").write_text(fresh, encoding="utf-8")
-        print(f"{role.name}/README.md {'is stale: run python tests/role_readme.py' if check else 'written'}")
+        print(f"{role.name}/README.md {'is stale: run python -m tests.role_readme' if check else 'written'}")
     return left
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from ansible_collections.swarmspeed.cluster.plugins.filter import cluster, network, operators, own_image, visible
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import role_specs
 
 ROLES = Path(__file__).parents[1] / "roles"
 NODES = ("gpu1", "gpu2", "gpu3")
@@ -23,12 +24,26 @@ def load(path: str) -> Any:
     return DataLoader().load_from_file(str(ROLES / path), trusted_as_template=True)
 
 
+@functools.cache
+def _of_all_roles() -> dict[str, Any]:
+    """Return the defaults of all roles, as preflight has them, and its variables."""
+    found: dict[str, Any] = {}
+    for path in sorted((ROLES / "preflight/defaults/main").iterdir()):
+        found.update(load(str(path)))
+    return {**found, **load("preflight/vars/main.yml")}
+
+
+def defaults(**changed: Any) -> dict[str, Any]:
+    """Return the variables of all roles as a host has them that sets only these."""
+    given = {**_of_all_roles(), **changed}
+    return {**{name: value(name, given) for name in role_specs().options if name in given}, **changed}
+
+
 def variables(*roles: str, **changed: Any) -> dict[str, Any]:
     """Return defaults and variables of these roles and those they read, with what is known of three invented nodes."""
-    found: dict[str, Any] = {}
-    for role in ("preflight", "deepspeed_launch", "training_image", *roles):
-        for room in ("defaults", "vars"):
-            found.update(load(f"{role}/{room}/main.yml") or {})
+    found = dict(_of_all_roles())
+    for role in ("deepspeed_launch", "training_image", *roles):
+        found.update(load(f"{role}/vars/main.yml") or {})
     cluster = {
         "accelerator": "cpu",
         "first": "gpu1",

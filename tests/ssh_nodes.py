@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
-from tests.role_values import NODES, ROLES
+from tests.role_values import NODES, ROLES, defaults
 
 FIRST, SECOND, THIRD = NODES
 ROOT = "/srv/swarmspeed/lab"
@@ -24,15 +24,10 @@ SSH = f"{ROOT}/etc/ssh"
 KEY, HOST_KEY = f"{SSH}/id_ed25519", f"{SSH}/ssh_host_ed25519_key"
 TEXT = (ROLES / SSHD_CONFIG.removeprefix("role:")).read_text(encoding="utf-8")
 DIGEST_KEY = "k" * 40
-WISHES: dict[str, Any] = {
-    "ssh_trust_port": 2222,
-    "ssh_trust_port_forwarding": False,
-    "ssh_trust_hosts": False,
-    "ssh_trust_hosts_port": 22,
-    "cluster_name": "lab",
-    "cluster_root": ROOT,
-    "cluster_network_mode": "overlay",
-}
+WISHES = defaults(
+    cluster_name="lab",
+    cluster_root=ROOT,
+)
 CLUSTER: dict[str, Any] = {
     "hosts": list(NODES),
     "first": FIRST,

@@ -14,21 +14,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import SwarmPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.record import record_files
 
+from tests.role_values import defaults
+
 HOSTS = ("gpu1", "gpu2", "gpu3")
 ADDRESSES = {host: f"10.1.0.{number}" for number, host in enumerate(HOSTS, 1)}
 LABEL = {"swarmspeed.cluster": "lab"}
-WISHES: dict[str, Any] = {
-    "swarm_leave_foreign": False,
-    "swarm_adopt": False,
-    "swarm_advertise_address": "",
-    "swarm_data_path_address": "",
-    "swarm_data_path_port": 4789,
-    "swarm_default_address_pool": [],
-    "swarm_availability": "active",
-    "swarm_prune_stale_nodes": True,
-    "swarm_removed_nodes": [],
-    "cluster_name": "lab",
-}
+WISHES = defaults(
+    cluster_name="lab",
+)
 OUT: dict[str, Any] = {"state": "inactive", "node_id": None, "manager": False, "labels": {}, "nodes": []}
 
 

@@ -29,24 +29,16 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
+from tests.role_values import defaults
+
 KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n"
 REQUEST = {"version": "1.18.2", "repository_url": "https://m.example.com/deb", "repository_key": KEY}
 INSTALLED = dict.fromkeys(PACKAGES, "1.18.2-1")
 CDI_INFO = {"CDISpecDirs": ["/etc/cdi"], "CgroupDriver": "systemd"}
 CUDA = Inputs({"accelerator": "cuda", "image": "train:1"}, {KEY_FILE: KEY}, "k" * 40)
-WISHES: dict[str, Any] = {
-    "nvidia_container_toolkit_source": "repository",
-    "nvidia_container_toolkit_version": "1.18.2",
-    "nvidia_container_toolkit_hold": True,
-    "nvidia_container_toolkit_repository_url": "https://m.example.com/deb",
-    "nvidia_container_toolkit_repository_key": "",
-    "nvidia_container_toolkit_mode": "auto",
-    "nvidia_container_toolkit_runtime": "nvidia",
-    "nvidia_container_toolkit_default_runtime": False,
-    "nvidia_container_toolkit_cgroups": "auto",
-    "nvidia_container_toolkit_smoke_test": True,
-    "nvidia_container_toolkit_smoke_image": "",
-}
+WISHES = defaults(
+    nvidia_container_toolkit_repository_url="https://m.example.com/deb",
+)
 
 
 def node(version: str = "26.1.5+dfsg1-9", packages: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:

@@ -12,12 +12,11 @@ from typing import Any
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import (
     TrainingContainerPlanner,
 )
 
-from tests.role_values import load
+from tests.role_values import defaults
 
 ROLE = "training_container"
 HOSTS = ("gpu1", "gpu2", "gpu3")
@@ -26,12 +25,10 @@ ROOT = "/srv/lab"
 FOLDERS = {ROOT: "0700", f"{ROOT}/jobs": "0700", f"{ROOT}/workspace": "0755"}
 IMAGE, ID, OTHER = "train:1", f"sha256:{'ab' * 32}", f"sha256:{'cd' * 32}"
 KEY = "key"
-WISHES: dict[str, Any] = {
-    **{name: load(f"{ROLE}/defaults/main.yml")[name] for name in GATHERED.variables},
-    "cluster_name": "lab",
-    "cluster_root": ROOT,
-    "training_image_source": "build",
-}
+WISHES = defaults(
+    cluster_name="lab",
+    cluster_root=ROOT,
+)
 
 
 def cluster(**changed: Any) -> dict[str, Any]:

@@ -13,41 +13,20 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import apt_packages
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import WorkspacePlanner
 
-from tests.role_values import NODES
+from tests.role_values import NODES, defaults
 
 HERE = NODES[1]
 ROOT, SOURCE = "/srv/swarmspeed/lab", "/home/me/src"
 PATH = f"{ROOT}/workspace"
 PYTHON = "/opt/train"
 RECORD = f"{PYTHON}/.swarmspeed"
-WISHES: dict[str, Any] = {
-    "workspace_source": SOURCE,
-    "workspace_source_ref": "",
-    "workspace_source_folder": "",
-    "workspace_path": PATH,
-    "workspace_exclude": [".git"],
-    "workspace_remove": False,
-    "workspace_python_environment": "",
-    "workspace_python": "python3",
-    "workspace_python_torch": "",
-    "workspace_python_torch_index": "",
-    "workspace_python_deepspeed_version": "0.19.8",
-    "workspace_python_deepspeed_ops": [],
-    "workspace_python_packages": [],
-    "workspace_python_wheelhouse": "",
-    "workspace_python_compiler": True,
-    "workspace_apt_packages": [],
-    "workspace_python_remove": False,
-    "cluster_name": "lab",
-    "cluster_root": ROOT,
-    "swarmspeed_source": None,
-    "deepspeed_launch_name": "job",
-    "deepspeed_launch_include": "",
-    "deepspeed_launch_exclude": "",
-    "deepspeed_launch_ds_config_preset": "zero2",
-    "deepspeed_launch_ds_config": {},
-    "training_image_deepspeed_ops": [],
-}
+WISHES = defaults(
+    workspace_source=SOURCE,
+    workspace_exclude=[".git"],
+    cluster_name="lab",
+    cluster_root=ROOT,
+    swarmspeed_source=None,
+)
 CLUSTER: dict[str, Any] = {
     "hosts": list(NODES),
     "accelerator": "cpu",

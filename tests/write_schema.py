@@ -19,12 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "collections")]
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import (
-    Rule,
-    read_constraints,
-    read_yaml,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import Rule
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import constraints, role_specs
 
 FILE = ROOT / "schemas" / "cluster.schema.json"
 TEMPLATE = {"$ref": "#/definitions/template"}
@@ -112,11 +108,7 @@ def variable(rule: Rule, option: Mapping[str, Any]) -> dict[str, Any]:
 
 def schema() -> dict[str, Any]:
     """Return the whole."""
-    documents = {
-        name: {path.parents[1].name: read_yaml(path) for path in sorted(ROOT.glob(f"roles/*/meta/{name}.yml"))}
-        for name in ("argument_specs", "constraints")
-    }
-    options, rules = parse_specs(documents["argument_specs"]).options, read_constraints(documents["constraints"])
+    options, rules = role_specs().options, constraints()
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Variables of swarmspeed.cluster",

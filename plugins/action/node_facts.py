@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
@@ -13,6 +14,8 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 from ..module_utils.common.reported import ReportedError
 from ..plugin_utils.assets import gathered as assets
 from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.core.role_specs import RoleSpecError
+from ..plugin_utils.core.variables import BESIDE, role_specs
 from ..plugin_utils.deepspeed_launch import gathered as deepspeed_launch
 from ..plugin_utils.docker import gathered as docker
 from ..plugin_utils.host import gathered as host_role
@@ -21,7 +24,7 @@ from ..plugin_utils.nvidia_container_toolkit import gathered as nvidia_container
 from ..plugin_utils.nvidia_driver import gathered as nvidia_driver
 from ..plugin_utils.overlay_network import gathered as overlay_network
 from ..plugin_utils.plan.gathered import Gathered, requested
-from ..plugin_utils.plan.wishes import WishError, rendered
+from ..plugin_utils.plan.variables import HostVariables, VariableError, rendered
 from ..plugin_utils.ssh_trust import gathered as ssh_trust
 from ..plugin_utils.swarm import gathered as swarm
 from ..plugin_utils.training_container import gathered as training_container
@@ -45,6 +48,8 @@ GATHERED: dict[str, Gathered] = {
     deepspeed_launch.ROLE: deepspeed_launch.GATHERED,
 }
 """By role that is planned."""
+with contextlib.suppress(RoleSpecError):  # which the task reports
+    role_specs()  # here Ansible's main process reads them once, and not each of its workers
 
 
 class ActionModule(NodeAction):
@@ -55,7 +60,7 @@ class ActionModule(NodeAction):
         arguments = dict(self._task.args)
         roles, run = self._roles(arguments.pop("plan", None)), arguments.pop("run", "")
         needed = [GATHERED[role] for role in roles]
-        wishes = self._wishes(needed, task_vars or {})
+        wishes = self._variables(task_vars or {}) if roles else HostVariables({}, {})
         module_args = self._requested(arguments, needed, wishes, task_vars or {})
         before = time.time()
         result.update(
@@ -88,8 +93,9 @@ class ActionModule(NodeAction):
             if run:
                 facts["run"] = str(run)
             if roles:
-                result["wishes"] = wishes
-                # Among the wishes are proxies with passwords.
+                result["wishes"] = dict(wishes)
+                result["unrendered"] = wishes.unrendered
+                # Among the variables are proxies with passwords.
                 result["_ansible_no_log"] = True
         return result
 
@@ -101,25 +107,20 @@ class ActionModule(NodeAction):
                 raise AnsibleActionFail(f"plan: the role {role} is not planned. Planned are: {', '.join(GATHERED)}.")
         return roles
 
+    def _variables(self, variables: dict[str, Any]) -> HostVariables:
+        """Render the roles' variables for this host, here, where its roles' defaults are known."""
+        try:
+            names = (*role_specs().options, *BESIDE)
+        except RoleSpecError as error:
+            raise AnsibleActionFail(str(error)) from error
+        return rendered(names, variables, self._templar.template, (AnsibleError,))
+
     def _requested(
-        self, arguments: dict[str, Any], needed: list[Gathered], wishes: dict[str, Any], variables: dict[str, Any]
+        self, arguments: dict[str, Any], needed: list[Gathered], wishes: HostVariables, variables: dict[str, Any]
     ) -> dict[str, Any]:
         """Return what node_facts is asked. What the variables name on the controller may not be there."""
         try:
             return requested(arguments, needed, wishes)
-        except WishError as error:
+        except VariableError as error:
             host = str(variables.get("inventory_hostname", "this host"))
-            raise AnsibleActionFail(f"{host}: {error}. Remedy: correct this variable") from error
-
-    def _wishes(self, needed: list[Gathered], variables: dict[str, Any]) -> dict[str, Any]:
-        """Render what the roles' variables are for this host, here, where its roles' defaults are known."""
-        wishes: dict[str, Any] = {}
-        for part in needed:
-            try:
-                wishes.update(
-                    rendered(part.variables, part.optional, variables, self._templar.template, (AnsibleError,))
-                )
-            except WishError as error:
-                host = str(variables.get("inventory_hostname", "this host"))
-                raise AnsibleActionFail(f"{host}: {error}. Remedy: correct this variable") from error
-        return wishes
+            raise AnsibleActionFail(f"{host}: {error}. Remedy: correct this variable") from None

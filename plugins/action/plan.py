@@ -15,7 +15,9 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..module_utils.common.secret_names import mask_text
-from ..plugin_utils.core.constraints import judge, read_constraints, read_yaml
+from ..plugin_utils.core.constraints import judge
+from ..plugin_utils.core.role_specs import type_of
+from ..plugin_utils.core.variables import ROLES, constraints, role_specs
 from ..plugin_utils.docker.needed import missing_engines
 from ..plugin_utils.fabric.document import requested_roles
 from ..plugin_utils.plan.again import followed, unforeseen
@@ -28,6 +30,7 @@ from ..plugin_utils.plan.outcome import outcome
 from ..plugin_utils.plan.planners import PLANNED, planners
 from ..plugin_utils.plan.play_hosts import apart, play_hosts
 from ..plugin_utils.plan.text import unforeseen_text
+from ..plugin_utils.plan.variables import HostVariables, VariableError
 from ..plugin_utils.plan.whole_group import TOGETHER, WHOLE_GROUP, WHOLE_GROUP_WITH
 from ..plugin_utils.preflight.problems import listing
 from ..plugin_utils.report.files import write_whole
@@ -35,7 +38,6 @@ from ..plugin_utils.report.text import plain
 from ..plugin_utils.validate.filters import one_line_action
 from ..plugin_utils.validate.own_facts import check_own_facts
 
-ROLES = Path(__file__).parents[2] / "roles"
 OF_A_ROLE = "role:"
 """Begins the name of a file that comes with a role."""
 PLAN = "swarmspeed_plan"
@@ -47,17 +49,30 @@ def show(text: str) -> None:
     Display().display(f"\n{text}\n")
 
 
-def _typed(host: str, specs: Iterable[Mapping[str, Any]], wishes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a host's wishes with the types that the roles' argument specs say."""
-    typed = dict(wishes)
-    for spec in specs:
-        of_role = {name: wishes[name] for name in spec if name in wishes}
-        checked = ArgumentSpecValidator(spec).validate(of_role)
-        if checked.error_messages:
-            # Ansible's text quotes the value.
-            raise AnsibleActionFail(f"{host}: {mask_text('; '.join(checked.error_messages))}")
-        typed.update({name: checked.validated_parameters[name] for name in of_role})
-    return typed
+def _typed(host: str, gathered: Mapping[str, Any]) -> HostVariables:
+    """Return a host's variables with the types that the roles' argument specs say."""
+    found, options = gathered.get("wishes") or {}, role_specs().options
+    declared = {name: value for name, value in found.items() if name in options}
+    checked = ArgumentSpecValidator({name: type_of(options[name]) for name in declared}).validate(declared)
+    if checked.error_messages:
+        # Ansible's text quotes the value.
+        raise AnsibleActionFail(f"{host}: {mask_text('; '.join(checked.error_messages))}")
+    typed = {name: checked.validated_parameters[name] for name in declared}
+    return HostVariables({**found, **typed}, gathered.get("unrendered") or {}, host)
+
+
+def _judge(names: Iterable[str], wishes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse what the constraints of these variables do not allow."""
+    wrong: dict[str, list[str]] = {}
+    for host, wished in wishes.items():
+        for name in names:
+            fault = (
+                judge(name, constraints()[name], role_specs().options[name], wished[name]) if name in wished else None
+            )
+            if fault:
+                wrong.setdefault(f"{name}{fault.suffix}: {fault.text}. Remedy: {fault.remedy}.", []).append(host)
+    if wrong:
+        raise AnsibleActionFail(" ".join(f"{listing(hosts)}: {text}" for text, hosts in wrong.items()))
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -110,10 +125,22 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         roles = arguments["roles"]
         found = self._gathered(arguments, variables)
-        specs = [self._spec(role) for role in roles]
-        wishes = {host: _typed(host, specs, gathered.get("wishes") or {}) for host, gathered in found.items()}
+        wishes = {host: _typed(host, gathered) for host, gathered in found.items()}
         if variables.get("swarmspeed_alone"):  # else preflight has judged them before any connection
-            self._judge(specs, wishes)
+            _judge([name for role in roles for name in role_specs().by_role[role]], wishes)
+        try:
+            return self._fold(roles, wishes, found, arguments, variables)
+        except VariableError as error:
+            raise AnsibleActionFail(f"{error}. Remedy: correct this variable") from None
+
+    def _fold(
+        self,
+        roles: Sequence[str],
+        wishes: Mapping[str, HostVariables],
+        found: Mapping[str, Mapping[str, Any]],
+        arguments: Mapping[str, Any],
+        variables: Mapping[str, Any],
+    ) -> dict[str, Any]:
         requested = planners(roles)
         files = {name for planner in requested for wished in wishes.values() for name in planner.files(wished)}
         inputs = Inputs(
@@ -128,21 +155,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         selected = requested_roles(tags, skipped)
         needed = list(missing_engines(facts, wishes, plan.roles, selected))
         return self._result(plan, selected, needed, arguments, variables)
-
-    @staticmethod
-    def _judge(specs: Sequence[Mapping[str, Any]], wishes: Mapping[str, Mapping[str, Any]]) -> None:
-        """Refuse what the constraints of the planned roles' variables do not allow."""
-        rules = read_constraints(
-            {path.parents[1].name: read_yaml(path) for path in ROLES.glob("*/meta/constraints.yml")}
-        )
-        wrong: dict[str, list[str]] = {}
-        for host, wished in wishes.items():
-            for name, option in ((name, option) for spec in specs for name, option in spec.items() if name in wished):
-                fault = judge(name, rules[name], option, wished[name])
-                if fault:
-                    wrong.setdefault(f"{name}{fault.suffix}: {fault.text}. Remedy: {fault.remedy}.", []).append(host)
-        if wrong:
-            raise AnsibleActionFail(" ".join(f"{listing(hosts)}: {text}" for text, hosts in wrong.items()))
 
     def _result(
         self,
@@ -190,14 +202,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 kept = known.get("ansible_facts")
                 check_own_facts(host, kept.get("swarmspeed") if isinstance(kept, Mapping) else None)
         return found
-
-    def _spec(self, role: str) -> dict[str, Any]:
-        """Return the argument spec of a role as to types: what a host does without stays absent."""
-        document = self._loader.load_from_file(str(ROLES / role / "meta/argument_specs.yml"))
-        return {
-            name: {key: part for key, part in option.items() if key not in ("default", "required")}
-            for name, option in document["argument_specs"]["main"]["options"].items()
-        }
 
     def _text(self, name: str) -> str:
         """Return the text of a file on the controller, line ends as they are; one in Ansible's vault is decrypted."""

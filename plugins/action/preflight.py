@@ -23,7 +23,9 @@ from ..module_utils.common.reported import sentence
 from ..module_utils.common.secret_names import mask_text
 from ..plugin_utils.bundle.files import problems as bundle_problems
 from ..plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
-from ..plugin_utils.core.constraints import ConstraintError, judge, read_constraints, read_yaml
+from ..plugin_utils.core.constraints import ConstraintError, judge
+from ..plugin_utils.core.role_specs import RoleSpecError, type_of
+from ..plugin_utils.core.variables import constraints, role_specs
 from ..plugin_utils.plan.play_hosts import play_hosts, play_of
 from ..plugin_utils.preflight.connection_names import given_by_ansible, known_names
 from ..plugin_utils.preflight.connections import OF_CONNECTIONS
@@ -36,13 +38,11 @@ from ..plugin_utils.preflight.inventory_checks import GROUPS, INVENTORY_CHECKS, 
 from ..plugin_utils.preflight.origins import origin
 from ..plugin_utils.preflight.play import roles_by_themselves
 from ..plugin_utils.preflight.problems import PreflightError, Problem, Report, collect
-from ..plugin_utils.preflight.role_specs import RoleSpecError, parse_specs
 from ..plugin_utils.preflight.wanted import parse_wanted
 from ..plugin_utils.report.text import plain
 from ..plugin_utils.training_image.settings import Settings, image_troubles
 from ..plugin_utils.validate.filters import one_line
 
-ROLES = Path(__file__).parents[2] / "roles"
 CONTROLLER = Controller(ansible_version, platform.python_version())
 # ansible-core before 2.19 has no such error.
 OMITTED = getattr(errors, "AnsibleValueOmittedError", AnsibleUndefinedVariable)
@@ -83,11 +83,6 @@ def check_facts(facts: Facts, skip: Sequence[str] = (), undo: bool = False) -> R
 
 def _made(checks: Mapping[str, Any], undo: bool) -> dict[str, Any]:
     return {name: check for name, check in checks.items() if not undo or name in CHECKS_OF_UNDOING}
-
-
-def _documents(name: str) -> dict[str, Any]:
-    """Return by role the file of this name that describes the role's variables."""
-    return {path.parents[1].name: read_yaml(path) for path in sorted(ROLES.glob(f"*/meta/{name}"))}
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -139,7 +134,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
 
     def _inventory(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
         files = self._absolute(arguments["files"])
-        specs, rules = parse_specs(_documents("argument_specs.yml")), read_constraints(_documents("constraints.yml"))
+        specs, rules = role_specs(), constraints()
         wanted = dict.fromkeys([*specs.options, *OF_CONNECTIONS])
         groups = variables.get("groups") or {}
         names: dict[str, list[str]] = {}
@@ -259,8 +254,7 @@ def evaluate(variables: Mapping[str, Any], wanted: Iterable[str]) -> tuple[dict[
 
 def invalid(name: str, option: Mapping[str, Any], value: Any) -> str | None:
     """Return what is wrong with a variable's value by its argument spec, or None. A secret is never part of it."""
-    spec = {key: part for key, part in option.items() if key not in ("default", "required")}
-    result = ArgumentSpecValidator({name: spec}).validate({name: value})
+    result = ArgumentSpecValidator({name: type_of(option)}).validate({name: value})
     # Ansible's own text for an unknown key is no sentence: "docker_daemon.y. Supported parameters include: x."
     messages = [
         f"{'no such key: ' if isinstance(error, UnsupportedError) else ''}{error.msg}" for error in result.errors

@@ -11,7 +11,6 @@ import re
 from typing import Any
 
 import pytest
-from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
 
 from tests import training_nodes
@@ -35,11 +34,7 @@ def given(mode: str, *roles: str, **changed: Any) -> dict[str, Any]:
 
 def written(mode: str, **wished: Any) -> dict[str, str]:
     """The files of the containers' ssh, as they are planned for a node; variables have the types that the role says."""
-    action = plan_action.ActionModule(
-        task=None, connection=None, play_context=None, loader=DataLoader(), templar=None, shared_loader_obj=None
-    )
-    wishes = {"cluster_network_mode": mode, **wished}
-    typed = plan_action._typed(SECOND, [action._spec("ssh_trust")], wishes)
+    typed = plan_action._typed(SECOND, {"wishes": {"cluster_network_mode": mode, **wished}})
     found = texts(plan(with_keys(), {**CLUSTER, "overlay": OVERLAY}, **typed), SECOND)
     return {name: f"\n{text}\n" for name, text in found.items()}
 

@@ -34,7 +34,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import argument_troubles
 
-from tests.role_values import load
+from tests.role_values import defaults, load
 
 SECRET = "never-to-be-seen-81"
 URL = f"postgres://train:{SECRET}@db.example:5432/runs"
@@ -196,7 +196,7 @@ def brute_force(digest: str, form: str) -> bool:
 )
 def test_a_password_is_guessed_from_the_digest_of_its_file(role: str, gathered: str, end: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("DB_PIN=4711\n")
-    wishes = {"cluster_root": "/r", "cluster_name": "lab"}
+    wishes = defaults(cluster_root="/r", cluster_name="lab")
     files = load(f"{role}/vars/main.yml")[gathered] if gathered else requested({}, [GATHERED[role]], wishes)["files"]
     (entry,) = [one for one in files if str(one["path"]).endswith(end)]
     keyed = {"key": "k" * 40} if entry.get("secret") else {}

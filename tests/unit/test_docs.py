@@ -8,16 +8,15 @@ Every shell command in a document stands in a fenced ``sh`` block.
 
 from __future__ import annotations
 
-import functools
 import re
 import shlex
 from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import role_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecs, parse_specs
 from ansible_collections.swarmspeed.cluster.tests.role_readme import default_of, refreshed, stale, table, type_of
 
 from tests.documents import DOCUMENTS, MINE, ROOT, blocks, cells, coded, commands, reported, spans, targets, text
@@ -35,14 +34,8 @@ every_document = pytest.mark.parametrize("document", DOCUMENTS)
 every_role = pytest.mark.parametrize("role", ROLES)
 
 
-@functools.cache
-def specs() -> RoleSpecs:
-    found = {role: yaml.safe_load(text(f"roles/{role}/meta/argument_specs.yml")) for role in ROLES}
-    return parse_specs(found)
-
-
 def option(name: str) -> dict[str, Any]:
-    return dict(specs().options[name])
+    return dict(role_specs().options[name])
 
 
 def tags() -> set[str]:
@@ -114,7 +107,7 @@ def test_tags_exist(document: str) -> None:
 
 @every_document
 def test_variables_exist(document: str) -> None:
-    known, others = specs(), other_names()
+    known, others = role_specs(), other_names()
     named = {
         name
         for line in reported(document)
@@ -145,7 +138,7 @@ def test_the_readme_lists_every_tag() -> None:
     assert sorted(listed) == sorted(tags())
 
 
-def test_the_readme_gives_the_defaults_of_the_specs() -> None:
+def test_the_readme_gives_the_defaults_of_the_role_specs() -> None:
     rows = list(cells("README.md", "Variables that matter"))
     assert len(rows) >= 20
     given = {coded(row[0])[0]: row[1] for row in rows}
@@ -202,7 +195,7 @@ def test_role_readmes_say_whether_teardown_undoes_anything(role: str) -> None:
 
 @every_role
 def test_tables_of_variables_are_fresh(role: str) -> None:
-    assert stale(ROOT / "roles" / role) is None, "run: python tests/role_readme.py"
+    assert stale(ROOT / "roles" / role) is None, "run: python -m tests.role_readme"
 
 
 SPEC = {

@@ -11,26 +11,13 @@ from typing import Any
 
 from ..plan.controller import here
 from ..plan.gathered import Gathered
-from ..plan.wishes import WishError
+from ..plan.variables import VariableError
 from .manifest import Manifest, from_text
 from .sources import AssetError, Source, sources
 
 ROLE = "assets"
-_VARIABLES = (
-    "assets_sources",
-    "assets_path",
-    "assets_cache",
-    "assets_huggingface_endpoint",
-    "assets_huggingface_token",
-    "assets_proxy",
-    "assets_refresh",
-    "assets_adopt",
-    "assets_verify_digests",
-    "assets_remove",
-)
 ENVIRONMENTS = ("training_container_environment", "nccl_env_environment", "deepspeed_launch_environment")
 """Of other roles: what ranks get."""
-_OPTIONAL = ("cluster_root", *ENVIRONMENTS)
 
 
 def manifest_path(cache: Path, source: Source) -> Path:
@@ -60,7 +47,7 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     try:
         listed = sources_of(wishes)
     except AssetError as error:
-        raise WishError(str(error).partition(". Remedy:")[0]) from error
+        raise VariableError(str(error).partition(". Remedy:")[0]) from error
     if not listed:
         return {}
     wanted = {}
@@ -68,9 +55,11 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
         known = known_manifest(cache_of(wishes), source)
         if known is None:
             # Listed once a run, with the variables of the first host of the play.
-            raise WishError(f"assets_sources: {source.name} is not among those of the first host, and must be the same")
+            raise VariableError(
+                f"assets_sources: {source.name} is not among those of the first host, and must be the same"
+            )
         wanted[source.name] = known.digest
     return {"assets": {"root": str(wishes["assets_path"]), "wanted": wanted}}
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=by_wishes)
+GATHERED = Gathered(by_wishes=by_wishes)

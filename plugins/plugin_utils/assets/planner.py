@@ -250,7 +250,7 @@ def _act(cluster: _Cluster, host: _Host) -> dict[str, Any]:
     first = host.name == cluster.chain[0]
     return {
         **act,
-        "place": f"{host.wishes.get('cluster_root') or host.root}/assets_transfer",
+        "place": f"{host.wishes['cluster_root']}/assets_transfer",
         "chain": cluster.chain,
         "addresses": dict(cluster.addresses),
         "manifests": {name: str(paths[name]) for name in concerned},

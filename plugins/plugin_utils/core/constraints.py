@@ -32,6 +32,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ...module_utils.common.reported import shown
 from ...module_utils.common.secret_names import is_secret_name, mask_text
 from .kinds import KINDS, Kind
+from .role_specs import type_of
 
 _KNOWN = frozenset(
     {
@@ -186,7 +187,7 @@ def converted(name: str, option: Mapping[str, Any], value: Any) -> tuple[Any, bo
 
     A path stays as it is written: ``~`` would be the home of whoever runs the playbook, not of the host's account.
     """
-    spec = {key: part for key, part in option.items() if key not in ("default", "required")}
+    spec = type_of(option)
     if spec.get("type") == "path":
         spec["type"] = "str"
     result = ArgumentSpecValidator({name: spec}).validate({name: value})

@@ -24,6 +24,7 @@ from ...module_utils.hostfile.filters import Plan as Launched
 from ..launch.command import Launch, command
 from ..launch.vscode import vscode_launch
 from ..plan.container import container_name
+from ..plan.variables import changed
 from ..preflight.problems import mapping
 from .gathered import on_hosts
 from .settled import BY_ENVIRONMENT
@@ -72,7 +73,7 @@ def request(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, 
         "preset": wishes["deepspeed_launch_ds_config_preset"] or None,
         "precision": wishes["deepspeed_launch_ds_config_precision"],
         "integration": wishes["deepspeed_launch_ds_config_integration"],
-        "deepspeed_version": str(wishes.get(release) or NEWEST),
+        "deepspeed_version": str(wishes[release] or NEWEST),
         "script_keys": wishes["deepspeed_launch_ds_config_script_keys"],
         "model": wishes["deepspeed_launch_ds_config_model"] or None,
         "gpus": cluster.get("gpus") or None,
@@ -137,7 +138,7 @@ def launch_json(
 
 def master(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> str:
     """Return by which name, or address, the node of rank 0 is reached."""
-    if on_hosts(wishes) or wishes.get("cluster_network_mode") == "host":
+    if on_hosts(wishes) or wishes["cluster_network_mode"] == "host":
         return str(mapping(mapping(cluster.get("underlay")).get("addresses")).get(launched.first_host) or "")
     return container_name(str(wishes["cluster_name"]), launched.first_host)
 
@@ -146,17 +147,17 @@ def _of_other_releases(
     wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched
 ) -> Sequence[dict[str, Any]]:
     """Return what other releases of DeepSpeed would be given, for an image whose release only its container knows."""
-    ours = wishes.get("training_image_source", "build") == "build" and not wishes.get("training_image_dockerfile")
+    ours = wishes["training_image_source"] == "build" and not wishes["training_image_dockerfile"]
     if ours or on_hosts(wishes):
         return ()
     name = "training_image_deepspeed_version"
-    plans = [configuration({**wishes, name: str(known)}, cluster, launched) for known in KNOWN_VERSIONS]
+    plans = [configuration(changed(wishes, {name: str(known)}), cluster, launched) for known in KNOWN_VERSIONS]
     return [one.config for one in plans if not one.errors]
 
 
 def _memlock(wishes: Mapping[str, Any]) -> int | None:
     """Return the limit of containers: without them the job's processes have what the host gives."""
-    limits = [] if on_hosts(wishes) else [str(limit) for limit in wishes.get("training_container_ulimits") or []]
+    limits = [] if on_hosts(wishes) else [str(limit) for limit in wishes["training_container_ulimits"] or []]
     found = next((match[1] for limit in limits if (match := _MEMLOCK.match(limit))), None)
     return int(found) if found else None
 

@@ -21,6 +21,7 @@ from ..launch.integration import (
 from ..launch.program import FILE, ProgramError, program
 from ..launch.script_files import BETWEEN
 from ..plan.controller import SCRIPT
+from ..plan.variables import changed
 from ..workspace.gathered import source_of
 
 BY_ENVIRONMENT = "_by_environment"
@@ -37,7 +38,7 @@ def read_by_plan(wishes: Mapping[str, Any]) -> list[str]:
 def integration(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Integration:
     """Return how the script of a host gets ds_config.json."""
     requested = Requested(
-        str(wishes.get("deepspeed_launch_integration") or AUTO),
+        str(wishes["deepspeed_launch_integration"] or AUTO),
         str(wishes["deepspeed_launch_config_argument"]),
         str(wishes["deepspeed_launch_ds_config_integration"]),
     )
@@ -48,14 +49,10 @@ def integration(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Integrat
     )
 
 
-def settled(wishes: Mapping[str, Any], found: Integration) -> dict[str, Any]:
+def settled(wishes: Mapping[str, Any], found: Integration) -> Mapping[str, Any]:
     """Return the variables with what was decided in them."""
-    return {
-        **wishes,
-        ARGUMENT_VARIABLE: found.argument,
-        KEYS_VARIABLE: found.keys,
-        BY_ENVIRONMENT: found.environment,
-    }
+    decided = {ARGUMENT_VARIABLE: found.argument, KEYS_VARIABLE: found.keys, BY_ENVIRONMENT: found.environment}
+    return changed(wishes, decided)
 
 
 def _script(wishes: Mapping[str, Any]) -> str:
@@ -66,13 +63,13 @@ def _script(wishes: Mapping[str, Any]) -> str:
 def _name(wishes: Mapping[str, Any]) -> tuple[str, str]:
     """Return the name under which the script is read, or an empty one and why it is not."""
     script = _script(wishes)
-    if not script or wishes.get("deepspeed_launch_integration", AUTO) != AUTO:
+    if not script or wishes["deepspeed_launch_integration"] != AUTO:
         return "", ""
     why = _no_file(script, wishes)
     fetched = isinstance(wishes.get("swarmspeed_source"), Mapping)
-    if not why and wishes.get("workspace_source_ref") and not fetched:
+    if not why and wishes["workspace_source_ref"] and not fetched:
         why = "the repository is not fetched yet"
-    folder = source_of(wishes)[0] if not why and (fetched or wishes.get("workspace_source")) else ""
+    folder = source_of(wishes)[0] if not why and (fetched or wishes["workspace_source"]) else ""
     return (f"{SCRIPT}{folder}{BETWEEN}{script}", "") if folder else ("", why or "the script is not on the controller")
 
 

@@ -15,19 +15,6 @@ from ..plan.gathered import Gathered
 ROLE = "docker"
 _LONGEST = 255
 """Characters of an account's name: useradd of Debian takes 32, a directory service more."""
-_VARIABLES = (
-    "docker_source",
-    "docker_version",
-    "docker_hold",
-    "docker_repository_url",
-    "docker_repository_key",
-    "docker_daemon_config",
-    "docker_proxy",
-    "docker_restart",
-    "docker_users",
-)
-_OPTIONAL = ("cluster_network_mode", "deepspeed_launch_runtime", "host_ca_certificate", "overlay_network_encrypted")
-"""Of other roles: whether the engine joins a swarm, whether there is one, whom it trusts, whether it encrypts."""
 
 _PACKAGES = (
     "docker.io",
@@ -58,10 +45,10 @@ _FILES: tuple[dict[str, Any], ...] = (
 def _accounts(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
     """Ask which of the users there are. What no account can be called is not asked, and so does not exist."""
     try:
-        users = [str(user) for user in check_type_list(wishes.get("docker_users", []))]
+        users = [str(user) for user in check_type_list(wishes["docker_users"])]
     except TypeError:  # refused as such: the plan converts each variable to its type
         users = []
     return {"accounts": [user for user in users if user.isprintable() and len(user) <= _LONGEST]}
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, _PACKAGES, _FILES, groups=("docker",), by_wishes=_accounts)
+GATHERED = Gathered(_PACKAGES, _FILES, groups=("docker",), by_wishes=_accounts)

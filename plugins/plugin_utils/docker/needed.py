@@ -33,7 +33,7 @@ def missing_engines(
         return
     tags = f"site.yml --tags {','.join((ROLE, *(role for role in selected if role in planned)))}"
     for host, found in facts.items():
-        if wishes[host].get("deepspeed_launch_runtime") == "host":
+        if wishes[host]["deepspeed_launch_runtime"] == "host":
             continue
         here = Host(found)
         if not here.running:

@@ -9,8 +9,6 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from ..plan.changes import Change, Inputs, Refusal, RolePlan
 from ..plan.files import differs
 from ..plan.fold import Facts, Wishes
@@ -53,7 +51,7 @@ class DockerPlanner:
     def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
         yield KEY_FILE
-        if wishes.get("host_ca_certificate"):
+        if wishes["host_ca_certificate"]:
             yield str(wishes["host_ca_certificate"])
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
@@ -64,7 +62,7 @@ class DockerPlanner:
         encrypting: dict[str, str] = {}
         for host, found in facts.items():
             wished = wishes[host]
-            if wished.get("deepspeed_launch_runtime") == "host":  # there Docker does not apply
+            if wished["deepspeed_launch_runtime"] == "host":  # there Docker does not apply
                 acts[host] = NOTHING
                 continue
             requested = request(wished, inputs)
@@ -72,7 +70,7 @@ class DockerPlanner:
             parsed = parse_request(requested)
             made = docker_changes(host, found, parsed, planned)
             changes += made
-            if parsed.swarm and _is_true(wished.get("overlay_network_encrypted")):
+            if parsed.swarm and wished["overlay_network_encrypted"]:
                 encrypting[host] = engine_after(parsed, Host(found))
             refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
             acts[host] = act(Host(found), parsed, planned)
@@ -82,16 +80,11 @@ class DockerPlanner:
         return RolePlan(changes, refusals, acts, after)
 
 
-def _is_true(value: Any) -> bool:
-    """Read another role's variable, which may have come as text."""
-    return value is not None and bool(boolean(value, strict=False))
-
-
 def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     """Return what is configured for a host's engine, in the form that ``docker_plan`` reads."""
     underlay = inputs.cluster.get("underlay")
     mtu = underlay.get("mtu") if isinstance(underlay, Mapping) else None
-    authority = inputs.files.get(str(wishes.get("host_ca_certificate") or ""), "")
+    authority = inputs.files.get(str(wishes["host_ca_certificate"] or ""), "")
     return {
         "source": wishes["docker_source"],
         "version": wishes["docker_version"],
@@ -103,7 +96,7 @@ def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
         "repository_url": wishes["docker_repository_url"],
         "repository_key": wishes["docker_repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
         "ca": hashlib.sha256(authority.encode()).hexdigest()[:16] if authority else "",
-        "swarm": wishes.get("cluster_network_mode", "overlay") == "overlay",
+        "swarm": wishes["cluster_network_mode"] == "overlay",
         "mtu": mtu or 1500,
         "digest_key": inputs.digest_key,
     }

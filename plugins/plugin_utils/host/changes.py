@@ -13,7 +13,7 @@ from ..plan.changes import Change, Changes, Consent, Unknown
 from ..plan.files import ABSENT, add_file, fact_after
 from .files import WHY
 from .gathered import CA, CA_LINK, ROLE
-from .host import Differences, is_true
+from .host import Differences
 
 
 def host_changes(found: Differences) -> list[Change]:
@@ -41,7 +41,7 @@ def _add_repair(changes: Changes, found: Differences) -> None:
         f"an interrupted dpkg must be repaired ({', '.join(interrupted)}), which restarts the engine and stops these "
         f"running containers: {', '.join(stopped)}"
     )
-    given = is_true(found.here.wishes.get("docker_restart"))
+    given = bool(found.here.wishes["docker_restart"])
     consent = Consent("docker_restart", effect, given, "stop the containers first") if stopped else None
     before = f"interrupted: {', '.join(interrupted)}"
     changes.add("dpkg", before, "every package configured", consent=consent)

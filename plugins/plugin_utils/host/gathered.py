@@ -16,36 +16,6 @@ from ..plan.gathered import Gathered
 from .firewall_rules import SCRIPT_PATH, UNIT_PATH, policy_path
 
 ROLE = "host"
-_VARIABLES = (
-    "host_packages",
-    "host_apt_proxy",
-    "host_apt_mirror",
-    "host_pip_index",
-    "host_pip_proxy",
-    "host_git_proxy",
-    "host_ca_certificate",
-    "host_names",
-    "host_limits",
-    "host_sysctls",
-    "host_firewall",
-    "host_firewall_ports",
-    "host_unattended_exclusions",
-    "host_bundle_packages",
-    "host_bundle_keep",
-)
-_OPTIONAL = (
-    # What the firewall lets in, and what the role's blocks are called.
-    "cluster_name",
-    "cluster_network_mode",
-    "deepspeed_launch_runtime",
-    "deepspeed_launch_master_port",
-    "group_names",
-    "overlay_network_encrypted",
-    "ssh_trust_port",
-    "swarm_data_path_port",
-    # Whether the engine may be restarted, also where an interrupted dpkg left it unconfigured.
-    "docker_restart",
-)
 
 APT_PROXY = "/etc/apt/apt.conf.d/80swarmspeed-proxy"
 EXCLUSIONS = "/etc/apt/apt.conf.d/52swarmspeed"
@@ -83,7 +53,7 @@ _FILES: tuple[dict[str, Any], ...] = (
 
 
 def cluster_name(wishes: Mapping[str, Any]) -> str:
-    return str(wishes.get("cluster_name") or "swarmspeed")
+    return str(wishes["cluster_name"] or "swarmspeed")
 
 
 def block_name(wishes: Mapping[str, Any]) -> str:
@@ -100,10 +70,10 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         ]
     }
     with contextlib.suppress(TypeError):
-        found["packages"] = [str(name) for name in check_type_list(wishes.get("host_packages", []))]
+        found["packages"] = [str(name) for name in check_type_list(wishes["host_packages"])]
     with contextlib.suppress(TypeError):
-        found["sysctls"] = [str(name) for name in check_type_dict(wishes.get("host_sysctls", {}))]
+        found["sysctls"] = [str(name) for name in check_type_dict(wishes["host_sysctls"])]
     return found
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, files=_FILES, by_wishes=by_wishes)
+GATHERED = Gathered(files=_FILES, by_wishes=by_wishes)

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from ...module_utils.apt.pins import names
 from ...module_utils.firewall.state import FIREWALLD, IPTABLES, NFTABLES
 from ..plan.changes import Inputs
@@ -34,20 +32,15 @@ def firewall_request(host: str, wishes: Mapping[str, Any], addresses: Mapping[st
         "host": host,
         "addresses": addresses,
         "manager": "managers" in (wishes.get("group_names") or ()),
-        "network_mode": wishes.get("cluster_network_mode"),
-        "ssh_port": wishes.get("ssh_trust_port"),
-        "rendezvous_port": wishes.get("deepspeed_launch_master_port"),
-        "data_path_port": wishes.get("swarm_data_path_port"),
-        "encrypted": is_true(wishes.get("overlay_network_encrypted")),
-        "bare": wishes.get("deepspeed_launch_runtime") == "host",
+        "network_mode": wishes["cluster_network_mode"],
+        "ssh_port": wishes["ssh_trust_port"],
+        "rendezvous_port": wishes["deepspeed_launch_master_port"],
+        "data_path_port": wishes["swarm_data_path_port"],
+        "encrypted": bool(wishes["overlay_network_encrypted"]),
+        "bare": wishes["deepspeed_launch_runtime"] == "host",
         "ports": wishes["host_firewall_ports"],
         "state": wishes["host_firewall"],
     }
-
-
-def is_true(value: Any) -> bool:
-    """Whether a variable of another role is true, which may have come as text."""
-    return value is not None and bool(boolean(value, strict=False))
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class HostPlanner:
 
     def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        if wishes.get("host_ca_certificate"):
+        if wishes["host_ca_certificate"]:
             yield str(wishes["host_ca_certificate"])
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:

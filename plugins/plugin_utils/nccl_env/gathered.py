@@ -12,29 +12,6 @@ from ..plan.gathered import Gathered
 from ..plan.owned import requested_folders
 
 ROLE = "nccl_env"
-_VARIABLES = (
-    "nccl_env_settings",
-    "nccl_env_environment",
-    "nccl_env_debug",
-    "nccl_env_timeout",
-    "nccl_env_version",
-)
-_OPTIONAL = (
-    "cluster_name",
-    "cluster_root",
-    "cluster_network_mode",
-    "deepspeed_launch_runtime",
-    "overlay_network_name",
-    "ssh_trust_port",
-    # Whose PyTorch, and so whose NCCL, ranks have.
-    "training_image_source",
-    "training_image_dockerfile",
-    # Whether ranks have CUDA's compiler.
-    "workspace_python_environment",
-    "workspace_python_torch",
-    "workspace_python_torch_index",
-    "workspace_python_compiler",
-)
 
 
 def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,4 +33,4 @@ def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_by_wishes)
+GATHERED = Gathered(by_wishes=_by_wishes)

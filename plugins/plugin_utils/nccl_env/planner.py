@@ -146,16 +146,16 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs) -> Request:
     """Return what is configured for a host's settings, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
-    mode = str(wishes.get("cluster_network_mode") or OVERLAY)
+    mode = str(wishes["cluster_network_mode"] or OVERLAY)
     subnet = (cluster.get("overlay") or {}).get("subnet") if mode == OVERLAY else own_subnet(underlay, host)
     return Request(
         cluster=str(wishes["cluster_name"]),
         host=host,
         root=str(wishes["cluster_root"]),
-        runtime_host=wishes.get("deepspeed_launch_runtime") == "host",
+        runtime_host=wishes["deepspeed_launch_runtime"] == "host",
         network_mode=mode,
-        network=str(wishes.get("overlay_network_name", wishes["cluster_name"])) if mode == OVERLAY else mode,
-        ssh_port=int(wishes.get("ssh_trust_port") or 2222),
+        network=str(wishes["overlay_network_name"]) if mode == OVERLAY else mode,
+        ssh_port=int(wishes["ssh_trust_port"] or 2222),
         subnet=str(subnet or ""),
         interface=str((underlay.get("interfaces") or {}).get(host) or ""),
         rdma=cluster.get("rdma") or NO_RDMA,
@@ -175,9 +175,9 @@ def _expected(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     """Return the release of NCCL that comes with the PyTorch that was chosen; empty where the user brings PyTorch."""
     if cluster.get("accelerator") != "cuda":
         return ""
-    on_host = wishes.get("deepspeed_launch_runtime") == "host"
-    own_image = wishes.get("training_image_source") != "build" or wishes.get("training_image_dockerfile")
-    if not wishes.get("workspace_python_environment") if on_host else own_image:
+    on_host = wishes["deepspeed_launch_runtime"] == "host"
+    own_image = wishes["training_image_source"] != "build" or wishes["training_image_dockerfile"]
+    if not wishes["workspace_python_environment"] if on_host else own_image:
         return ""
     return str((cluster.get("versions") or {}).get("nccl") or "")
 

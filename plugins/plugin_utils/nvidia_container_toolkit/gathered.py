@@ -12,28 +12,6 @@ from ..plan.gathered import Gathered
 
 ROLE = "nvidia_container_toolkit"
 PREFIX = f"{ROLE}_"
-_VARIABLES = (
-    "nvidia_container_toolkit_source",
-    "nvidia_container_toolkit_version",
-    "nvidia_container_toolkit_hold",
-    "nvidia_container_toolkit_repository_url",
-    "nvidia_container_toolkit_repository_key",
-    "nvidia_container_toolkit_mode",
-    "nvidia_container_toolkit_runtime",
-    "nvidia_container_toolkit_default_runtime",
-    "nvidia_container_toolkit_cgroups",
-    "nvidia_container_toolkit_smoke_test",
-    "nvidia_container_toolkit_smoke_image",
-)
-_OPTIONAL = (
-    "cluster_accelerator",
-    # Whether there is an engine at all, which one, what is set in it, and whether it may be restarted.
-    "deepspeed_launch_runtime",
-    "cluster_network_mode",
-    "docker_source",
-    "docker_daemon_config",
-    "docker_restart",
-)
 
 PACKAGES = (
     "nvidia-container-toolkit",
@@ -64,4 +42,4 @@ _FILES: tuple[dict[str, Any], ...] = (
     {"path": STAMP_PATH, "content": True},
     {"path": SPEC_PATH},
 )
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, (*PACKAGES, *_ENGINE), _FILES)
+GATHERED = Gathered((*PACKAGES, *_ENGINE), _FILES)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from ...module_utils.apt.pins import recorded
 from ..docker.host import Host
 from ..nvidia_driver.planner import applies
@@ -64,7 +62,7 @@ class NvidiaContainerToolkitPlanner:
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
-            without_docker = wishes[host].get("deepspeed_launch_runtime") == "host"
+            without_docker = wishes[host]["deepspeed_launch_runtime"] == "host"
             if without_docker or not applies(found, wishes[host], inputs):
                 acts[host] = {**NOTHING, "recorded": recorded(Host(found).part("files"), RECORD_PATH)}
                 continue
@@ -81,16 +79,14 @@ class NvidiaContainerToolkitPlanner:
 
 def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     """Return what is configured for a host's toolkit, in the form that ``toolkit_plan`` reads, and how it is tested."""
-    config, restart = wishes.get("docker_daemon_config"), wishes.get("docker_restart")
     own = {name.removeprefix(PREFIX): value for name, value in wishes.items() if name.startswith(PREFIX)}
     return {
         **own,
         "repository_key": own["repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
-        "engine_source": wishes.get("docker_source", "distribution"),
-        "engine_config": config if isinstance(config, Mapping) else {},
-        # Another role's, which may have come as text.
-        "restart": restart is not None and bool(boolean(restart, strict=False)),
-        "swarm": wishes.get("cluster_network_mode", "overlay") == "overlay",
+        "engine_source": wishes["docker_source"],
+        "engine_config": wishes["docker_daemon_config"],
+        "restart": bool(wishes["docker_restart"]),
+        "swarm": wishes["cluster_network_mode"] == "overlay",
     }
 
 

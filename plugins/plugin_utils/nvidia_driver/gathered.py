@@ -9,22 +9,6 @@ from ..plan.gathered import Gathered
 
 ROLE = "nvidia_driver"
 PREFIX = f"{ROLE}_"
-_VARIABLES = (
-    "nvidia_driver_branch",
-    "nvidia_driver_flavour",
-    "nvidia_driver_source",
-    "nvidia_driver_min_version",
-    "nvidia_driver_kernel",
-    "nvidia_driver_reboot",
-    "nvidia_driver_reboot_timeout",
-    "nvidia_driver_purge_conflicting",
-    "nvidia_driver_hold",
-    "nvidia_driver_persistence",
-    "nvidia_driver_repository_url",
-    "nvidia_driver_repository_key",
-)
-_OPTIONAL = ("cluster_accelerator", "preflight_sysfs_root")
-"""Shared ones: what ranks compute on, and where the kernel shows its modules."""
 
 EXCLUSION_FILE = "/etc/apt/apt.conf.d/52swarmspeed-nvidia"
 PREFERENCES_FILE = "/etc/apt/preferences.d/swarmspeed-nvidia.pref"
@@ -37,6 +21,4 @@ FABRIC_PACKAGES = ("nvlsm", "infiniband-diags")
 """What the fabric manager needs beside it from B200 on (its start script, and its user guide, "NVLink 5")."""
 
 # Packages, modules and GPUs are part of the facts anyway.
-GATHERED = Gathered(
-    _VARIABLES, _OPTIONAL, packages=FABRIC_PACKAGES, files=tuple({"path": path, "content": True} for path in FILES)
-)
+GATHERED = Gathered(packages=FABRIC_PACKAGES, files=tuple({"path": path, "content": True} for path in FILES))

@@ -79,7 +79,7 @@ class NvidiaDriverPlanner:
             made, then = driver_changes(host, found, request, planned, inputs.digest_key)
             changes += made
             refusals += [Refusal(ROLE, host, one.text, one.remedy) for one in planned.refusals]
-            sysfs = str(wishes[host].get("preflight_sysfs_root") or "/sys")
+            sysfs = str(wishes[host]["preflight_sysfs_root"] or "/sys")
             acts[host] = {**act(Node(found), request, planned, sysfs, inputs.digest_key), **undo}
             if made:
                 after[host] = then
@@ -88,7 +88,7 @@ class NvidiaDriverPlanner:
 
 def applies(facts: Mapping[str, Any], wishes: Mapping[str, Any], inputs: Inputs) -> bool:
     """Whether the host is to compute on GPUs. Where the role is applied alone, ``auto`` is what this host has."""
-    accelerator = inputs.cluster.get("accelerator") or wishes.get("cluster_accelerator") or "auto"
+    accelerator = inputs.cluster.get("accelerator") or wishes["cluster_accelerator"] or "auto"
     return bool(Node(facts).devices) if accelerator == "auto" else accelerator == "cuda"
 
 

@@ -171,9 +171,7 @@ def subnet_of(network: Mapping[str, Any]) -> str | None:
 
 
 def _applies(wishes: Mapping[str, Any]) -> bool:
-    return (
-        wishes.get("cluster_network_mode", "overlay") == "overlay" and wishes.get("deepspeed_launch_runtime") != "host"
-    )
+    return str(wishes["cluster_network_mode"]) == "overlay" and str(wishes["deepspeed_launch_runtime"]) != "host"
 
 
 def _network(first: str, facts: Facts, wishes: Wishes, overlay: Mapping[str, Any]) -> Network:
@@ -214,7 +212,7 @@ def _consent(network: Network, attached: Mapping[str, str], facts: Facts, wishes
         return Consent(
             variable="training_container_recreate",
             effect=f"network {network.name} is replaced, which cuts off job {', '.join(jobs)}",
-            given=bool(wishes.get("training_container_recreate")),
+            given=bool(wishes["training_container_recreate"]),
             otherwise="wait for the job, or stop it",
         )
     return Consent(

@@ -12,17 +12,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Gathered:
-    """``variables`` must be defined: all that the role's argument spec declares, and shared ones (``cluster_name``).
+    """``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` gathers, as its options.
 
-    ``optional`` are those of other roles that it reads.
-
-    ``packages``, ``files``, ``groups`` and ``sysctls`` are what ``node_facts`` is asked about, as its options of these
-    names. ``by_wishes`` returns what more of them follows from the variables of a host, and of ``accounts``,
+    ``by_wishes`` returns what more of them follows from the variables of a host, and of ``accounts``,
     ``repositories``, ``trees``, ``folders``, ``jobs``, ``assets``, ``vscode`` and ``code``.
     """
 
-    variables: Sequence[str] = ()
-    optional: Sequence[str] = ()
     packages: Sequence[str] = ()
     files: Sequence[Mapping[str, Any]] = ()
     groups: Sequence[str] = ()

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.constraints import Fault, Rule
+from ..core.role_specs import RoleSpecs
 from ..plan.play_hosts import PlayHosts
 from .controller import Controller
 from .problems import Problem, listing, mapping, texts
-from .role_specs import RoleSpecs
 
 
 @dataclass(frozen=True)

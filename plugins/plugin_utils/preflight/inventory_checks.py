@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..core.kinds import KINDS
+from ..core.role_specs import Unknown
 from ..training_container.options import SECCOMP, profile_name, profile_problems
 from ..training_container.values import READ, wrong_values
 from .connections import check_connections
@@ -21,7 +22,6 @@ from .network_values import check_cluster_address, check_overlay_values, check_s
 from .places import check_overlaps, check_system_folders
 from .play import check_play_hosts
 from .problems import Problem, listing, mapping, whole
-from .role_specs import Unknown
 from .unused_files import check_unused_files
 from .values import check_values, check_variable_values
 

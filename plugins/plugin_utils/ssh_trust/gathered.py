@@ -17,8 +17,6 @@ AUTHORIZED = f"{HOME}/authorized_keys"
 HOST_KEY = "/etc/ssh/ssh_host_ed25519_key.pub"
 CONFIGURATIONS = "/etc/ssh/ssh_config.d"
 """Of the hosts' own ssh, where ``ssh_trust_hosts`` concerns it."""
-_VARIABLES = ("ssh_trust_port", "ssh_trust_port_forwarding", "ssh_trust_hosts", "ssh_trust_hosts_port")
-_OPTIONAL = ("cluster_name", "cluster_root", "cluster_network_mode", "deepspeed_launch_runtime")
 
 
 def block_name(cluster: str) -> str:
@@ -32,7 +30,7 @@ def configuration_path(cluster: str) -> str:
 
 def _of_servers(wishes: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What is gathered of servers without Docker; also what a run before has left there."""
-    if wishes.get("deepspeed_launch_runtime") != "host":
+    if wishes["deepspeed_launch_runtime"] != "host":
         return []
     cluster = str(wishes["cluster_name"])
     return [
@@ -63,4 +61,4 @@ def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_by_wishes)
+GATHERED = Gathered(by_wishes=_by_wishes)

@@ -64,7 +64,7 @@ class SshTrustPlanner:
             return RolePlan(acts=dict.fromkeys(facts, NOTHING))  # preflight says why
         ports = {host: int(wishes[host]["ssh_trust_hosts_port"]) for host in hosts}
         wanted = {host: request(host, wishes[host], inputs, ports) for host in hosts}
-        on_hosts = [host for host in hosts if wishes[host].get("deepspeed_launch_runtime") == "host"]
+        on_hosts = [host for host in hosts if wishes[host]["deepspeed_launch_runtime"] == "host"]
         requested = [host for host in hosts if wishes[host]["ssh_trust_hosts"]]
         misplaced = _misplaced(hosts, on_hosts, requested)
         if misplaced:
@@ -108,7 +108,7 @@ def request(host: str, wishes: Mapping[str, Any], inputs: Inputs, server_ports: 
     """Return what is configured for a host, with what the cluster says."""
     cluster = inputs.cluster
     underlay = cluster["underlay"]
-    mode = str(wishes.get("cluster_network_mode") or OVERLAY)
+    mode = str(wishes["cluster_network_mode"] or OVERLAY)
     sources = (cluster.get("overlay") or {}).get("subnet") if mode == OVERLAY else senders(underlay)
     return Request(
         cluster=str(wishes["cluster_name"]),

@@ -11,20 +11,6 @@ from typing import Any
 from ..plan.gathered import Gathered
 
 ROLE = "swarm"
-_VARIABLES = (
-    "swarm_leave_foreign",
-    "swarm_adopt",
-    "swarm_advertise_address",
-    "swarm_data_path_address",
-    "swarm_data_path_port",
-    "swarm_default_address_pool",
-    "swarm_availability",
-    "swarm_prune_stale_nodes",
-    "swarm_removed_nodes",
-)
-_SHARED = ("cluster_name",)
-_OPTIONAL = ("deepspeed_launch_runtime",)
-"""Of another role: whether there is a swarm at all."""
 
 # What the engine says of its swarm is part of the facts anyway.
 
@@ -43,4 +29,4 @@ def _files(wishes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {"files": [{"path": record_folder(cluster)}, {"path": record_path(cluster), "content": True}]}
 
 
-GATHERED = Gathered((*_VARIABLES, *_SHARED), _OPTIONAL, by_wishes=_files)
+GATHERED = Gathered(by_wishes=_files)

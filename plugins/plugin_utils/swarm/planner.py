@@ -58,7 +58,7 @@ class SwarmPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         nothing = dict.fromkeys(facts, NOTHING)
-        here = [host for host in facts if wishes[host].get("deepspeed_launch_runtime") != "host"]
+        here = [host for host in facts if wishes[host]["deepspeed_launch_runtime"] != "host"]
         hosts = texts(inputs.cluster.get("hosts"))
         if not here:  # there Docker does not apply; what an earlier run has formed is left at teardown
             known = hosts if all(host in facts for host in hosts) else []
@@ -223,7 +223,7 @@ def _consent_of_orphan(member: Member) -> Consent | None:
         return Consent(
             variable="training_container_recreate",
             effect=f"{effect}job {', '.join(member.jobs)}",
-            given=bool(member.wishes.get("training_container_recreate")),
+            given=bool(member.wishes["training_container_recreate"]),
             otherwise="wait for the job, or stop it",
         )
     others = member.others_attached

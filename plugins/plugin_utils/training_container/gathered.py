@@ -18,64 +18,20 @@ ROLE = "training_container"
 DEVICES = "training_container_devices"
 DEVICE = re.compile(r"(/[^:\x00-\x20\x7f]+)(?::(/[^:\x00-\x20\x7f]+))?(?::(r?w?m?))?")
 """A device: on the host, in the container, and what is allowed there."""
-_VARIABLES = (
-    "training_container_address",
-    "training_container_shm_size",
-    "training_container_ulimits",
-    "training_container_ipc_mode",
-    "training_container_capabilities",
-    "training_container_security_opts",
-    "training_container_seccomp_profile",
-    "training_container_pid_mode",
-    "training_container_published_ports",
-    DEVICES,
-    "training_container_groups",
-    "training_container_no_new_privileges",
-    "training_container_volumes",
-    "training_container_environment",
-    "training_container_restart_policy",
-    "training_container_recreate",
-)
-_OPTIONAL = (
-    "cluster_name",
-    "cluster_root",
-    "cluster_network_mode",
-    "overlay_network_name",
-    "ssh_trust_port",
-    "workspace_path",
-    "workspace_python_environment",
-    "assets_sources",
-    "assets_path",
-    "docker_source",
-    "docker_daemon_config",
-    "nvidia_container_toolkit_mode",
-    "nccl_env_settings",
-    "nccl_env_environment",
-    "training_image_source",
-    "training_image_name",
-    "training_image_dockerfile",
-    "deepspeed_launch_runtime",
-    "deepspeed_launch_script",
-    "deepspeed_launch_launcher",
-    "deepspeed_launch_transport",
-    "deepspeed_launch_launcher_args",
-    "deepspeed_launch_vscode_extensions",
-)
-"""Of other roles: names and places, how containers get GPUs, whose image it is, what the job and NCCL need in it."""
 
 
 def workspace_of(wishes: Mapping[str, Any]) -> str:
-    return str(wishes.get("workspace_path") or f"{wishes['cluster_root']}/workspace")
+    return str(wishes["workspace_path"])
 
 
 def assets_of(wishes: Mapping[str, Any]) -> str:
     """Return the folder of models and data sets; empty where there are none."""
-    return str(wishes.get("assets_path") or f"{wishes['cluster_root']}/assets") if wishes.get("assets_sources") else ""
+    return str(wishes["assets_path"] or f"{wishes['cluster_root']}/assets") if wishes["assets_sources"] else ""
 
 
 def extensions_of(wishes: Mapping[str, Any]) -> str:
     """Return the folder of VS Code's extensions; empty where there are none."""
-    return f"{vscode_of(wishes)}/extensions" if wishes.get("deepspeed_launch_vscode_extensions") else ""
+    return f"{vscode_of(wishes)}/extensions" if wishes["deepspeed_launch_vscode_extensions"] else ""
 
 
 def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
@@ -88,7 +44,7 @@ def folders_of(wishes: Mapping[str, Any]) -> dict[str, str]:
 
 def device_paths(wishes: Mapping[str, Any]) -> list[str]:
     """Return the hosts' devices that are configured: facts say whether they are there."""
-    found = (DEVICE.fullmatch(str(device)) for device in wishes.get(DEVICES) or [])
+    found = (DEVICE.fullmatch(str(device)) for device in wishes[DEVICES] or [])
     return [device.group(1) for device in found if device]
 
 
@@ -103,4 +59,4 @@ def _by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # Containers, images and jobs are part of the facts anyway.
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=_by_wishes)
+GATHERED = Gathered(by_wishes=_by_wishes)

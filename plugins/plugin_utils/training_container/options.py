@@ -24,7 +24,7 @@ PREFIX = "seccomp="
 
 def profile_name(wishes: Mapping[str, Any]) -> str:
     """Return the profile as the plan reads it from the controller; empty where there is none."""
-    path = str(wishes.get(SECCOMP) or "")
+    path = str(wishes[SECCOMP] or "")
     return TEXT + path if path else ""
 
 
@@ -47,7 +47,7 @@ def seccomp_profile(wishes: Mapping[str, Any], files: Mapping[str, str]) -> str:
 def devices(wishes: Mapping[str, Any]) -> list[str]:
     """Return them as the engine's API takes them: on the host, in the container, and what is allowed there."""
     made = []
-    for requested in wishes.get(DEVICES) or []:
+    for requested in wishes[DEVICES] or []:
         device = DEVICE.fullmatch(str(requested))
         if device:
             host, inside, allowed = device.groups()
@@ -58,9 +58,9 @@ def devices(wishes: Mapping[str, Any]) -> list[str]:
 def options(wishes: Mapping[str, Any], profile: str) -> dict[str, Any]:
     """Return the settings that are set; of the profile its digest, as labels list the settings."""
     found = {
-        "pid_mode": str(wishes.get(PID_MODE) or ""),
-        "published_ports": [str(port) for port in wishes.get(PORTS) or []],
-        "groups": [str(group) for group in wishes.get(GROUPS) or []],
+        "pid_mode": str(wishes[PID_MODE] or ""),
+        "published_ports": [str(port) for port in wishes[PORTS] or []],
+        "groups": [str(group) for group in wishes[GROUPS] or []],
         "seccomp": hashlib.sha256(profile.encode()).hexdigest() if profile else "",
     }
     return {name: value for name, value in found.items() if value}
@@ -88,7 +88,7 @@ def profile_problems(wishes: Mapping[str, Any], files: Mapping[str, str]) -> Ite
         profile = seccomp_profile(wishes, files)
     except ValueError as error:
         remedy = "name a profile such as moby's profiles/seccomp/default.json"
-        yield Wrong(SECCOMP, f"{wishes.get(SECCOMP)}: {error}", remedy)
+        yield Wrong(SECCOMP, f"{wishes[SECCOMP]}: {error}", remedy)
         return
     if profile and any(option.startswith(PREFIX) for option in entries(wishes, SECURITY_OPTS)):
         yield Wrong(SECCOMP, f"it is set, and so is {PREFIX}… in {SECURITY_OPTS}", "leave one of them out")

@@ -152,7 +152,7 @@ class TrainingContainerPlanner:
             wished = wishes[host]
             container = container_of(found, str(wished["cluster_name"]), host)
             # Where what concerns all hosts is not known, preflight says why.
-            if wished.get("deepspeed_launch_runtime") == "host" or not inputs.cluster.get("underlay"):
+            if wished["deepspeed_launch_runtime"] == "host" or not inputs.cluster.get("underlay"):
                 left = Node(host, wished, found, {}, container)
                 acts[host] = {**NOTHING, "name": left.name, "ours": left.ours, "left": left.left}  # for teardown
                 continue
@@ -317,12 +317,12 @@ def _made(node: Node, folders: list[ManagedFile], profile: str, cluster: Mapping
 def _image_check(node: Node, image: str, cluster: Mapping[str, Any]) -> dict[str, Any]:
     """Return how an image is searched for what containers need. The collection's own Dockerfile installs all of it."""
     wishes = node.wishes
-    if wishes.get("training_image_source") == "build" and not wishes.get("training_image_dockerfile"):
+    if wishes["training_image_source"] == "build" and not wishes["training_image_dockerfile"]:
         return {}
     job = {
-        "script": wishes.get("deepspeed_launch_script") or "",
-        "launcher": wishes.get("deepspeed_launch_launcher") or "deepspeed",
-        "transport": wishes.get("deepspeed_launch_transport") or "direct",
+        "script": wishes["deepspeed_launch_script"] or "",
+        "launcher": wishes["deepspeed_launch_launcher"] or "deepspeed",
+        "transport": wishes["deepspeed_launch_transport"] or "direct",
         "launcher_args": wishes.get("deepspeed_launch_launcher_args") or [],
         "rdma": _nccl_uses_rdma(node, cluster),
     }
@@ -338,8 +338,8 @@ def _nccl_uses_rdma(node: Node, cluster: Mapping[str, Any]) -> bool:
         network_mode(node.wishes),
         mapping(cluster.get("rdma")),
         mapping(node.facts.get("fabric")),
-        settings=mapping(node.wishes.get("nccl_env_settings")),
-        environment=mapping(node.wishes.get("nccl_env_environment")),
+        settings=mapping(node.wishes["nccl_env_settings"]),
+        environment=mapping(node.wishes["nccl_env_environment"]),
     )
 
 
@@ -348,7 +348,7 @@ def _reach(node: Node, hosts: Sequence[str], facts: Facts) -> dict[str, Any]:
     if network_mode(node.wishes) != OVERLAY or len(hosts) < 2:
         return {}
     containers = {host: container_name(node.cluster, host) for host in hosts}
-    port = int(node.wishes.get("ssh_trust_port") or 2222)
+    port = int(node.wishes["ssh_trust_port"] or 2222)
     return {
         "reach": {"containers": containers, "port": port},
         "reached": _reached({host: facts[host] for host in hosts}),

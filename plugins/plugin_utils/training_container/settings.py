@@ -50,10 +50,10 @@ def image_of(wishes: Mapping[str, Any], cluster: Mapping[str, Any], container: M
 
     Empty where none is known: the role is applied alone, and the name holds a hash of what goes in.
     """
-    name = str(wishes.get("training_image_name") or "")
+    name = str(wishes["training_image_name"] or "")
     if cluster.get(IMAGE):
         return str(cluster[IMAGE])
-    if name and wishes.get("training_image_source") not in (None, "build"):
+    if name and wishes["training_image_source"] not in (None, "build"):
         return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
     return _fitting(_NAME, settings_of(container).get(IMAGE) or container.get(IMAGE))
 
@@ -107,14 +107,14 @@ def wanted_settings(
 
 
 def network_mode(wishes: Mapping[str, Any]) -> str:
-    return str(wishes.get("cluster_network_mode") or OVERLAY)
+    return str(wishes["cluster_network_mode"] or OVERLAY)
 
 
 def network_name(wishes: Mapping[str, Any]) -> str:
     """Return the engine's name of the network that the container is on."""
     if network_mode(wishes) != OVERLAY:
         return "host"
-    return str(wishes.get("overlay_network_name") or wishes["cluster_name"])
+    return str(wishes["overlay_network_name"] or wishes["cluster_name"])
 
 
 def labels_of(cluster: str, wanted: Mapping[str, Any]) -> dict[str, str]:
@@ -191,9 +191,9 @@ def _device_requests(
     if cluster.get("accelerator") != "cuda":
         return []
     requested = {
-        "mode": wishes.get("nvidia_container_toolkit_mode") or "auto",
-        "engine_source": wishes.get("docker_source") or "distribution",
-        "engine_config": wishes.get("docker_daemon_config") or {},
+        "mode": wishes["nvidia_container_toolkit_mode"] or "auto",
+        "engine_source": wishes["docker_source"] or "distribution",
+        "engine_config": wishes["docker_daemon_config"] or {},
     }
     found: list[dict[str, Any]] = toolkit_plan(facts, requested)["device_requests"]
     return found

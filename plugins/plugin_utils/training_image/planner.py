@@ -124,7 +124,7 @@ class _Cluster:
             variable="training_container_recreate",
             effect=f"image {self.reference} must be {what} while job {', '.join(dict.fromkeys(jobs))} runs, and the "
             "training containers are then made again",
-            given=bool(self.wishes.get("training_container_recreate")),
+            given=bool(self.wishes["training_container_recreate"]),
             otherwise="wait for the job, or stop it",
         )
 
@@ -147,7 +147,7 @@ class TrainingImagePlanner:
 
     def files(self, wishes: Mapping[str, Any]) -> Iterable[str]:
         """Return which files of the controller the plan of a host reads."""
-        if wishes["training_image_source"] == "build" and wishes.get("deepspeed_launch_runtime") != "host":
+        if wishes["training_image_source"] == "build" and wishes["deepspeed_launch_runtime"] != "host":
             yield from files(wishes)
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
@@ -155,7 +155,7 @@ class TrainingImagePlanner:
         hosts = texts(inputs.cluster.get("hosts"))
         if not hosts or "accelerator" not in inputs.cluster or any(host not in facts for host in hosts):
             return RolePlan(acts=nothing)  # preflight says why
-        if any(wishes[host].get("deepspeed_launch_runtime") == "host" for host in hosts):
+        if any(wishes[host]["deepspeed_launch_runtime"] == "host" for host in hosts):
             return RolePlan(acts=nothing)  # ranks are processes of the hosts
         wished = wishes[hosts[0]]
         built = recipe(wished, inputs) if wished["training_image_source"] == "build" else None

@@ -35,7 +35,7 @@ DEFAULT_BASE = "debian:12-slim"
 def files(wishes: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is read of the controller for a build. All of a context counts for the tag, so it is read once."""
     dockerfile, known = str(wishes["training_image_dockerfile"] or ""), bool(wishes.get("swarmspeed_image"))
-    authority = str(wishes.get("host_ca_certificate") or "")
+    authority = str(wishes["host_ca_certificate"] or "")
     if authority:
         yield authority
     yield from (f"{TEXT}{path}" for path in key_files(wishes["training_image_apt_repositories"]))
@@ -102,8 +102,8 @@ class Recipe:
     @property
     def operators(self) -> list[str]:
         """One that is not there is compiled at the first step: minutes on each node, and it needs a compiler."""
-        preset = str(self.wishes.get("deepspeed_launch_ds_config_preset", "zero2") or "")
-        config = self.wishes.get("deepspeed_launch_ds_config") or {}
+        preset = str(self.wishes["deepspeed_launch_ds_config_preset"] or "")
+        config = self.wishes["deepspeed_launch_ds_config"] or {}
         return operator_names(self.wishes["training_image_deepspeed_ops"]) or needed_operators(
             self.accelerator, preset, config
         )
@@ -119,7 +119,7 @@ class Recipe:
 
     @property
     def authority(self) -> str:
-        path = str(self.wishes.get("host_ca_certificate") or "")
+        path = str(self.wishes["host_ca_certificate"] or "")
         return self.files[path] if path else ""
 
     @property
@@ -141,7 +141,7 @@ class Recipe:
             self.files[TEMPLATE],
             {
                 **self.wishes,
-                "host_ca_certificate": self.wishes.get("host_ca_certificate") or "",
+                "host_ca_certificate": self.wishes["host_ca_certificate"] or "",
                 "source": self.source,
                 "accelerator": self.accelerator,
                 "cuda": self.cuda,

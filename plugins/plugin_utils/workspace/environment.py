@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
 from ...module_utils.hostfile import filters
 from ..cluster.view import fingerprint
 from ..plan.changes import Inputs
@@ -150,10 +148,10 @@ def environment(wishes: Mapping[str, Any], inputs: Inputs) -> Environment:
     nvcc = compiler(wishes, inputs.cluster)
     if not names and (accelerator == "cpu" or nvcc):
         # Without nvcc of PyTorch's release nothing is compiled on GPUs beforehand unless it is named.
-        names = operator_names(wishes.get("training_image_deepspeed_ops")) or needed_operators(
+        names = operator_names(wishes["training_image_deepspeed_ops"]) or needed_operators(
             accelerator,
-            str(wishes.get("deepspeed_launch_ds_config_preset", "zero2") or ""),
-            wishes.get("deepspeed_launch_ds_config") or {},
+            str(wishes["deepspeed_launch_ds_config_preset"] or ""),
+            wishes["deepspeed_launch_ds_config"] or {},
         )
     return Environment(
         path=str(wishes["workspace_python_environment"]),
@@ -180,22 +178,21 @@ def compiler(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]
     """
     versions = cluster.get("versions") or {}
     for name in ("torch", "torch_index"):
-        if str(wishes.get(f"workspace_python_{name}") or "") not in ("", str(versions.get(name) or "")):
+        if str(wishes[f"workspace_python_{name}"] or "") not in ("", str(versions.get(name) or "")):
             return []
-    # To a role that is applied alone, the variable of another one is as the user wrote it.
-    if cluster.get("accelerator") != "cuda" or not boolean(wishes.get("workspace_python_compiler", True), strict=False):
+    if cluster.get("accelerator") != "cuda" or not wishes["workspace_python_compiler"]:
         return []
     return [str(one) for one in versions.get("compiler") or []]
 
 
 def cuda_home(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> str:
     """Return where CUDA's compiler is in the environment, for ranks; empty where it is not."""
-    path = str(wishes.get("workspace_python_environment") or "")
+    path = str(wishes["workspace_python_environment"] or "")
     return f"{path}/cuda" if path and compiler(wishes, cluster) else ""
 
 
 def nodes(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> list[str]:
     """Return the nodes of the job. Hosts that it leaves out need no environment. Raises ``HostsError``."""
-    include, exclude = wishes.get("deepspeed_launch_include"), wishes.get("deepspeed_launch_exclude")
+    include, exclude = wishes["deepspeed_launch_include"], wishes["deepspeed_launch_exclude"]
     chosen = filters.plan(cluster["slots"], include or None, exclude or None).chosen
     return [host.name for host in chosen]

@@ -17,41 +17,9 @@ from ..cluster.trees import code_digest, tree_manifest
 from ..plan.controller import here
 from ..plan.gathered import Gathered
 from ..plan.owned import requested_folders
-from ..plan.wishes import WishError
+from ..plan.variables import VariableError
 
 ROLE = "workspace"
-_VARIABLES = (
-    "workspace_source",
-    "workspace_source_ref",
-    "workspace_source_folder",
-    "workspace_path",
-    "workspace_exclude",
-    "workspace_remove",
-    "workspace_python_environment",
-    "workspace_python",
-    "workspace_python_torch",
-    "workspace_python_torch_index",
-    "workspace_python_deepspeed_version",
-    "workspace_python_deepspeed_ops",
-    "workspace_python_packages",
-    "workspace_python_wheelhouse",
-    "workspace_python_compiler",
-    "workspace_apt_packages",
-    "workspace_python_remove",
-)
-_OPTIONAL = (
-    "cluster_name",
-    "cluster_root",
-    # Where the source is on the controller, fetched where it is a repository.
-    "swarmspeed_source",
-    # Which nodes take part in the job, and what it needs compiled.
-    "deepspeed_launch_name",
-    "deepspeed_launch_include",
-    "deepspeed_launch_exclude",
-    "deepspeed_launch_ds_config_preset",
-    "deepspeed_launch_ds_config",
-    "training_image_deepspeed_ops",
-)
 RECORD = ".swarmspeed"
 """Lies in the environment and says what it was made from. Also how this role knows that the folder is its own."""
 
@@ -70,7 +38,7 @@ def apt_packages(python: str, further: list[str]) -> list[str]:
 
 def source_of(wishes: Mapping[str, Any]) -> tuple[str, str]:
     """Return the folder of the source on the controller, and what messages call it."""
-    own = str(wishes.get("workspace_source") or "")
+    own = str(wishes["workspace_source"] or "")
     fetched = wishes.get("swarmspeed_source")
     if not isinstance(fetched, Mapping):
         return str(here(own)) if own else "", own
@@ -90,7 +58,7 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"trees": {path: {}}, "folders": requested_folders(wishes, ours(wishes))}
     if source:
         if not Path(source).is_dir():
-            raise WishError(f"workspace_source: {source} is not a directory on the controller")
+            raise VariableError(f"workspace_source: {source} is not a directory on the controller")
         exclude = wishes["workspace_exclude"]
         with contextlib.suppress(TypeError):
             exclude = [str(name) for name in check_type_list(exclude)]
@@ -112,4 +80,4 @@ def by_wishes(wishes: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-GATHERED = Gathered(_VARIABLES, _OPTIONAL, by_wishes=by_wishes)
+GATHERED = Gathered(by_wishes=by_wishes)

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import role_specs
 
 from tests.example_integration import decided
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = ("cifar10", "torchrun_single", "lightning_ddp")
 FILES = ("vars.yml", "vars.real.yml")
-OF_A_HOST = {"gpu_slots"}
 REQUESTED_BY_LAUNCHER = {"cifar10": "deepspeed", "torchrun_single": "torchrun", "lightning_ddp": "per_node"}
 
 every_example = pytest.mark.parametrize("example", EXAMPLES)
@@ -35,10 +35,7 @@ def variables(example: str, file: str) -> dict[str, Any]:
 
 
 def known() -> set[str]:
-    names: set[str] = set()
-    for path in (ROOT / "roles").glob("*/defaults/main.yml"):
-        names.update(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
-    return names | OF_A_HOST
+    return set(role_specs().options)
 
 
 def script(example: str, name: str = "") -> ast.Module:

@@ -16,7 +16,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraint
     read_constraints,
     read_yaml,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import parse_specs
 
 from tests.documents import ROOT, blocks
 

@@ -19,11 +19,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 
 from tests.adversary.hostile import facts as honest
-from tests.role_values import load
+from tests.role_values import defaults
 from tests.stand_ins import StandIns, changed, tasks
 
 ENGINE = {"docker.io": "20.10.24+dfsg1-1", "python3-docker": "5.0", "python3-requests": "2.28"}
-DEFAULTS = {name: load("docker/defaults/main.yml")[name] for name in GATHERED.variables}
+DEFAULTS = defaults()
 CHANGING = ["docker_daemon_config", "apt", "systemd_service"]
 """What a host without an engine is sent between the two times that its facts are gathered."""
 

@@ -22,11 +22,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 
 from tests.adversary.hostile import facts as honest
 from tests.plain_hosts import IPTABLES, OPEN
-from tests.role_values import load
+from tests.role_values import defaults
 from tests.stand_ins import StandIns, changed
 
 WISHED: dict[str, Any] = {"host_sysctls": {"vm.swappiness": 10}}
-DEFAULTS = {name: load("host/defaults/main.yml")[name] for name in GATHERED.variables}
+DEFAULTS = defaults()
 INSTALLED = dict.fromkeys(DEFAULTS["host_packages"], "1")
 CHANGING = ["copy", "copy", "copy", "apt", "command"]
 """What a new host is sent between the two times that its facts are gathered: three files, packages, parameters."""

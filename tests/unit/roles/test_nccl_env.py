@@ -61,11 +61,12 @@ def test_what_has_nothing_to_do_is_reported_once_before_any_change(
 
 
 def test_interfaces_that_are_named_are_handed_to_preflight_and_no_token_is() -> None:
-    hostvars = {
+    of_hosts: dict[str, dict[str, Any]] = {
         "gpu1": {"nccl_env_settings": {"NCCL_SOCKET_IFNAME": "=bond9"}},
         "gpu2": {"nccl_env_environment": {"GLOO_SOCKET_IFNAME": "bond0", "HF_TOKEN": "hf_invented"}},
         "gpu3": {},
     }
+    hostvars = {name: {"_preflight_gathered": {"wishes": one}} for name, one in of_hosts.items()}
     found = variables("nccl_env", hostvars=hostvars, groups={"managers": ["gpu1"], "workers": ["gpu2", "gpu3"]})
     assert value("_preflight_socket_interfaces", found) == {
         "NCCL_SOCKET_IFNAME": {"gpu1": "=bond9", "gpu2": "", "gpu3": ""},
@@ -126,9 +127,3 @@ def test_its_own_sshd_reads_new_keys_and_not_that_of_the_host(tmp_path: Path) ->
             assert hosts.poll() is None
         finally:
             hosts.kill()
-
-
-def test_where_a_role_is_applied_alone_the_overlay_is_that_of_the_defaults() -> None:
-    lent = value("_preflight_overlay", variables("overlay_network", "swarm", groups={"managers": ["gpu1"]}))
-    alone = variables(groups={"managers": ["gpu1"]})
-    assert "overlay_network_name" not in alone and value("_preflight_overlay", alone) == lent

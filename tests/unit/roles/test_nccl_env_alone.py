@@ -21,7 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 from tests.adversary.hostile import facts as honest
-from tests.nccl_nodes import TEXT, WISHES
+from tests.nccl_nodes import TEXT
+from tests.role_values import defaults
 from tests.stand_ins import StandIns, changed, tasks
 
 ROOT = "/srv/swarmspeed/swarmspeed"
@@ -41,7 +42,7 @@ GATHERS = [
 
 def found(number: int, files: dict[str, Any] | None = None) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    entries = requested({}, [GATHERED], {"cluster_name": "swarmspeed", "cluster_root": ROOT})["files"]
+    entries = requested({}, [GATHERED], defaults())["files"]
     facts["files"] = {**{entry["path"]: dict(ABSENT) for entry in entries}, **(files or {})}
     facts["docker"]["images"] = {IMAGE: ID}
     facts["docker"]["containers"] = {}
@@ -52,7 +53,7 @@ def done(number: int) -> dict[str, Any]:
     """Facts of a host whose settings are written, and whose image was asked."""
     facts = {f"gpu{one}": found(one, {RECORD: recorded()} if one == number else None) for one in (1, 2)}
     view = cluster_view(list(NAMES), facts)
-    wishes = {**WISHES, "cluster_name": "swarmspeed", "cluster_root": ROOT, "cluster_network_mode": "host"}
+    wishes = defaults(cluster_network_mode="host")
     inputs = Inputs({**view, "image": IMAGE}, {ENTRY_POINT: TEXT})
     made = fold([NcclEnvPlanner()], facts, dict.fromkeys(facts, wishes), inputs)
     after = copy.deepcopy(dict(made.facts[f"gpu{number}"]))

@@ -236,7 +236,7 @@ def test_teardown_lifts_holds_and_removes_files(hosts: StandIns) -> None:
     output = hosts.play("--limit", "ready,plain", entry="teardown", **REQUESTED)
     assert changed(output).get("plain") == 0, output
     modules = [module for module in hosts.modules("ready") if module != "stat"]
-    assert modules == [GATHER, "dpkg_selections", "dpkg_selections", "file", "file"]
+    assert modules == [GATHER, "dpkg_selections", "dpkg_selections", "file", "file", "systemd_service"]
 
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role

@@ -20,7 +20,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold impor
 
 from tests.adversary.hostile import facts as honest
 from tests.planned_roles import plan_of, shown, tasks_that_run
-from tests.role_values import ROLES, acts, load, templar, variables
+from tests.role_values import ROLES, acts, defaults, load, templar, variables
 from tests.stand_ins import StandIns, changed
 from tests.swarm_hosts import HOSTS, listed, member
 
@@ -166,12 +166,7 @@ def facts(number: int, network: dict[str, Any] | None = None, *, attached: bool 
 
 def stand_ins(folder: Path, found: dict[str, dict[str, Any]], subnet: str, mtu: int) -> StandIns:
     """Hosts whose facts are others once they were sent the module that takes off a container or makes the network."""
-    wishes = {
-        **load("overlay_network/defaults/main.yml"),
-        "overlay_network_name": "swarmspeed",
-        "cluster_name": "swarmspeed",
-    }
-    wishes["overlay_network_recreate"] = True
+    wishes = defaults(overlay_network_recreate=True)
     view = {"hosts": list(HOSTS), "overlay": {"subnet": subnet, "mtu": mtu}}
     made = fold([OverlayNetworkPlanner()], found, dict.fromkeys(found, wishes), Inputs(cluster=view))
     hosts = StandIns(folder, "overlay_network", ["docker_network", "command"])

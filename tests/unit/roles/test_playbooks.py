@@ -80,12 +80,12 @@ def second_play(name: str) -> Any:
 
 
 def roles_of(name: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Return the roles that a playbook applies; those tagged ``never`` only provide their variables."""
+    """Return the roles that a playbook applies, and preflight where it only provides the variables of all roles."""
     return role_tasks(second_play(name)["tasks"])
 
 
 def walked(name: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    return [entry for entry in roles_of(name) if entry[2]["tags"] != ["never"]]
+    return [entry for entry in roles_of(name) if entry[1].get("tasks_from") != "variables"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,47 +101,37 @@ def test_these_are_all_playbooks() -> None:
     assert {path.name for path in ROLES.iterdir() if path.is_dir()} == set(DESIGN)
 
 
-def test_site_and_verify_walk_all_roles_in_the_order_of_the_design() -> None:
-    assert [role for role, dummy, dummy in roles_of("site")] == DESIGN
-    assert [role for role, dummy, dummy in roles_of("verify")] == DESIGN
+WALKED = {
+    **dict.fromkeys(("site", "verify"), DESIGN),
+    "launch": ["preflight", "workspace", "deepspeed_launch"],
+    "plan": ["preflight"],
+    "teardown": ["preflight", *UNDONE],
+    "bench_network": ["preflight", "overlay_network"],
+    # These check nothing.
+    "bundle": ["host"],
+    "report": [],
+    **{name: ["deepspeed_launch"] for name in WITHOUT_PLAN},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_playbook_walks_its_roles_in_order_and_knows_the_variables_of_all(name: str) -> None:
+    assert [role for role, dummy, dummy in walked(name)] == WALKED[name]
+    assert roles_of(name)[0][0] == "preflight"
+    checked = name in ("bundle", "report", *WITHOUT_PLAN)
+    assert len(roles_of(name)) - len(walked(name)) == checked
+    assert not UNDONE or "preflight" not in UNDONE
+
+
+def test_the_tasks_of_verify_walk_the_same_roles() -> None:
     assert [role for role, dummy, dummy in role_tasks(load(PLAYBOOKS / "tasks/verify.yml"))] == DESIGN[1:]
 
 
-def test_launch_knows_all_roles_and_walks_those_of_the_job() -> None:
-    assert [role for role, dummy, dummy in roles_of("launch")] == DESIGN
-    assert [role for role, dummy, dummy in walked("launch")] == ["preflight", "workspace", "deepspeed_launch"]
-
-
-def test_the_plan_knows_all_roles_and_walks_none() -> None:
-    assert [role for role, dummy, dummy in roles_of("plan")] == DESIGN
-    assert [role for role, dummy, dummy in walked("plan")] == ["preflight"]
-
-
-@pytest.mark.parametrize("name", WITHOUT_PLAN)
-def test_looking_and_stopping_need_no_role_but_that_of_the_job(name: str) -> None:
-    assert [role for role, dummy, dummy in roles_of(name)] == ["preflight", "deepspeed_launch"]
-    assert [role for role, dummy, dummy in walked(name)] == ["deepspeed_launch"]
-
-
-def test_the_report_walks_no_role_and_knows_their_names() -> None:
-    assert [role for role, dummy, dummy in roles_of("report")] == ["preflight", "overlay_network", "deepspeed_launch"]
-    assert walked("report") == []
-
-
-def test_teardown_walks_back_over_what_can_be_undone() -> None:
-    assert UNDONE
-    assert [role for role, dummy, dummy in walked("teardown")] == ["preflight", *UNDONE]
-    assert "preflight" not in UNDONE
-
-
-def test_the_benchmark_knows_all_roles_and_walks_that_of_the_network() -> None:
-    assert [role for role, dummy, dummy in roles_of("bench_network")] == DESIGN
-    assert [role for role, dummy, dummy in walked("bench_network")] == ["preflight", "overlay_network"]
-
-
-def test_the_bundle_knows_all_roles_and_walks_that_of_the_packages() -> None:
-    assert [role for role, dummy, dummy in roles_of("bundle")] == DESIGN
-    assert [role for role, dummy, dummy in walked("bundle")] == ["host"]
+def test_preflight_has_the_defaults_of_all_roles() -> None:
+    folder = ROLES / "preflight/defaults/main"
+    links = {path.stem: path.readlink() for path in folder.iterdir() if path.is_symlink()}
+    assert links == {role: Path(f"../../../{role}/defaults/main.yml") for role in DESIGN[1:]}
+    assert load(ROLES / "preflight/tasks/variables.yml") == []
 
 
 ENTRIES = {
@@ -157,38 +147,17 @@ ENTRIES = {
 def test_each_playbook_enters_the_roles_by_its_own_tasks(name: str) -> None:
     for role, arguments, dummy in walked(name):
         assert arguments.get("tasks_from") == (None if role == "preflight" else ENTRIES[name]), role
-    for role, arguments, task in roles_of(name):
-        if task["tags"] == ["never"]:
-            assert "tasks_from" not in arguments, role
 
 
 @pytest.mark.parametrize("name", [*NAMES, "tasks/verify"])
 def test_each_import_has_its_roles_tag_and_leaves_the_variables_to_preflight(name: str) -> None:
     entries = role_tasks(load(PLAYBOOKS / "tasks/verify.yml")) if name == "tasks/verify" else roles_of(name)
     assert entries
-    lenders = {"launch": set(DESIGN) - {"preflight", "workspace", "deepspeed_launch"}, "teardown": set(DESIGN)}
-    lenders.update({playbook: {"preflight"} for playbook in WITHOUT_PLAN})
-    lenders["plan"] = set(DESIGN) - {"preflight"}
-    lenders["report"] = {"preflight", "overlay_network", "deepspeed_launch"}
-    lenders["bundle"] = set(DESIGN) - {"host"}
-    lenders["bench_network"] = set(DESIGN) - {"preflight", "overlay_network"}
     for role, arguments, task in entries:
         assert "ansible.builtin.import_role" in task, role  # static, so that tags reach the tasks
         assert arguments["name"] == PREFIX + role
         assert arguments["rolespec_validate"] is False, role
-        if task["tags"] == ["never"]:
-            assert role in lenders.get(name, set()), f"{role} would never run"
-        else:
-            assert task["tags"] == (["always"] if role == "preflight" else [role])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_of_a_role_that_only_lends_its_variables_no_tag_runs_a_task(name: str) -> None:
-    """``never`` keeps a task back only where none of its other tags is asked for."""
-    for role, arguments, task in roles_of(name):
-        tasks = list(flat(load(ROLES / role / f"tasks/{arguments.get('tasks_from', 'main')}.yml") or []))
-        if task["tags"] == ["never"] and any("tags" in one for one in tasks):
-            assert task["when"] is False, role
+        assert task["tags"] == (["always"] if role == "preflight" else [role])
 
 
 def test_the_cluster_is_searched_for_on_no_host_and_with_any_tag() -> None:

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.errors import AnsibleError
 from ansible.plugins.loader import init_plugin_loader
 from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import BESIDE, role_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
@@ -24,10 +26,11 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import rendered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 
 from tests.image_nodes import text
-from tests.role_values import ROLES, templar, value, variables
+from tests.role_values import ROLES, templar, variables
 from tests.ssh_nodes import public
 
 ROOT = ROLES.parent
@@ -141,17 +144,15 @@ OF_A_LAB = tuple(role for role in PLANNED if not role.startswith("nvidia_"))
 """Roles that change something on a host without GPU."""
 
 
-def wished(role: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the variables that the planner of a role reads, as Ansible evaluates them."""
-    part = GATHERED[role]
-    names = [*part.variables, *(name for name in part.optional if name in found)]
-    return {name: value(name, found) for name in names}
+def wished(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of all roles as Ansible evaluates them."""
+    return dict(rendered((*role_specs().options, *BESIDE), found, templar(found).template, (AnsibleError,)))
 
 
 def plan_of(role: str, found: dict[str, Any]) -> Plan:
     files = {KEY_FILE: "-----BEGIN PGP PUBLIC KEY BLOCK-----", ENTRY_POINT: "#!/bin/sh\n", SSHD_CONFIG: "Port 2222\n"}
     facts = {HERE: found["ansible_facts"]["swarmspeed"]}
-    wishes = wished(role, found)
+    wishes = wished(found)
     if role == "training_image":
         files = {name: text(name) for name in planners([role])[0].files(wishes)}
     inputs = Inputs({**found["swarmspeed_cluster"], "image": IMAGE}, files)
@@ -169,7 +170,7 @@ def sound() -> dict[str, Any]:
     facts = clean()
     requested = []
     for role in PLANNED:
-        requested += queried_image({}, [GATHERED[role]], wished(role, given(facts))).get("files", [])
+        requested += queried_image({}, [GATHERED[role]], wished(given(facts))).get("files", [])
     for path in (templar(given(facts)).template(entry["path"]) for entry in requested):
         facts["files"][path] = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
     for role in PLANNED:

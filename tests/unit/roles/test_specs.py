@@ -17,15 +17,15 @@ import jinja2
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import DIRECTORIES, SCRIPT
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import (
     GENERIC_PREFIXES,
     SHARED_PREFIXES,
     RoleSpecs,
     parse_specs,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import DIRECTORIES, SCRIPT
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import MIN_FREE_VARIABLE
 
 ROLES = Path(__file__).parents[3] / "roles"
@@ -47,7 +47,6 @@ DESIGNED = {
     "deepspeed_launch",
 }
 ROOMS = (
-    "defaults/main.yml",
     "meta/main.yml",
     "meta/argument_specs.yml",
     "tasks/main.yml",
@@ -107,6 +106,13 @@ def test_the_roles_are_those_of_the_design() -> None:
     assert set(FOUND) == DESIGNED
 
 
+def own_defaults(role: str) -> dict[str, Any]:
+    """Return the defaults of a role, which for preflight lie beside those of the others."""
+    found = load(ROLES / role / "defaults" / ("main/preflight.yml" if role == "preflight" else "main.yml"))
+    assert isinstance(found, dict)
+    return found
+
+
 @every_role
 def test_every_role_has_the_same_rooms(role: str) -> None:
     assert [room for room in ROOMS if not (ROLES / role / room).is_file()] == []
@@ -114,7 +120,7 @@ def test_every_role_has_the_same_rooms(role: str) -> None:
 
 @every_role
 def test_specs_and_defaults_name_the_same_variables(role: str) -> None:
-    defaults, specs = load(ROLES / role / "defaults" / "main.yml") or {}, options(role)
+    defaults, specs = own_defaults(role), options(role)
     assert sorted(set(defaults) - set(specs)) == [], "have a default and are not in the argument spec"
     without = {name for name, option in specs.items() if option.get("required") or name in OF_A_HOST or shared(name)}
     assert sorted(set(specs) - set(defaults) - without) == [], (
@@ -124,7 +130,7 @@ def test_specs_and_defaults_name_the_same_variables(role: str) -> None:
 
 @every_role
 def test_specs_and_defaults_give_the_same_values(role: str) -> None:
-    defaults, specs = load(ROLES / role / "defaults" / "main.yml") or {}, options(role)
+    defaults, specs = own_defaults(role), options(role)
     reported = {name: specs[name].get("default") for name in defaults if name in specs}
     assert reported == {name: value for name, value in defaults.items() if name in specs}
     assert [name for name, option in specs.items() if "default" in option and option.get("required")] == []
@@ -132,7 +138,7 @@ def test_specs_and_defaults_give_the_same_values(role: str) -> None:
 
 @every_role
 def test_defaults_are_of_the_type_that_the_spec_says(role: str) -> None:
-    defaults, specs = load(ROLES / role / "defaults" / "main.yml") or {}, options(role)
+    defaults, specs = own_defaults(role), options(role)
     for name, value in defaults.items():
         if value is None or templated(value):
             continue
@@ -154,7 +160,7 @@ def test_specs_are_documented(role: str) -> None:
 
 @every_role
 def test_variables_bear_the_roles_name(role: str) -> None:
-    names = [*(load(ROLES / role / "defaults" / "main.yml") or {}), *options(role)]
+    names = [*(own_defaults(role)), *options(role)]
     assert [name for name in names if name != role and not name.startswith(f"{role}_") and not shared(name)] == []
     private = load(ROLES / role / "vars" / "main.yml") or {}
     assert [name for name in private if not name.startswith((f"_{role}_", OF_THE_COLLECTION))] == []

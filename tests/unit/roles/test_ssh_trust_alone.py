@@ -22,7 +22,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathe
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner
 
 from tests.adversary.hostile import facts as honest
-from tests.ssh_nodes import TEXT, WISHES, private, public, readable
+from tests.role_values import defaults
+from tests.ssh_nodes import TEXT, private, public, readable
 from tests.stand_ins import StandIns, changed
 
 ROOT = "/srv/swarmspeed/swarmspeed"
@@ -36,7 +37,7 @@ REPLIES = {"slurp": {"content": base64.b64encode(SECRET.encode()).decode(), "enc
 
 def without(number: int) -> dict[str, Any]:
     facts = copy.deepcopy(honest(number))
-    entries = requested({}, [GATHERED], {"cluster_name": "swarmspeed", "cluster_root": ROOT})["files"]
+    entries = requested({}, [GATHERED], defaults())["files"]
     facts["files"] = {entry["path"]: dict(ABSENT) for entry in entries}
     container = {**facts["docker"]["containers"]["lab-gpu1"], "state": "running"}
     container["labels"] = {"swarmspeed.cluster": "swarmspeed", "swarmspeed.spec": "0123"}
@@ -60,7 +61,7 @@ def with_keys(number: int, host_key: str = "") -> dict[str, Any]:
 def done(of: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Facts of hosts that have these keys, once their files are written."""
     facts = dict(zip(NAMES, of))
-    wishes = {**WISHES, "cluster_name": "swarmspeed", "cluster_root": ROOT, "cluster_network_mode": "host"}
+    wishes = defaults(cluster_network_mode="host")
     inputs = Inputs(cluster_view(list(NAMES), facts), {SSHD_CONFIG: TEXT})
     made = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, wishes), inputs)
     return [copy.deepcopy(dict(made.facts[name])) for name in NAMES]
@@ -128,7 +129,7 @@ AUTHORIZED = "/root/.ssh/authorized_keys"
 def on_hosts(number: int, *, key: bool) -> dict[str, Any]:
     """A server with an sshd of its own; with ``key`` it has the cluster's."""
     facts = without(number)
-    wishes = {"cluster_root": ROOT, "cluster_name": "swarmspeed", "deepspeed_launch_runtime": "host"}
+    wishes = defaults(deepspeed_launch_runtime="host")
     facts["files"].update({entry["path"]: dict(ABSENT) for entry in requested({}, [GATHERED], wishes)["files"]})
     facts["files"]["/etc/ssh/ssh_host_ed25519_key.pub"] = readable(public(f"sshd {number}"))
     if key:
@@ -141,7 +142,7 @@ def on_hosts(number: int, *, key: bool) -> dict[str, Any]:
 def test_between_hosts_without_docker_a_block_is_kept_in_a_file_of_others(tmp_path: Path) -> None:
     made = StandIns(tmp_path, "ssh_trust")
     facts = {name: on_hosts(number, key=True) for number, name in enumerate(NAMES, 1)}
-    wishes = {**WISHES, **ON_HOSTS, "cluster_name": "swarmspeed", "cluster_root": ROOT}
+    wishes = defaults(**ON_HOSTS)
     view = cluster_view(list(NAMES), facts)
     after = fold([SshTrustPlanner()], facts, dict.fromkeys(facts, wishes), Inputs(view, {SSHD_CONFIG: TEXT})).facts
     for number, name in enumerate(NAMES, 1):

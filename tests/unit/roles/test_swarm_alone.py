@@ -133,7 +133,8 @@ def test_a_part_of_the_hosts_is_refused_in_a_sentence(
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_verify_passes_on_a_swarm_that_is_whole_and_lists_what_is_not(hosts: StandIns) -> None:
     output = " ".join(hosts.play(entry="verify").split())
-    assert "gpu2: role swarm: membership of swarm swarmspeed is missing. Remedy: ansible-playbook site.yml" in output
+    assert "gpu2: role swarm: membership of swarm swarmspeed is missing; /var/lib/swarmspeed" in output
+    assert "swarm.json is missing. Remedy: ansible-playbook site.yml --tags swarm" in output
     hosts.play()
     assert changed(hosts.play(entry="verify")) == dict.fromkeys(HOSTS, 0)
     silent = hosts.facts("gpu1")

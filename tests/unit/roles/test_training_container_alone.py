@@ -20,8 +20,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_contai
 )
 
 from tests.adversary.hostile import facts as honest
+from tests.role_values import defaults
 from tests.stand_ins import StandIns, changed, tasks
-from tests.training_nodes import ID, IMAGE, WISHES
+from tests.training_nodes import ID, IMAGE
 
 ROLE = "training_container"
 NAMES = ("gpu1", "gpu2")
@@ -40,7 +41,7 @@ def found(number: int, **jobs: str) -> dict[str, Any]:
     """Facts of a host with the image and the folders, and no container."""
     facts = copy.deepcopy(honest(number))
     known = {**ABSENT, "exists": True, "owner": 0, "group": 0}
-    folders = folders_of({"cluster_root": ROOT})
+    folders = folders_of(defaults())
     facts["files"] = {path: {**known, "mode": mode} for path, mode in folders.items()}
     facts["docker"] |= {"images": {IMAGE: ID}, "containers": {}, "networks": {}}
     facts["jobs"] = jobs
@@ -50,7 +51,7 @@ def found(number: int, **jobs: str) -> dict[str, Any]:
 def made(number: int, **wished: Any) -> dict[str, Any]:
     """Facts of a host whose container was made."""
     facts = {name: found(one) for one, name in enumerate(NAMES, 1)}
-    wishes = {**WISHES, "cluster_name": "swarmspeed", "cluster_root": ROOT, **wished}
+    wishes = defaults(**wished)
     view = {**cluster_view(list(NAMES), facts), "overlay": {"addresses": {}}, "image": IMAGE}
     plan = fold([TrainingContainerPlanner()], facts, dict.fromkeys(NAMES, wishes), Inputs(view))
     return copy.deepcopy(dict(plan.facts[f"gpu{number}"]))

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.action.preflight import image_problems, invalid
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import judge, read_yaml
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import parse_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import parse_specs
 
 from tests.documents import ROOT
 from tests.unit.roles.test_constraints import OPTIONS, RULES, SPECS

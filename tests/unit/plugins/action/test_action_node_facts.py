@@ -16,9 +16,10 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, requested
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import VariableError
 
 from tests.adversary.hostile import facts
+from tests.role_values import defaults
 
 
 def run(
@@ -95,11 +96,7 @@ def test_a_failure_is_passed_on_as_it_is(monkeypatch: pytest.MonkeyPatch, answer
     assert result == {key: value for key, value in answer.items() if key != "ansible_facts"} and len(calls) == 1
 
 
-DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(node_facts.GATHERED["docker"].variables, ""),
-    "docker_proxy": {},
-    "docker_users": [],
-}
+DEFAULTS = {name: value for name, value in defaults().items() if name.startswith("docker_")}
 
 
 def planned(monkeypatch: pytest.MonkeyPatch, **variables: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -165,21 +162,21 @@ def test_trees_and_jobs_follow_from_a_hosts_variables() -> None:
 
 def test_what_is_not_there_on_the_controller_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(dummy: Any) -> Any:
-        raise WishError("mine: /gone is not a directory on the controller")
+        raise VariableError("mine: /gone is not a directory on the controller")
 
     monkeypatch.setitem(node_facts.GATHERED, "docker", Gathered(by_wishes=gone))
     with pytest.raises(AnsibleActionFail, match=r"^gpu1: mine: /gone is not .*\. Remedy: correct this"):
         run(monkeypatch, {}, args={"plan": ["docker"]}, inventory_hostname="gpu1")
 
 
-def test_a_variable_of_another_role_may_be_missing_and_ones_own_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_rendered_matters_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     undefined = trust_as_template("{{ nowhere }}")
-    assert "host_ca_certificate" not in planned(monkeypatch, host_ca_certificate=undefined)[0]["wishes"]
-    with pytest.raises(
-        AnsibleActionFail, match=r"^gpu1: docker_proxy: .*'nowhere' is undefined.* Remedy: correct this"
-    ):
-        planned(monkeypatch, docker_proxy=undefined, inventory_hostname="gpu1")
-    with pytest.raises(AnsibleActionFail, match=r"^this host: docker_source is not defined\. Remedy: "):
+    result = planned(monkeypatch, docker_proxy=undefined)[0]
+    assert "docker_proxy" not in result["wishes"] and "'nowhere' is undefined" in result["unrendered"]["docker_proxy"]
+    read = r"^gpu1: docker_users: .*'nowhere' is undefined.* Remedy: correct this variable$"
+    with pytest.raises(AnsibleActionFail, match=read):
+        planned(monkeypatch, docker_users=undefined, inventory_hostname="gpu1")
+    with pytest.raises(AnsibleActionFail, match=r"^this host: docker_users is not defined\. Remedy: "):
         run(monkeypatch, {}, args={"plan": ["docker"]})
 
 

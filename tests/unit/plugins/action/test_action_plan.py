@@ -19,24 +19,15 @@ from ansible_collections.swarmspeed.cluster.plugins.modules import plan as docum
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import SECRET
 
+from tests.role_values import ROLES, defaults
+
 SECRET_PROXY = "http://u:hunter2@proxy.example.com:3128"
 RUN = "abc"
 
 
 def gathered(run: str = RUN, running: tuple[str, ...] = (), **wished: Any) -> dict[str, Any]:
     """What node_facts returned of a host with an engine that is as wished."""
-    wishes = {
-        "docker_source": "distribution",
-        "docker_version": "",
-        "docker_hold": "no",
-        "docker_repository_url": "https://mirror.example.com",
-        "docker_repository_key": "",
-        "docker_daemon_config": {},
-        "docker_proxy": {},
-        "docker_restart": False,
-        "docker_users": [],
-        **wished,
-    }
+    wishes = defaults(docker_hold="no", **wished)
     packages = {"docker.io": "20.10.24", "python3-docker": "5", "python3-requests": "2"}
     docker = {
         "installed": True,
@@ -183,15 +174,11 @@ def test_facts_of_another_form_are_one_line() -> None:
 
 def test_a_folder_is_read_by_the_names_of_its_files(tmp_path: Path) -> None:
     """Wheels of an environment count by their names."""
-    wishes = {
-        **dict.fromkeys(GATHERED["workspace"].variables, ""),
-        "workspace_remove": False,
-        "workspace_python_remove": False,
-        "workspace_python_compiler": False,
-        "workspace_python_environment": "/opt/train",
-        "workspace_python_wheelhouse": str(tmp_path),
-        "cluster_root": "/srv/x",
-    }
+    wishes = defaults(
+        workspace_python_compiler=False,
+        workspace_python_environment="/opt/train",
+        workspace_python_wheelhouse=str(tmp_path),
+    )
     found = {**gathered(), "wishes": wishes}
     args = {"roles": ["workspace"], "cluster": {"accelerator": "cpu", "slots": {"gpu1": 1}, "versions": {}}}
     first = make({"gpu1": found}, args)["acts"]["gpu1"]["workspace"]["wanted"]
@@ -315,7 +302,7 @@ def test_a_host_that_was_not_planned_is_no_success() -> None:
 
 def test_what_is_planned_is_gathered() -> None:
     assert tuple(GATHERED) == PLANNED
-    tasks = DataLoader().load_from_file(str(plan.ROLES / "preflight/tasks/gather.yml"))
+    tasks = DataLoader().load_from_file(str(ROLES / "preflight/tasks/gather.yml"))
     assert tasks[0]["swarmspeed.cluster.node_facts"]["plan"] == list(PLANNED)
 
 

@@ -24,6 +24,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.action import preflight
 from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core import variables as core
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import kind, text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
@@ -104,7 +105,7 @@ class HostVars(dict[str, Any]):
 
 
 @pytest.fixture
-def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "roles"
     (folder / "swarm" / "meta").mkdir(parents=True)
     (folder / "swarm" / "meta" / "argument_specs.yml").write_text(
@@ -114,10 +115,14 @@ def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         json.dumps({"swarm_data_path_port": {"kind": "port", "min": 1024}, "swarm_secret": "port"})
     )
     (folder / "unfinished").mkdir()
-    monkeypatch.setattr(preflight, "ROLES", folder)
+    monkeypatch.setattr(core, "ROLES", folder)
     # Not those of this run, one of which is worth a warning.
     monkeypatch.setattr(preflight, "CONTROLLER", Controller("2.21.5", "3.13.0"))
-    return folder
+    for read in (core.role_specs, core.constraints):
+        read.cache_clear()
+    yield folder
+    for read in (core.role_specs, core.constraints):
+        read.cache_clear()
 
 
 def run(

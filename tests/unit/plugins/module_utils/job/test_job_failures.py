@@ -8,29 +8,19 @@ After a change of the table: ``WRITE_DIAGNOSIS=1 pytest tests/unit/plugins/modul
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from pathlib import Path
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.failures import BY_ID, FAILURES, KINDS, Failure
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import role_specs
 
 ROOT = Path(__file__).parents[5]
 DOCUMENT = ROOT / "docs" / "diagnosis.md"
 ROLES = sorted(path.name for path in (ROOT / "roles").iterdir() if path.is_dir())
 BEGIN, END = "<!-- table of job/failures.py -->\n", "<!-- end of the table -->\n"
-HOST_VARIABLES = {"gpu_slots"}
 TAGS = {*ROLES, "hostfile", "ds_config", "launch", "verify"}
-
-
-@functools.lru_cache
-def variables() -> set[str]:
-    found = set(HOST_VARIABLES)
-    for path in (ROOT / "roles").glob("*/defaults/main.yml"):
-        found |= set(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
-    return found
 
 
 def cell(text: str) -> str:
@@ -93,7 +83,7 @@ def test_each_is_complete(failure: Failure) -> None:
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.id)
 def test_each_setting_is_a_variable_of_this_collection(failure: Failure) -> None:
-    known = variables()
+    known = set(role_specs().options)
     assert failure.setting == "" or failure.setting in known
     prefixes = "|".join((*ROLES, "cluster", "gpu"))
     words = set(re.findall(rf"(?<![\w-])(?:{prefixes})_[a-z_]+\b(?!\.)", failure.remedy + failure.cause))

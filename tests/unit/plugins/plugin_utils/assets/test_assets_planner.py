@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.gathered import (
-    GATHERED,
     by_wishes,
     manifest_path,
     sources_of,
@@ -21,13 +19,13 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.planner 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import change_lines
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import VariableError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.asset_hosts import NET, ROOT, WHOLE, WISHES, A, B, C, act, host, plan
 from tests.effort import examples
-from tests.role_values import NODES, ROLES
+from tests.role_values import NODES
 
 ONE, TWO, THREE = NODES
 
@@ -36,16 +34,10 @@ def lines(made: Plan, name: str) -> list[str]:
     return [line.strip() for change in made.of("assets", name) for line in change_lines(change)]
 
 
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / "assets/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert set(WISHES) == {*GATHERED.variables, *GATHERED.optional}
-
-
 def test_without_sources_nothing_is_gathered_and_what_is_not_understood_is_named() -> None:
     assert by_wishes({**WISHES, "assets_sources": []}) == {}
     with pytest.raises(
-        WishError, match=r"^assets_sources: net: one of huggingface, url and folder is needed, and none is given$"
+        VariableError, match=r"^assets_sources: net: one of huggingface, url and folder is needed, and none is given$"
     ):
         by_wishes({**WISHES, "assets_sources": [{"name": "net"}]})
 
@@ -53,7 +45,7 @@ def test_without_sources_nothing_is_gathered_and_what_is_not_understood_is_named
 def test_a_source_that_was_not_listed_is_of_another_host(tmp_path: Path) -> None:
     wishes = {**WISHES, "assets_cache": str(tmp_path)}
     reported = "^assets_sources: net is not among those of the first host, and must be the same$"
-    with pytest.raises(WishError, match=reported):
+    with pytest.raises(VariableError, match=reported):
         by_wishes(wishes)
     (source,) = sources_of(wishes)
     path = manifest_path(tmp_path, source)

@@ -11,7 +11,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,12 +18,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import yaml
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.build import Request, build
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import render
 from ansible_collections.swarmspeed.cluster.plugins.modules import ds_config, hostfile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch import gathered
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import (
     NOTHING,
@@ -40,7 +37,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.role_values import ROLES, load
+from tests.role_values import defaults
 
 ROLE = "deepspeed_launch"
 HOSTS = ("gpu1", "gpu2")
@@ -48,16 +45,13 @@ ROOT = "/srv/lab"
 HOSTFILE, DS_CONFIG, KEY = f"{ROOT}/etc/hostfile", f"{ROOT}/etc/ds_config.json", f"{ROOT}/etc/job_key"
 VSCODE = f"{ROOT}/workspace/.vscode/launch.json"
 MICRO = {"train_micro_batch_size_per_gpu": 1}
-WISHES: dict[str, Any] = {
-    **load(f"{ROLE}/defaults/main.yml"),
-    "cluster_name": "lab",
-    "cluster_root": ROOT,
-    "cluster_network_mode": "overlay",
-    "training_image_source": "build",
-    "training_image_deepspeed_version": "0.19.2",
-    "training_container_ulimits": ["memlock:-1:-1"],
-    "deepspeed_launch_ds_config": MICRO,
-}
+WISHES = defaults(
+    cluster_name="lab",
+    cluster_root=ROOT,
+    training_image_deepspeed_version="0.19.2",
+    training_container_ulimits=["memlock:-1:-1"],
+    deepspeed_launch_ds_config=MICRO,
+)
 JOB: dict[str, Any] = {"deepspeed_launch_script": "train.py"}
 BARE: dict[str, Any] = {**JOB, "deepspeed_launch_runtime": "host", "workspace_python_deepspeed_version": "0.19.2"}
 CLUSTER: dict[str, Any] = {
@@ -99,16 +93,6 @@ def done(**wished: Any) -> dict[str, Any]:
 
 
 # What is gathered
-
-
-def test_the_wishes_are_those_variables_of_the_argument_spec_that_the_plan_reads() -> None:
-    spec = yaml.safe_load((ROLES / f"{ROLE}/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    folder = Path(gathered.__file__).parent
-    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py") if path.stem != "gathered")
-    options = {f"{ROLE}_{name}" for name in re.findall(rf"[\"']{ROLE}_(\w+)[\"']", text)}
-    assert options == {*GATHERED.variables, *gathered.OF_THE_COMMAND} <= set(spec["argument_specs"]["main"]["options"])
-    assert not set(GATHERED.optional) & set(GATHERED.variables)
-    assert list(DeepspeedLaunchPlanner().files(WISHES)) == []
 
 
 def test_what_a_job_is_passed_may_be_known_later() -> None:

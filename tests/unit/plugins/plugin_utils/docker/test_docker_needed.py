@@ -15,13 +15,14 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners i
 RUNS = {"installed": True, "running": True}
 STOPPED = {"installed": True, "running": False}
 NONE: dict[str, bool] = {}
+CONTAINERS = {"deepspeed_launch_runtime": "container"}
 STARTS = "the Docker engine does not run, which {} needs. Remedy: site.yml --tags docker,{}, which starts it"
 INSTALLS = "there is no Docker engine, which {} needs. Remedy: site.yml --tags docker,{}, which installs it"
 
 
 def refused(tags: list[str], skipped: list[str] | None = None, **engines: dict[str, bool]) -> list[tuple[str, str]]:
     facts = {host: {"docker": engine} for host, engine in engines.items()}
-    found = missing_engines(facts, {host: {} for host in facts}, PLANNED, requested_roles(tags, skipped or []))
+    found = missing_engines(facts, dict.fromkeys(facts, CONTAINERS), PLANNED, requested_roles(tags, skipped or []))
     return [(refusal.host, refusal.sentence) for refusal in found]
 
 
@@ -44,14 +45,14 @@ def test_nothing_is_refused_where_docker_takes_part_or_none_needs_it(tags: list[
 
 def test_nor_where_the_role_is_applied_alone_or_docker_does_not_apply() -> None:
     facts = {"gpu1": {"docker": STOPPED}}
-    assert not list(missing_engines(facts, {"gpu1": {}}, ["swarm"], ["swarm"]))
+    assert not list(missing_engines(facts, {"gpu1": CONTAINERS}, ["swarm"], ["swarm"]))
     assert not list(missing_engines(facts, {"gpu1": {"deepspeed_launch_runtime": "host"}}, PLANNED, ["swarm"]))
 
 
 def test_ports_kept_from_a_swarm_matter_to_the_role_swarm_alone() -> None:
     facts = {"gpu1": {"docker": {**RUNS, "stale_swarm_ports": [7946]}}}
-    assert not list(missing_engines(facts, {"gpu1": {}}, PLANNED, ["training_image"]))
-    (found,) = missing_engines(facts, {"gpu1": {}}, PLANNED, ["swarm"])
+    assert not list(missing_engines(facts, {"gpu1": CONTAINERS}, PLANNED, ["training_image"]))
+    (found,) = missing_engines(facts, {"gpu1": CONTAINERS}, PLANNED, ["swarm"])
     assert found.sentence == (
         "the Docker engine has kept ports from a swarm that it has left, which swarm needs. Remedy: site.yml --tags"
         " docker,swarm, which restarts it"
@@ -59,7 +60,7 @@ def test_ports_kept_from_a_swarm_matter_to_the_role_swarm_alone() -> None:
 
 
 def test_the_run_fails_at_it_by_the_check_of_docker() -> None:
-    needed = list(missing_engines({"gpu1": {"docker": STOPPED}}, {"gpu1": {}}, PLANNED, ["swarm"]))
+    needed = list(missing_engines({"gpu1": {"docker": STOPPED}}, {"gpu1": CONTAINERS}, PLANNED, ["swarm"]))
     made = outcome(Plan(roles=PLANNED, hosts=("gpu1",)), "run", ["swarm"], needed)
     assert made["refused"]["docker"] == {"gpu1": [STARTS.format("swarm", "swarm")]}
     assert made["refused"]["swarm"] == {}

@@ -9,7 +9,6 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import sealed as sealed_config
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import GATHERED
@@ -35,13 +34,6 @@ from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, KEY, WISHES, act, hos
 from tests.role_values import ROLES
 
 # What is gathered
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / "docker/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert sorted(GATHERED.variables) == sorted(WISHES)
-    assert not set(GATHERED.optional) & set(GATHERED.variables)
 
 
 def test_whatever_is_compared_is_gathered() -> None:

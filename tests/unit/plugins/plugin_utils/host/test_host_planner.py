@@ -9,7 +9,6 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.host.firewall_rules import (
     SCRIPT_PATH,
     UNIT_PATH,
@@ -51,7 +50,6 @@ from tests.plain_hosts import (
     plan,
     shown,
 )
-from tests.role_values import ROLES
 
 BLOCK = "the block 'swarmspeed lab' of "
 KEPT = {EXCLUSIONS, HOSTS, LIMITS}
@@ -64,12 +62,6 @@ def text(made: Any, path: str) -> str:
 
 
 # What is gathered
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / "host/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert sorted([*GATHERED.variables, *GATHERED.optional]) == sorted(WISHES)
 
 
 def test_whatever_is_compared_is_gathered() -> None:

@@ -55,9 +55,8 @@ def test_a_dpkg_that_is_at_work_is_no_change_and_is_waited_for() -> None:
         (["bc (half-configured)"], False, False, False),
         (["dockerize-me"], False, False, False),
         (["docker.io (half-configured)"], False, True, True),
-        (["containerd (unpacked)", "runc (unpacked)"], "no", True, True),
+        (["containerd (unpacked)", "runc (unpacked)"], False, True, True),
         (["docker.io (half-configured)"], True, True, False),
-        (["docker.io (half-configured)"], "yes", True, False),
     ],
 )
 def test_an_engine_is_configured_again_by_consent(
@@ -167,8 +166,7 @@ def test_rules_of_ufw_that_stay_are_not_removed_with_the_unit() -> None:
         ({"group_names": ["workers"]}, "tcp", "7946"),
         ({}, "tcp", "2377,7946"),
         ({"swarm_data_path_port": "7789"}, "udp", "7789,7946"),
-        ({"overlay_network_encrypted": "yes"}, "esp", "any"),
-        ({"overlay_network_encrypted": "no"}, "udp", "4789,7946"),
+        ({"overlay_network_encrypted": True}, "esp", "any"),
         ({"host_firewall_ports": ["8000/tcp"]}, "tcp", "2377,7946,8000"),
         ({"cluster_network_mode": "host"}, "tcp", "2222,2377,7946,29480:29599,32768:60999"),
         ({"cluster_network_mode": "host", "deepspeed_launch_runtime": "host"}, "tcp", "29480:29599,32768:60999"),

@@ -53,13 +53,6 @@ ALL = [("+", ROOT), ("+", ""), ("+", "/nccl.conf"), ("+", "/env"), ("+", "/entry
 # What is gathered
 
 
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / "nccl_env/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert not set(GATHERED.optional) & set(GATHERED.variables)
-    assert set(WISHES) <= {*GATHERED.variables, *GATHERED.optional}
-
-
 def gathered() -> dict[str, dict[str, Any]]:
     assert GATHERED.by_wishes is not None
     return {entry["path"]: dict(entry) for entry in GATHERED.by_wishes(WISHES)["files"]}
@@ -160,7 +153,6 @@ OURS = {"training_image_source": "build", "training_image_dockerfile": ""}
         (None, OURS, {}, True),
         (None, {**OURS, "training_image_dockerfile": "/d/Dockerfile"}, {}, False),
         (None, {"training_image_source": "pull"}, {}, False),
-        (None, {}, {}, False),
         (None, OURS, {"accelerator": "cpu"}, False),
         (None, OURS, {"versions": {}}, False),
         # What the image itself said counts.

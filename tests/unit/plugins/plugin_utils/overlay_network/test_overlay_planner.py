@@ -11,9 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import MTU_OPTION
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import (
     NOTHING,
     OverlayNetworkPlanner,
@@ -28,12 +26,11 @@ from hypothesis import strategies as st
 
 from tests import swarm_hosts
 from tests.effort import examples
-from tests.role_values import ROLES, load
+from tests.role_values import defaults
 from tests.swarm_hosts import HOSTS, fabric, out, whole
 
 SUBNET = "10.64.0.0/24"
-WISHES = {name: load("overlay_network/defaults/main.yml").get(name) for name in GATHERED.variables}
-WISHES |= {"overlay_network_name": "lab", "cluster_name": "lab"}
+WISHES = defaults(cluster_name="lab")
 NETWORK: dict[str, Any] = {
     "driver": "overlay",
     "attachable": True,
@@ -76,12 +73,6 @@ def shown(made: Plan) -> list[tuple[str, str, str, Any, Any]]:
 
 def act(made: Plan, host: str = "gpu1") -> Mapping[str, Any]:
     return made.acts[host]["overlay_network"]
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec_and_the_cluster() -> None:
-    spec = yaml.safe_load((ROLES / "overlay_network/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted([*spec["argument_specs"]["main"]["options"], "cluster_name"])
-    assert list(OverlayNetworkPlanner().files(WISHES)) == []
 
 
 # Changes

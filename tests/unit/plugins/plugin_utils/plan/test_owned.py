@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -19,6 +18,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust impor
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container import (
     gathered as training_container,
 )
+
+from tests.role_values import defaults
 
 ROOT = "/srv/swarmspeed/lab"
 WORDS = {
@@ -60,7 +61,7 @@ def test_folders_that_others_make_are_recorded_where_they_are() -> None:
 
 
 def test_what_several_roles_ask_about_is_asked_once() -> None:
-    wishes: Mapping[str, Any] = {"cluster_name": "lab", "cluster_root": ROOT, "workspace_path": "/code"}
+    wishes = defaults(cluster_name="lab", cluster_root=ROOT, workspace_path="/code")
     parts = [ssh_trust.GATHERED, nccl_env.GATHERED, training_container.GATHERED]
     merged = requested({}, parts, wishes)["folders"]
     assert (merged["cluster"], merged["root"]) == ("lab", ROOT)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import RoleSpecs, parse_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import check_vscode
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
@@ -18,7 +19,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.probl
     listing,
     whole,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import RoleSpecs, parse_specs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.constraints import judge, read_constraints
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import parse_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight import origins
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import parse_specs
 
 from tests.role_values import ROLES, load
 

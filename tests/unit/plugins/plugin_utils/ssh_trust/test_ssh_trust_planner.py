@@ -9,7 +9,6 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Sealed, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import run_inside
@@ -22,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.role_values import NODES, ROLES
+from tests.role_values import NODES
 from tests.ssh_nodes import (
     CLUSTER,
     DIGEST_KEY,
@@ -54,12 +53,6 @@ TEXTS = [("+", f"/{name}") for name in ("authorized_keys", "known_hosts", "ssh_c
 
 
 # What is gathered
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / "ssh_trust/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert set(WISHES) <= {*GATHERED.variables, *GATHERED.optional}
 
 
 def test_whatever_is_compared_is_gathered_and_of_a_private_key_its_digest_alone() -> None:

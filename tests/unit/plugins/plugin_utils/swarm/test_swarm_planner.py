@@ -10,18 +10,15 @@ from typing import Any
 from unittest.mock import ANY
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import consent_text, drift_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import GATHERED, record_path
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import NOTHING, SwarmPlanner
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.gathered import record_path
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.planner import NOTHING
 
-from tests.role_values import ROLES
 from tests.swarm_hosts import (
     HOSTS,
     OUT,
-    WISHES,
     act,
     but_foreseen_records,
     fabric,
@@ -41,13 +38,6 @@ RECORD = record_path("lab")
 
 def drift(made: Any) -> list[tuple[str, str]]:
     return [(change.host, drift_text(change)) for change in but_foreseen_records(made)]
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec_and_the_cluster() -> None:
-    spec = yaml.safe_load((ROLES / "swarm/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted([*spec["argument_specs"]["main"]["options"], "cluster_name"])
-    assert sorted(GATHERED.variables) == sorted(WISHES)
-    assert list(SwarmPlanner().files(WISHES)) == []
 
 
 # Changes

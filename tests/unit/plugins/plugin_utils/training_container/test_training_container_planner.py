@@ -10,7 +10,6 @@ import json
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed
@@ -32,7 +31,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.role_values import ROLES, load
+from tests.role_values import load
 from tests.training_nodes import (
     FOLDERS,
     HOST,
@@ -59,13 +58,6 @@ ENDED = ("~", f"container {NAME}", "exited", "running")
 AGAIN = ("~", f"container {NAME}", "running", "made again")
 
 # What is gathered
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / f"{ROLE}/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert not set(GATHERED.optional) & set(GATHERED.variables)
-    assert list(TrainingContainerPlanner().files(WISHES)) == []
 
 
 @pytest.mark.parametrize("wished", [{}, {"workspace_path": "/data/work"}])

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Change, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
@@ -26,7 +25,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.image_nodes import CLUSTER, ROOT, WISHES, act, host, plan, reference
-from tests.role_values import NODES, ROLES
+from tests.role_values import NODES
 
 FIRST, SECOND, THIRD = NODES
 REF = reference()
@@ -48,13 +47,6 @@ def lines(made: Plan) -> dict[str, list[str]]:
 
 
 # What is gathered
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / "training_image/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert not set(GATHERED.optional) & set(GATHERED.variables)
-    assert set(WISHES) == {*GATHERED.variables, *GATHERED.optional}
 
 
 def test_the_content_of_the_repository_is_gathered() -> None:

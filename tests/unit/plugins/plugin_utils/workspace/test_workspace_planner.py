@@ -12,17 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.code_places import CODE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import code_digest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import NAMES
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import change_lines, drift_text
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.wishes import WishError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import VariableError
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.environment import CUDA_SCRIPT, cuda_home
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import GATHERED, by_wishes
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.gathered import by_wishes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.workspace.planner import (
     LISTED,
     NOTHING,
@@ -32,7 +30,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
-from tests.role_values import NODES, ROLES, value, variables
+from tests.role_values import NODES, value, variables
 from tests.workspace_nodes import CLUSTER, HERE, PATH, PYTHON, RECORD, ROOT, SOURCE, WISHES, act, host, plan
 
 WITH: dict[str, Any] = {"workspace_python_environment": PYTHON}
@@ -48,13 +46,6 @@ def wanted(**changed: Any) -> str:
 
 
 # What is gathered
-
-
-def test_the_wishes_are_all_variables_of_the_argument_spec() -> None:
-    spec = yaml.safe_load((ROLES / "workspace/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    assert sorted(GATHERED.variables) == sorted(spec["argument_specs"]["main"]["options"])
-    assert not set(GATHERED.optional) & set(GATHERED.variables)
-    assert set(WISHES) == {*GATHERED.variables, *GATHERED.optional}
 
 
 def test_whatever_is_compared_is_gathered(tmp_path: Path) -> None:
@@ -79,7 +70,9 @@ def test_of_a_node_without_code_and_environment_only_the_folder_is_named() -> No
 
 
 def test_a_source_that_is_no_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(WishError, match=rf"^workspace_source: {tmp_path}/gone is not a directory on the controller$"):
+    with pytest.raises(
+        VariableError, match=rf"^workspace_source: {tmp_path}/gone is not a directory on the controller$"
+    ):
         by_wishes({**WISHES, "workspace_source": str(tmp_path / "gone")})
 
 
@@ -240,14 +233,6 @@ def test_it_is_made_where_the_job_runs() -> None:
     assert nodes(deepspeed_launch_exclude="gpu2") == ["gpu1", "gpu3"]
     assert nodes(deepspeed_launch_include="gpu1@gpu2") == ["gpu1", "gpu2"]
     assert nodes(workspace_python_environment="") == []
-
-
-def test_applied_alone_it_does_without_the_variables_of_others() -> None:
-    optional = set(GATHERED.optional) - {"cluster_name", "cluster_root"}
-    facts = {HERE: host()}
-    wishes = {HERE: {key: value for key, value in {**WISHES, **WITH}.items() if key not in optional}}
-    made = WorkspacePlanner().plan(facts, wishes, Inputs(CLUSTER))
-    assert made.acts[HERE]["wanted"] == wanted() == AS_REQUESTED
 
 
 def test_a_filter_of_the_job_that_names_no_host_is_refused_here_too() -> None:
@@ -426,7 +411,6 @@ def test_on_gpus_the_compiler_comes_from_wheels_and_the_operators_of_the_job_are
     [
         ({**CUDA, "accelerator": "cpu"}, {}),
         (CUDA, {"workspace_python_compiler": False}),
-        (CUDA, {"workspace_python_compiler": "false"}),  # as the command line gives it
         (CUDA, {"workspace_python_torch": "torch==2.9.1"}),  # it was chosen for another PyTorch
         (CUDA, {"workspace_python_torch_index": "https://mirror.example/cu126"}),
         ({**CUDA, "versions": {**CUDA["versions"], "compiler": []}}, {}),  # CUDA 12
@@ -442,8 +426,6 @@ def test_ranks_find_it_by_the_same_rule() -> None:
     assert cuda_home({**WISHES, **WITH}, CUDA) == f"{PYTHON}/cuda"
     assert cuda_home({**WISHES, **WITH, "workspace_python_torch": "torch==2.13.0"}, CUDA) == f"{PYTHON}/cuda"
     assert cuda_home(WISHES, CUDA) == ""  # no environment of this role's
-    # Applied alone, another role does not know the default.
-    assert cuda_home({"workspace_python_environment": PYTHON}, CUDA) == f"{PYTHON}/cuda"
 
 
 def test_another_compiler_makes_another_environment() -> None:

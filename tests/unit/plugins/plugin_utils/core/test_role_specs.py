@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.role_specs import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import (
     RoleSpecError,
     RoleSpecs,
     Unknown,

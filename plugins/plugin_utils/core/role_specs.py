@@ -10,7 +10,7 @@ changed the hosts, and it never notices a misspelt name. Preflight asks here, fo
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,11 @@ CLOSE = 0.85
 """Ratio from which an unknown name with a generic prefix is a misspelling: two wrong letters in a name of fourteen."""
 SAME = 0.9
 """Ratio from which a name outside every prefix is taken for a misspelt prefix (``swarn_`` for ``swarm_``)."""
+
+
+def type_of(option: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an option as to its type: what a host does without stays absent."""
+    return {key: part for key, part in option.items() if key not in ("default", "required")}
 
 
 class RoleSpecError(Exception):
@@ -44,10 +49,14 @@ class Unknown:
 
 @dataclass(frozen=True)
 class RoleSpecs:
-    """``options``: variable name to its option in the argument spec; ``roles``: the names of the roles."""
+    """``options``: variable name to its option in the argument spec; ``by_role``: the variables of each role."""
 
     options: Mapping[str, Mapping[str, Any]]
-    roles: tuple[str, ...]
+    by_role: Mapping[str, Sequence[str]]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return tuple(self.by_role)
 
     def prefix(self, name: str) -> str | None:
         """Return the longest role name or shared prefix that this variable name begins with, or None."""
@@ -78,8 +87,9 @@ def parse_specs(documents: Mapping[str, Any]) -> RoleSpecs:
     agree is held by a unit test. Raises ``RoleSpecError`` naming the role whose document has another shape.
     """
     options: dict[str, Mapping[str, Any]] = {}
+    by_role: dict[str, list[str]] = {}
     for role in sorted(documents):
-        document = documents[role]
+        document, own = documents[role], by_role.setdefault(role, [])
         entries = document.get("argument_specs") if isinstance(document, Mapping) else None
         if not isinstance(entries, Mapping) or not entries:
             raise RoleSpecError(
@@ -94,4 +104,5 @@ def parse_specs(documents: Mapping[str, Any]) -> RoleSpecs:
                 )
             for name, option in found.items():
                 options.setdefault(str(name), option)
-    return RoleSpecs(options, tuple(sorted(documents)))
+                own.append(str(name))
+    return RoleSpecs(options, by_role)

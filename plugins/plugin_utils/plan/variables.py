@@ -1,0 +1,56 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""The variables of one host, rendered where they can be seen: in the task that gathers its facts.
+
+``hostvars`` holds neither a role's defaults nor a play's variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+
+class VariableError(Exception):
+    """A variable cannot be rendered, or is of another type; the text names it."""
+
+
+class HostVariables(dict[str, Any]):
+    """By name. Reading one that could not be rendered raises ``VariableError``, which says why."""
+
+    def __init__(self, values: Mapping[str, Any], unrendered: Mapping[str, str], host: str = "") -> None:
+        super().__init__(values)
+        self.unrendered = unrendered
+        self.host = host
+
+    def __missing__(self, name: str) -> Any:
+        text = f"{name}: {self.unrendered[name]}" if name in self.unrendered else f"{name} is not defined"
+        raise VariableError(f"{self.host}: {text}" if self.host else text)
+
+
+def changed(variables: Mapping[str, Any], values: Mapping[str, Any]) -> HostVariables:
+    """Return the variables with these values."""
+    return HostVariables({**variables, **values}, getattr(variables, "unrendered", {}), getattr(variables, "host", ""))
+
+
+def rendered(
+    names: Iterable[str],
+    variables: Mapping[str, Any],
+    render: Callable[[Any], Any],
+    failures: tuple[type[Exception], ...],
+) -> HostVariables:
+    """Return the rendered variables of one host. ``failures`` is what ``render`` raises.
+
+    A template may use what only a later task knows (``swarmspeed_cluster``), so one that fails matters where
+    it is read.
+    """
+    values: dict[str, Any] = {}
+    unrendered: dict[str, str] = {}
+    for name in names:
+        if name in variables:
+            try:
+                values[name] = render(variables[name])
+            except failures as error:
+                unrendered[name] = " ".join(str(error).split()).rstrip(".")
+    return HostVariables(values, unrendered)
