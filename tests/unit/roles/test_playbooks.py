@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from ansible.parsing.dataloader import DataLoader
 
+from tests import write_defaults
+
 ROOT = Path(__file__).parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
 PREFIX = "swarmspeed.cluster."
@@ -128,9 +130,9 @@ def test_the_tasks_of_verify_walk_the_same_roles() -> None:
 
 
 def test_preflight_has_the_defaults_of_all_roles() -> None:
-    folder = ROLES / "preflight/defaults/main"
-    links = {path.stem: path.readlink() for path in folder.iterdir() if path.is_symlink()}
-    assert links == {role: Path(f"../../../{role}/defaults/main.yml") for role in DESIGN[1:]}
+    file = write_defaults.FILE
+    assert file.read_text(encoding="utf-8") == write_defaults.text(), "run: python -m tests.write_defaults"
+    assert set(load(file)) == {name for role in DESIGN[1:] for name in load(ROLES / role / "defaults/main.yml")}
     assert load(ROLES / "preflight/tasks/variables.yml") == []
 
 
