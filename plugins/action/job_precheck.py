@@ -10,7 +10,7 @@ from typing import Any
 
 from ..plugin_utils.connection.following import FollowingAction, say
 from ..plugin_utils.connection.names import late, unresolved
-from ..plugin_utils.preflight.problems import listing
+from ..plugin_utils.core.problems import listing
 
 MODULE = "swarmspeed.cluster.job_precheck"
 PAUSE = 2.0

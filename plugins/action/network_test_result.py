@@ -15,6 +15,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import sentence
+from ..plugin_utils.core.values import mapping
 from ..plugin_utils.fabric.all_reduce import judge_collective
 from ..plugin_utils.fabric.checks import Verdict, Wanted, judge, trouble_of
 from ..plugin_utils.fabric.document import (
@@ -27,7 +28,6 @@ from ..plugin_utils.fabric.document import (
     versions_of,
 )
 from ..plugin_utils.fabric.open_to_anyone import open_to_anyone
-from ..plugin_utils.preflight.problems import mapping
 from ..plugin_utils.report.files import write_whole
 from ..plugin_utils.report.text import sealed
 from ..plugin_utils.validate.filters import one_line_action

@@ -11,7 +11,7 @@ from typing import Any
 from ..module_utils.common.untrusted_text import on_one_line
 from ..module_utils.fabric.reach_io import answer_about
 from ..plugin_utils.connection.following import FollowingAction, say
-from ..plugin_utils.preflight.problems import listing
+from ..plugin_utils.core.problems import listing
 
 MODULE = "swarmspeed.cluster.overlay_reach"
 PAUSE = 2.0

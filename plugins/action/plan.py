@@ -16,6 +16,7 @@ from ansible.utils.display import Display
 
 from ..module_utils.common.secret_names import mask_text
 from ..plugin_utils.core.constraints import judge
+from ..plugin_utils.core.problems import listing
 from ..plugin_utils.core.role_specs import type_of
 from ..plugin_utils.core.variables import ROLES, constraints, role_specs
 from ..plugin_utils.docker.needed import missing_engines
@@ -32,7 +33,6 @@ from ..plugin_utils.plan.play_hosts import apart, play_hosts
 from ..plugin_utils.plan.text import unforeseen_text
 from ..plugin_utils.plan.variables import HostVariables, VariableError
 from ..plugin_utils.plan.whole_group import TOGETHER, WHOLE_GROUP, WHOLE_GROUP_WITH
-from ..plugin_utils.preflight.problems import listing
 from ..plugin_utils.report.files import write_whole
 from ..plugin_utils.report.text import plain
 from ..plugin_utils.validate.filters import one_line_action

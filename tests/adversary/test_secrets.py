@@ -26,11 +26,11 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_i
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor import base as job_base
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.vscode import configuration
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import argument_troubles
 

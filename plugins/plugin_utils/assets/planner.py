@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from ...module_utils.common.untrusted_text import on_one_line
+from ..core.values import mapping, texts
 from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan
 from ..plan.controller import TEXT
 from ..plan.fold import Facts, Wishes
-from ..preflight.problems import mapping, texts
 from .gathered import ENVIRONMENTS, ROLE, cache_of, manifest_path, sources_of
 from .manifest import Manifest, from_text, size_text
 

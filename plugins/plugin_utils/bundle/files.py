@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...module_utils.common.reported import escaped
+from ..core.problems import Problem, listing
 from ..preflight.bundle import check_files, check_image, check_variables
-from ..preflight.problems import Problem, listing
 from .folder import opened, strangers
 from .manifest import AGAIN, MANIFEST, VARIABLE, BundleError, Entry, Manifest, parse
 from .verified import Memory

@@ -11,9 +11,9 @@ from typing import Any
 from ..assets.gathered import cache_of, manifest_path, sources_of
 from ..assets.manifest import from_text
 from ..assets.sources import AssetError, Source
+from ..core.values import mapping
 from ..plan.changes import Changes
 from ..plan.controller import TEXT
-from ..preflight.problems import mapping
 from .gathered import OF_ASSETS, on_hosts, vscode_of
 
 OPTION = "deepspeed_launch_vscode_extensions"

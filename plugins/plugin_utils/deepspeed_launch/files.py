@@ -21,11 +21,11 @@ from ...module_utils.ds_config.facts import KNOWN_VERSIONS, NEWEST
 from ...module_utils.ds_config.text import UnreadableError, parse, render, same, secrets, secrets_in_text
 from ...module_utils.hostfile import text as hostfile
 from ...module_utils.hostfile.filters import Plan as Launched
+from ..core.values import mapping
 from ..launch.command import Launch, command
 from ..launch.vscode import vscode_launch
 from ..plan.container import container_name
 from ..plan.variables import changed
-from ..preflight.problems import mapping
 from .gathered import on_hosts
 from .settled import BY_ENVIRONMENT
 

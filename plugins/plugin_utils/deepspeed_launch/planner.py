@@ -19,6 +19,7 @@ from ...module_utils.ds_config.text import secrets, secrets_in_text
 from ...module_utils.hostfile.filters import Plan as Launched
 from ...module_utils.hostfile.filters import plan as launch_of
 from ...module_utils.hostfile.text import HostsError
+from ..core.values import mapping
 from ..launch.command import LaunchError
 from ..launch.integration import ARGUMENT_VARIABLE as ARGUMENT
 from ..launch.integration import Integration, conflict
@@ -26,7 +27,6 @@ from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Sealed, U
 from ..plan.files import add_file, differs, fact_after, found_file
 from ..plan.fold import Facts, Wishes
 from ..plan.managed_file import ManagedFile
-from ..preflight.problems import mapping
 from ..workspace.running import runs_apart, tolerated
 from . import extensions
 from .files import (

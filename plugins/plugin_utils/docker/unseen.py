@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..preflight.problems import mapping
+from ..core.values import mapping
 
 WHY = "what it holds is planned once it runs"
 

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...module_utils.job.supervisor.nccl_log import NcclLog
+from ..core.problems import listing
+from ..core.values import mapping
 from ..launch.node import SITE
 from ..nccl_env.fallback import REMEDY as FALLBACK_REMEDY
 from ..nccl_env.fallback import SOCKETS, cause, fell_back, listed
 from ..nccl_env.gpudirect import NEEDS
-from ..preflight.problems import listing, mapping
 
 _INDIRECT = re.compile(r"NET/IB ?: GPU Direct RDMA Disabled for HCA \d+ '([\w.:+-]{1,64})'", re.ASCII)
 _INTERFACE = re.compile(

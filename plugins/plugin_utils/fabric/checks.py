@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ..core.problems import listing
+from ..core.values import mapping
 from ..launch.cross_node_checks import group
-from ..preflight.problems import listing, mapping
 from .failure_messages import explain
 
 CONTAINER, HOST = "container", "host"

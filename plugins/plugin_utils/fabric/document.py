@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from statistics import median
 from typing import Any
 
-from ..preflight.problems import mapping
+from ..core.values import mapping
 from .checks import CONTAINER, Finding
 
 VERSION = 1

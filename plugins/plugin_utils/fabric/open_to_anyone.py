@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..preflight.problems import mapping
+from ..core.values import mapping
 from .checks import HOST, Wanted
 
 _FAMILIES = {"ipv4": "IPv4", "ipv6": "IPv6"}

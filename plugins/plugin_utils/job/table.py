@@ -14,7 +14,7 @@ from typing import Any
 
 from ...module_utils.common.untrusted_text import on_one_line
 from ...module_utils.job.resource import ACTIVE, explain
-from ..preflight.problems import listing
+from ..core.problems import listing
 from . import gpu_table, nccl
 
 MAY_RUN = (*ACTIVE, "lost")

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..preflight.problems import Problem, listing, mapping
+from ..core.problems import Problem, listing
+from ..core.values import mapping
 from . import cross_node_checks, per_node_checks
 from .node import Node
 

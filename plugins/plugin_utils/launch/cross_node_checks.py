@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ..preflight.problems import Problem, listing
+from ..core.problems import Problem, listing
 from .node import SITE, Node, by, names, shown, unique
 
 SSH_REMEDIES = (

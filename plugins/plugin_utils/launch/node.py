@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ..preflight.problems import listing
+from ..core.problems import listing
 
 MIB = 1024**2
 GIB = 1024**3

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from ..preflight.problems import Problem, listing
+from ..core.problems import Problem, listing
 from . import gpus
 from .node import GIB, MIB, SITE, Node, by, names, size
 

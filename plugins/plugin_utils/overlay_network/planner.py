@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.values import mapping, texts, whole
 from ..docker.unseen import unseen
 from ..plan.changes import Changes, Consent, Inputs, Refusal, RolePlan
 from ..plan.fold import Facts, Wishes
 from ..plan.play_hosts import unknown_hosts
 from ..preflight.members import lost_address
-from ..preflight.problems import mapping, texts, whole
 from .addressing import DEFAULT_MTU, MTU_OPTION, differences
 from .faults import ACTIVE
 from .gathered import ROLE

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..cluster.subnets import SubnetError, collisions, proper_network
-from ..preflight.problems import mapping, texts
+from ..core.values import mapping, texts
 
 DOCKER_POOLS = (
     "172.17.0.0/16",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..preflight.problems import listing
+from ..core.problems import listing
 from .changes import Refusal
 from .whole_group import HOST_BY_HOST
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..bundle.manifest import AGAIN, VARIABLE, Entry, Manifest, system_name
+from ..core.problems import Problem, listing
+from ..core.values import texts
 from ..training_image.holds import missing
-from .problems import Problem, listing, texts
 
 
 def damage(entry: Entry, found: tuple[int, str] | str | None) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 from ansible import constants
 from ansible.plugins.loader import become_loader, connection_loader, shell_loader
 
-from .problems import mapping
+from ..core.values import mapping
 
 PYTHON = "ansible_python_interpreter"
 """Belongs to no plugin; nor do those of other languages, which modules of other collections use."""

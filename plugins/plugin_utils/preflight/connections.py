@@ -11,8 +11,9 @@ import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
+from ..core.problems import Problem
+from ..core.values import mapping
 from .inventory import Inventory
-from .problems import Problem, mapping
 
 _HOST = ("ansible_host", "ansible_ssh_host")
 _PORT = ("ansible_port", "ansible_ssh_port")

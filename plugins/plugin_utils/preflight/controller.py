@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .problems import Problem
+from ..core.problems import Problem
 
 LEAST = (2, 19, 0)
 """Before, a template inside a value turned null into empty text, and an error in the branch of a condition that is

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ..core.problems import Problem
+from ..core.values import texts
 from ..deepspeed_launch.gathered import LAUNCH_JSON
 from .inventory import Inventory, shown
-from .problems import Problem, texts
 from .proxy import CERTIFICATE, check_certificate
 
 SCRIPT = "deepspeed_launch_script"

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from ..connection.messages import PASSWORD, reason, waits_for_sudo
+from ..core.problems import Problem, missing
+from ..core.values import mapping, number, texts, whole
 from ..swarm.record import was_ours
 from .bundle import check_fit
 from .launch import check_ds_config, check_hostfile, check_job_files, check_shrink
@@ -33,7 +35,6 @@ from .overlay import (
     check_overlay_subnet,
 )
 from .planned import REFUSED, check_consents, check_refused
-from .problems import Problem, mapping, missing, number, texts, whole
 from .proxy import check_proxies
 from .swarm import check_foreign_swarm
 from .systems import check_architectures, check_distribution, check_end_of_life

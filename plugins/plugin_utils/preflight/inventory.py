@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.constraints import Fault, Rule
+from ..core.problems import Problem, listing
 from ..core.role_specs import RoleSpecs
+from ..core.values import mapping, texts
 from ..plan.play_hosts import PlayHosts
 from .controller import Controller
-from .problems import Problem, listing, mapping, texts
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..core.kinds import KINDS
+from ..core.problems import Problem, listing
 from ..core.role_specs import Unknown
+from ..core.values import mapping, whole
 from ..training_container.options import SECCOMP, profile_name, profile_problems
 from ..training_container.values import READ, wrong_values
 from .connections import check_connections
@@ -21,7 +23,6 @@ from .nccl import CONTAINER, VARIABLES, check_container, check_settings
 from .network_values import check_cluster_address, check_overlay_values, check_swarm_values
 from .places import check_overlaps, check_system_folders
 from .play import check_play_hosts
-from .problems import Problem, listing, mapping, whole
 from .unused_files import check_unused_files
 from .values import check_values, check_variable_values
 

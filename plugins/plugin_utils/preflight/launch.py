@@ -18,7 +18,8 @@ from ...module_utils.ds_config.facts import AUTO
 from ...module_utils.hostfile import filters as hostfile_filters
 from ...module_utils.hostfile.text import HostsError
 from ...module_utils.job.shrink import refusal
-from .problems import Problem, mapping
+from ..core.problems import Problem
+from ..core.values import mapping
 
 _PREFIX = "deepspeed_launch_ds_config"
 _VARIABLES = {

@@ -16,9 +16,10 @@ from ...module_utils.ds_config.facts import AUTO
 from ...module_utils.hostfile.filters import parse_filter
 from ...module_utils.job.resource import JobError, check_variables
 from ..core.kinds import KINDS
+from ..core.problems import Problem
+from ..core.values import mapping
 from ..launch.program import ProgramError, program
 from .inventory import Inventory, by_value, one_for_all
-from .problems import Problem, mapping
 
 PREFIX = "deepspeed_launch_"
 ONE_FOR_ALL = ("name", "script", "launcher", "transport", "include", "exclude", "master_port")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .problems import Problem, listing, mapping, mappings, texts, whole
+from ..core.problems import Problem, listing
+from ..core.values import mapping, mappings, texts, whole
 from .swarm import SWARM_LABEL
 from .wanted import Wanted
 

@@ -13,9 +13,10 @@ from typing import Any
 from ...module_utils.common.secret_names import secret_variables
 from ..cluster.underlay import IGNORED_NAMES
 from ..core.kinds import KINDS
+from ..core.problems import Problem, listing
+from ..core.values import mapping, whole
 from ..nccl_env.ranges import as_text, complaint, misspelt, parse_release
 from ..nccl_env.settings import unknown_interfaces
-from .problems import Problem, listing, mapping, whole
 
 SETTINGS, ENVIRONMENT = "nccl_env_settings", "nccl_env_environment"
 VERSION = "nccl_env_version"

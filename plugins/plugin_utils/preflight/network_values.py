@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from ..cluster.subnets import SubnetError
+from ..core.problems import Problem, listing
+from ..core.values import texts
 from ..overlay_network.addressing import AUTO, room
-from .problems import Problem, listing, texts
 
 SAME_FOR_ALL = (
     "overlay_network_name",

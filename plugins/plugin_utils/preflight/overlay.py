@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..cluster.subnets import SubnetError, collisions
+from ..core.problems import Problem, missing
+from ..core.values import mapping, mappings, texts, whole
 from ..overlay_network.addressing import VXLAN_BYTES, differences
 from ..overlay_network.subnet_conflicts import conflicts, in_the_way
-from .problems import Problem, mapping, mappings, missing, texts, whole
 from .wanted import Wanted
 
 Hosts = Mapping[str, Mapping[str, Any]]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..core.kinds import KINDS
+from ..core.problems import Problem
 from ..plan.places import NAMED, READ, Trouble, overlaps, wrong_places
 from .inventory import Inventory
-from .problems import Problem
 
 
 def check_system_folders(inventory: Inventory) -> Iterator[Problem]:

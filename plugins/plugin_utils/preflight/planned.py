@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .problems import Problem, mapping, texts
+from ..core.problems import Problem
+from ..core.values import mapping, texts
 
 REFUSED = {
     "nccl_settings": "nccl_env",

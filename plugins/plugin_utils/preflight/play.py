@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..core.problems import Problem
 from ..plan.play_hosts import divided, own_roles
 from .inventory import Inventory
-from .problems import Problem
 
 
 def check_play_hosts(inventory: Inventory) -> Iterator[Problem]:

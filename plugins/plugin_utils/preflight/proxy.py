@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .problems import Problem, mapping, texts
+from ..core.problems import Problem
+from ..core.values import mapping, texts
 
 CERTIFICATE = "host_ca_certificate"
 REFUSED = 407

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from .problems import Problem, mapping, mappings
+from ..core.problems import Problem
+from ..core.values import mapping, mappings
 
 SWARM_LABEL = "swarmspeed.cluster"
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from ..core.problems import Problem, missing
+from ..core.values import mapping, number
 from ..versions.lifetimes import of_engine, of_packages, of_system
 from ..versions.table import load_table
-from .problems import Problem, mapping, missing, number
 from .wanted import Wanted
 
 Hosts = Mapping[str, Mapping[str, Any]]

@@ -9,9 +9,9 @@ import difflib
 import re
 from collections.abc import Iterator
 
+from ..core.problems import Problem, listing
 from ..core.role_specs import GENERIC_PREFIXES, RoleSpecs
 from .inventory import Inventory
-from .problems import Problem, listing
 
 ENDINGS = (".yml", ".yaml", ".json", "")
 """Of files that Ansible reads there: YAML_FILENAME_EXTENSIONS, and none."""

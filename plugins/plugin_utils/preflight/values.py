@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.constraints import Place, check_relations
+from ..core.problems import Problem, listing
 from .inventory import Inventory
-from .problems import Problem, listing
 
 REMEDY = "correct it in the inventory or in the variables file that sets it"
 

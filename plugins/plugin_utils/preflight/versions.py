@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .problems import Problem, mappings, texts
+from ..core.problems import Problem
+from ..core.values import mappings, texts
 
 VERSION_CHECKS = (
     "version_values",

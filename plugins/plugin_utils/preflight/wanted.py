@@ -11,7 +11,8 @@ from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from .problems import PreflightError, mapping, texts, whole
+from ..core.problems import PreflightError
+from ..core.values import mapping, texts, whole
 
 DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {"debian": ("12", "13"), "ubuntu": ("22.04", "24.04")}
 SSH_PORT = 2222

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...module_utils.swarm.state import LABEL, Current, Node, Step, Wanted
 from ...module_utils.swarm.steps import plan_nodes
-from ..preflight.problems import mapping, mappings
+from ..core.values import mapping, mappings
 
 MANAGER, WORKER = "manager", "worker"
 

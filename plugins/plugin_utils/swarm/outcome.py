@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...module_utils.swarm.state import DEFAULT_DATA_PATH_PORT, DEFAULT_POOL, LABEL, Step
+from ..core.values import mapping
 from ..plan.files import differs, fact_after
 from ..plan.fold import Facts
 from ..plan.managed_file import ManagedFile
-from ..preflight.problems import mapping
 from .members import MANAGER, Cluster, Member, after, as_facts
 from .record import record_files
 

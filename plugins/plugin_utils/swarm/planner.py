@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...module_utils.swarm.state import Step, SwarmError
+from ..core.values import mapping, texts
 from ..docker.unseen import unseen
 from ..overlay_network.faults import ACTIVE
 from ..plan.changes import Changes, Consent, Inputs, RolePlan, Unknown
@@ -20,7 +21,6 @@ from ..plan.files import add_file, differs, entry_of
 from ..plan.fold import Facts, Wishes
 from ..plan.play_hosts import unknown_hosts
 from ..preflight.members import lost_address
-from ..preflight.problems import mapping, texts
 from .gathered import ROLE, record_path
 from .members import MANAGER, WORKER, Cluster, Member
 from .outcome import acts, facts_after, leaving, to_record

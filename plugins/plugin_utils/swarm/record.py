@@ -14,8 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.values import mapping
 from ..plan.managed_file import ManagedFile
-from ..preflight.problems import mapping
 from .gathered import record_folder, record_path
 
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)

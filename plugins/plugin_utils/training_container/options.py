@@ -13,8 +13,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..core.values import mapping
 from ..plan.controller import TEXT
-from ..preflight.problems import mapping
 from .gathered import DEVICE, DEVICES
 from .values import GROUPS, PORTS, SECURITY_OPTS, Wrong, entries, wrong_values
 

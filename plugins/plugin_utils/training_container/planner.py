@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils.engine.swap import NEW, OLD
+from ..core.values import mapping, texts
 from ..docker.unseen import unseen
 from ..nccl_env.settings import chooses_rdma
 from ..overlay_network.faults import ACTIVE
@@ -24,7 +25,6 @@ from ..plan.fold import Facts, Wishes
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, ours_to_change, real_paths, recorded, unrecorded
 from ..plan.places import overlaps, wrong_places
-from ..preflight.problems import mapping, texts
 from ..training_image.needs import check_script
 from .gathered import ROLE, folders_of, ours
 from .options import PREFIX, problems, profile_name, seccomp_profile

@@ -19,10 +19,10 @@ from ...module_utils.engine.daemon_config import same
 from ...module_utils.fabric.rdma import switch_management
 from ...module_utils.vscode.state import SERVER
 from ..cluster.view import fingerprint
+from ..core.values import mapping
 from ..nccl_env.ranges import as_text
 from ..nvidia_container_toolkit.toolkit import toolkit_plan
 from ..plan.changes import Changes, sealed
-from ..preflight.problems import mapping
 from .gathered import assets_of, extensions_of, workspace_of
 from .mounts import CONFIGURATION, JOBS, WORKSPACE
 from .options import devices, options

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..core.values import mapping, texts
 from ..docker.unseen import unseen
 from ..overlay_network.faults import ACTIVE
 from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan, Unknown
 from ..plan.container import container_of
 from ..plan.fold import Facts, Wishes
-from ..preflight.problems import mapping, texts
 from .gathered import ROLE
 from .inputs import Trouble
 from .recipe import Recipe, files, named, recipe

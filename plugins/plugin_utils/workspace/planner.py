@@ -12,6 +12,7 @@ from typing import Any
 from ...module_utils.common.untrusted_text import on_one_line
 from ...module_utils.hostfile.text import HostsError
 from ...module_utils.job.code_places import CODE
+from ..core.values import mapping, texts
 from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Unknown
 from ..plan.controller import NAMES
 from ..plan.files import found_file
@@ -19,7 +20,6 @@ from ..plan.fold import Facts, Wishes
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, ours_to_change, recorded, unrecorded
 from ..plan.text import KNOWN_AFTER
-from ..preflight.problems import mapping, texts
 from .environment import CUDA_SCRIPT, INCOMPLETE, Environment, environment, nodes
 from .gathered import ROLE, apt_packages, ours, record_path, source_of
 from .running import runs_apart, tolerated

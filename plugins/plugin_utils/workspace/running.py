@@ -9,8 +9,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..core.values import mapping
 from ..plan.changes import Change
-from ..preflight.problems import mapping
 
 
 def runs_apart(facts: Iterable[Mapping[str, Any]], wishes: Mapping[str, Any]) -> bool:

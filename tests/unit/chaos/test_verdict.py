@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, Report
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem, Report
 
 from tests.chaos.verdict import changed_tasks, changes, crashed, current_task, disturbed, final_lines, judge, sentences
 

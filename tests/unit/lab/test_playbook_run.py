@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem, Report
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem, Report
 from ansible_collections.swarmspeed.cluster.tests.playbook_run import Run
 
 CLOCK = Problem("lab2", "its clock is 90.0 s behind the controller's (±0.3 s)", "timedatectl set-ntp true", "clock")

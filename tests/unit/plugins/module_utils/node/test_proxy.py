@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.proxy import Proxy, first_source, parse, schemes
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.proxy_io import SystemProxyIO, gather_proxies
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight import proxy as preflight
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
 from hypothesis import given
 from hypothesis import strategies as st
 

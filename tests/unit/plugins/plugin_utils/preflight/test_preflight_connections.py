@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connection_names import (
     given_by_ansible,
     known_names,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.connections import check_connections
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem
 
 KNOWN = known_names([{}])
 JUMP = {"ansible_ssh_common_args": "-J gate1"}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import (
     CURRENT,
     ENDED,
@@ -13,7 +14,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.contr
     Controller,
     check_ansible_version,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem
 from hypothesis import given
 from hypothesis import strategies as st
 

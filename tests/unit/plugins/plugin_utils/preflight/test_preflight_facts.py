@@ -9,8 +9,8 @@ import copy
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import PreflightError, collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import PreflightError, collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import (
     VERSION_CHECKS,
     check_versions,

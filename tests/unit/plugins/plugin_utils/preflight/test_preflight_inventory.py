@@ -8,17 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem, Report, collect, listing
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import RoleSpecs, parse_specs
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.values import whole
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import check_vscode
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import (
-    Problem,
-    Report,
-    collect,
-    listing,
-    whole,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

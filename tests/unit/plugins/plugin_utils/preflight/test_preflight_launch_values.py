@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.launch_values import (
     PREFIX,
     check_launch_values,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Report, collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.nccl import check_interfaces
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Report, collect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

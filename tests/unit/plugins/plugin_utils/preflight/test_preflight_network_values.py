@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
     INVENTORY_CHECKS,
@@ -18,7 +19,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.netwo
     check_overlay_values,
     check_swarm_values,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import collect
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from ansible.parsing.dataloader import DataLoader
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs import parse_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight import controller_io
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.problems import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.unused_files import check_unused_files
 
 from tests.documents import ROOT
