@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.action.plan import OF_A_ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import read, split_kind
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.making import OF_A_ROLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image import recipe as recipes
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.planner import TrainingImagePlanner
 

@@ -18,8 +18,8 @@ from ..plugin_utils.assets.manifest import Manifest, size_text
 from ..plugin_utils.assets.sources import AssetError, Source, sources
 from ..plugin_utils.bundle.manifest import BundleError
 from ..plugin_utils.connection.following import say
+from ..plugin_utils.core.values import plain
 from ..plugin_utils.plan.controller import here
-from ..plugin_utils.report.text import plain
 
 SPEC: dict[str, Any] = {
     "sources": {"type": "list", "elements": "dict", "required": True},

@@ -15,6 +15,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import shown
+from ..plugin_utils.bundle.checks import damage
 from ..plugin_utils.bundle.files import (
     copy_whole,
     digest,
@@ -29,9 +30,8 @@ from ..plugin_utils.bundle.files import (
 )
 from ..plugin_utils.bundle.folder import own_folder
 from ..plugin_utils.bundle.manifest import MANIFEST, BundleError, Entry, Manifest, inside, render
-from ..plugin_utils.preflight.bundle import damage
-from ..plugin_utils.report.text import plain
-from ..plugin_utils.training_image.holds import HOLDS
+from ..plugin_utils.core.values import plain
+from ..plugin_utils.versions.holds import HOLDS
 from ..plugin_utils.workspace.bundled import listed
 
 SPEC: dict[str, Any] = {

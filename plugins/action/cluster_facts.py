@@ -13,12 +13,12 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import ReportedError, accept, ssh_public_key
 from ..plugin_utils.cluster.underlay import UnderlayError
-from ..plugin_utils.cluster.view import ClusterError, cluster_view
+from ..plugin_utils.nvidia_driver.version_host import host_of
 from ..plugin_utils.overlay_network.addressing import OverlayError, OverlayRequest
+from ..plugin_utils.registry.cluster_view import ClusterError, cluster_view
 from ..plugin_utils.validate.node import node_facts
 from ..plugin_utils.validate.own_facts import check_own_facts
 from ..plugin_utils.versions.choose import choose
-from ..plugin_utils.versions.hosts import host_of
 from ..plugin_utils.versions.requested import parse_requested
 from ..plugin_utils.versions.table import load_table
 

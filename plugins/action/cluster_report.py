@@ -14,11 +14,11 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import ReportedError, accept
+from ..plugin_utils.core.files import read_text, write_whole
+from ..plugin_utils.core.values import plain
 from ..plugin_utils.report.document import document
-from ..plugin_utils.report.files import read_text, write_whole
 from ..plugin_utils.report.inputs import Inputs, parse_bench, parse_verify
 from ..plugin_utils.report.page import page
-from ..plugin_utils.report.text import plain
 from ..plugin_utils.validate.filters import one_line_action
 from ..plugin_utils.validate.job import infos
 from ..plugin_utils.validate.shape import data

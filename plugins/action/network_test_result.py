@@ -15,21 +15,18 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import sentence
-from ..plugin_utils.core.values import mapping
+from ..plugin_utils.core.files import write_whole
+from ..plugin_utils.core.roles import NAMES, requested_roles, role_of
+from ..plugin_utils.core.values import mapping, sealed
 from ..plugin_utils.fabric.all_reduce import judge_collective
-from ..plugin_utils.fabric.checks import Verdict, Wanted, judge, trouble_of
+from ..plugin_utils.fabric.checks import Requested, Verdict, judge, trouble_of
 from ..plugin_utils.fabric.document import (
-    PROMISES,
     document,
-    requested_roles,
-    role_of,
     roles_section,
     summary,
     versions_of,
 )
 from ..plugin_utils.fabric.open_to_anyone import open_to_anyone
-from ..plugin_utils.report.files import write_whole
-from ..plugin_utils.report.text import sealed
 from ..plugin_utils.validate.filters import one_line_action
 from ..plugin_utils.validate.shape import data
 
@@ -95,7 +92,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
             versions={name: self._versions(name, hostvars, records) for name in nodes},
         )
         # A run with tags verified a part only; the file of a whole run says more.
-        whole = set(requested) == set(PROMISES)
+        whole = set(requested) == set(NAMES)
         where = ""
         if given["reports_dir"] and whole and not self._task.check_mode:
             where = write(given["reports_dir"], made)
@@ -114,10 +111,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return versions_of(facts, ready, nccl)
 
 
-def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Wanted:
+def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Requested:
     """What was requested; Ansible hands numbers over as text."""
     data = given.get("data_port")
-    return Wanted(
+    return Requested(
         hosts=tuple(nodes),
         network=str(given.get("network", "container")),
         data_port=int(data) if data else None,

@@ -12,42 +12,14 @@ from typing import Any
 from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ..module_utils.common.reported import ReportedError
-from ..plugin_utils.assets import gathered as assets
 from ..plugin_utils.connection.node_action import NodeAction
 from ..plugin_utils.core.role_specs import RoleSpecError
 from ..plugin_utils.core.variables import BESIDE, role_specs
-from ..plugin_utils.deepspeed_launch import gathered as deepspeed_launch
-from ..plugin_utils.docker import gathered as docker
-from ..plugin_utils.host import gathered as host_role
-from ..plugin_utils.nccl_env import gathered as nccl_env
-from ..plugin_utils.nvidia_container_toolkit import gathered as nvidia_container_toolkit
-from ..plugin_utils.nvidia_driver import gathered as nvidia_driver
-from ..plugin_utils.overlay_network import gathered as overlay_network
 from ..plugin_utils.plan.gathered import Gathered, requested
 from ..plugin_utils.plan.variables import HostVariables, VariableError, rendered
-from ..plugin_utils.ssh_trust import gathered as ssh_trust
-from ..plugin_utils.swarm import gathered as swarm
-from ..plugin_utils.training_container import gathered as training_container
-from ..plugin_utils.training_image import gathered as training_image
+from ..plugin_utils.registry.gathered import GATHERED
 from ..plugin_utils.validate.node import node_facts
-from ..plugin_utils.workspace import gathered as workspace
 
-GATHERED: dict[str, Gathered] = {
-    host_role.ROLE: host_role.GATHERED,
-    nvidia_driver.ROLE: nvidia_driver.GATHERED,
-    docker.ROLE: docker.GATHERED,
-    nvidia_container_toolkit.ROLE: nvidia_container_toolkit.GATHERED,
-    swarm.ROLE: swarm.GATHERED,
-    overlay_network.ROLE: overlay_network.GATHERED,
-    training_image.ROLE: training_image.GATHERED,
-    ssh_trust.ROLE: ssh_trust.GATHERED,
-    nccl_env.ROLE: nccl_env.GATHERED,
-    training_container.ROLE: training_container.GATHERED,
-    workspace.ROLE: workspace.GATHERED,
-    assets.ROLE: assets.GATHERED,
-    deepspeed_launch.ROLE: deepspeed_launch.GATHERED,
-}
-"""By role that is planned."""
 with contextlib.suppress(RoleSpecError):  # which the task reports
     role_specs()  # here Ansible's main process reads them once, and not each of its workers
 
@@ -101,7 +73,7 @@ class ActionModule(NodeAction):
 
     def _roles(self, given: Any) -> list[str]:
         """Return the roles that are planned from what is gathered."""
-        roles = [str(role) for role in given or []]
+        roles = list(GATHERED) if given == "all" else [str(role) for role in given or []]
         for role in roles:
             if role not in GATHERED:
                 raise AnsibleActionFail(f"plan: the role {role} is not planned. Planned are: {', '.join(GATHERED)}.")

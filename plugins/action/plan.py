@@ -9,37 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleActionFail, AnsibleError
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.common.secret_names import mask_text
-from ..plugin_utils.core.constraints import judge
-from ..plugin_utils.core.problems import listing
-from ..plugin_utils.core.role_specs import type_of
-from ..plugin_utils.core.variables import ROLES, constraints, role_specs
-from ..plugin_utils.docker.needed import missing_engines
-from ..plugin_utils.fabric.document import requested_roles
+from ..plugin_utils.core.files import write_whole
+from ..plugin_utils.core.roles import PLANNED, TOGETHER, concern_group, requested_roles
+from ..plugin_utils.core.values import plain
 from ..plugin_utils.plan.again import followed, unforeseen
 from ..plugin_utils.plan.changes import Inputs, Refusal
-from ..plugin_utils.plan.controller import TEXT, here, read, split_kind
 from ..plugin_utils.plan.document import written
 from ..plugin_utils.plan.drift import drift
-from ..plugin_utils.plan.fold import Plan, fold
+from ..plugin_utils.plan.fold import Plan
 from ..plugin_utils.plan.outcome import outcome
-from ..plugin_utils.plan.planners import PLANNED, planners
 from ..plugin_utils.plan.play_hosts import apart, play_hosts
 from ..plugin_utils.plan.text import unforeseen_text
-from ..plugin_utils.plan.variables import HostVariables, VariableError
-from ..plugin_utils.plan.whole_group import TOGETHER, WHOLE_GROUP, WHOLE_GROUP_WITH
-from ..plugin_utils.report.files import write_whole
-from ..plugin_utils.report.text import plain
 from ..plugin_utils.validate.filters import one_line_action
 from ..plugin_utils.validate.own_facts import check_own_facts
 
-OF_A_ROLE = "role:"
-"""Begins the name of a file that comes with a role."""
 PLAN = "swarmspeed_plan"
 """The variable in which tasks keep the plan."""
 
@@ -47,32 +34,6 @@ PLAN = "swarmspeed_plan"
 def show(text: str) -> None:
     """Print a plan as it is; a callback that writes JSON would make one long line of it."""
     Display().display(f"\n{text}\n")
-
-
-def _typed(host: str, gathered: Mapping[str, Any]) -> HostVariables:
-    """Return a host's variables with the types that the roles' argument specs say."""
-    found, options = gathered.get("wishes") or {}, role_specs().options
-    declared = {name: value for name, value in found.items() if name in options}
-    checked = ArgumentSpecValidator({name: type_of(options[name]) for name in declared}).validate(declared)
-    if checked.error_messages:
-        # Ansible's text quotes the value.
-        raise AnsibleActionFail(f"{host}: {mask_text('; '.join(checked.error_messages))}")
-    typed = {name: checked.validated_parameters[name] for name in declared}
-    return HostVariables({**found, **typed}, gathered.get("unrendered") or {}, host)
-
-
-def _judge(names: Iterable[str], wishes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse what the constraints of these variables do not allow."""
-    wrong: dict[str, list[str]] = {}
-    for host, wished in wishes.items():
-        for name in names:
-            fault = (
-                judge(name, constraints()[name], role_specs().options[name], wished[name]) if name in wished else None
-            )
-            if fault:
-                wrong.setdefault(f"{name}{fault.suffix}: {fault.text}. Remedy: {fault.remedy}.", []).append(host)
-    if wrong:
-        raise AnsibleActionFail(" ".join(f"{listing(hosts)}: {text}" for text, hosts in wrong.items()))
 
 
 class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no types
@@ -110,51 +71,34 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
     def _check(self, roles: list[str], hosts: list[str], variables: Mapping[str, Any]) -> dict[str, Any]:
         """Return the hosts that these roles are planned for. Fails where they must be together and are not."""
         batch = [str(host) for host in variables.get("ansible_play_batch") or []]
-        whole = [role for role in roles if role in WHOLE_GROUP or self._given(WHOLE_GROUP_WITH.get(role), variables)]
+        whole = [role for role, name in concern_group(roles).items() if not name or self._given(name, variables)]
         if whole:
             problem = apart(whole[0], hosts, play_hosts(variables, self._task))
             if problem:
                 raise AnsibleActionFail(problem)
         return {"changed": False, "whole_group": bool(whole), "hosts": hosts if whole else batch}
 
-    def _given(self, name: str | None, variables: Mapping[str, Any]) -> bool:
+    def _given(self, name: str, variables: Mapping[str, Any]) -> bool:
         """Whether a variable is set to something."""
-        return name is not None and bool(self._templar.template(variables.get(name, "")))
+        return bool(self._templar.template(variables.get(name, "")))
 
     @one_line_action("what node_facts returned")
     def _make(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-        roles = arguments["roles"]
-        found = self._gathered(arguments, variables)
-        wishes = {host: _typed(host, gathered) for host, gathered in found.items()}
-        if variables.get("swarmspeed_alone"):  # else preflight has judged them before any connection
-            _judge([name for role in roles for name in role_specs().by_role[role]], wishes)
-        try:
-            return self._fold(roles, wishes, found, arguments, variables)
-        except VariableError as error:
-            raise AnsibleActionFail(f"{error}. Remedy: correct this variable") from None
+        # Imports the planners, of which most tasks only report what they have planned.
+        from ..plugin_utils.registry.making import UnplannableError, make_plan  # noqa: PLC0415
 
-    def _fold(
-        self,
-        roles: Sequence[str],
-        wishes: Mapping[str, HostVariables],
-        found: Mapping[str, Mapping[str, Any]],
-        arguments: Mapping[str, Any],
-        variables: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        requested = planners(roles)
-        files = {name for planner in requested for wished in wishes.values() for name in planner.files(wished)}
-        inputs = Inputs(
-            cluster=plain(arguments["cluster"]),
-            files={name: self._text(name) for name in sorted(files)},
-            # Drawn for this run; node_facts got it, too.
-            digest_key=str(variables.get("_preflight_digest_key") or ""),
-        )
-        facts = {host: gathered["ansible_facts"]["swarmspeed"] for host, gathered in found.items()}
-        plan = fold(requested, facts, wishes, inputs)
+        # The key was drawn for this run; node_facts got it, too.
+        inputs = Inputs(plain(arguments["cluster"]), digest_key=str(variables.get("_preflight_digest_key") or ""))
         tags, skipped = variables.get("ansible_run_tags") or ["all"], variables.get("ansible_skip_tags") or []
         selected = requested_roles(tags, skipped)
-        needed = list(missing_engines(facts, wishes, plan.roles, selected))
-        return self._result(plan, selected, needed, arguments, variables)
+        found = self._gathered(arguments, variables)
+        try:
+            made = make_plan(
+                arguments["roles"], found, inputs, self._loader, selected, not variables.get("swarmspeed_alone")
+            )
+        except UnplannableError as error:
+            raise AnsibleActionFail(str(error)) from None
+        return self._result(made.plan, selected, made.needed, arguments, variables)
 
     def _result(
         self,
@@ -202,21 +146,6 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 kept = known.get("ansible_facts")
                 check_own_facts(host, kept.get("swarmspeed") if isinstance(kept, Mapping) else None)
         return found
-
-    def _text(self, name: str) -> str:
-        """Return the text of a file on the controller, line ends as they are; one in Ansible's vault is decrypted."""
-        kind, path = split_kind(name)
-        path = str(ROLES / path[len(OF_A_ROLE) :]) if path.startswith(OF_A_ROLE) else path
-        try:
-            if kind == TEXT:
-                path = str(here(path))
-            elif kind:
-                return read(kind, path)
-            return Path(self._loader.get_real_file(self._loader.path_dwim(path))).read_bytes().decode("utf-8")
-        except (AnsibleError, OSError, UnicodeDecodeError) as error:
-            raise AnsibleActionFail(
-                f"{split_kind(name)[1]}: cannot be read. Remedy: name a file that this account can read"
-            ) from error
 
     def _planned(self, variables: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Return this host's name, and the plan that it is part of."""

@@ -26,8 +26,10 @@ from ..plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
 from ..plugin_utils.core.constraints import ConstraintError, judge
 from ..plugin_utils.core.problems import PreflightError, Problem, Report, collect
 from ..plugin_utils.core.role_specs import RoleSpecError, type_of
+from ..plugin_utils.core.values import plain
 from ..plugin_utils.core.variables import constraints, role_specs
 from ..plugin_utils.plan.play_hosts import play_hosts, play_of
+from ..plugin_utils.plan.requested import parse_wanted
 from ..plugin_utils.preflight.connection_names import given_by_ansible, known_names
 from ..plugin_utils.preflight.connections import OF_CONNECTIONS
 from ..plugin_utils.preflight.controller import Controller
@@ -38,8 +40,6 @@ from ..plugin_utils.preflight.inventory import Inventory
 from ..plugin_utils.preflight.inventory_checks import GROUPS, INVENTORY_CHECKS, REPEATED
 from ..plugin_utils.preflight.origins import origin
 from ..plugin_utils.preflight.play import roles_by_themselves
-from ..plugin_utils.preflight.wanted import parse_wanted
-from ..plugin_utils.report.text import plain
 from ..plugin_utils.training_image.settings import Settings, image_troubles
 from ..plugin_utils.validate.filters import one_line
 

@@ -14,7 +14,7 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils.hostfile import filters as hostfile_filters
 from ..module_utils.hostfile.text import HostsError
 from ..plugin_utils.cluster.trees import code_digest, tree_manifest
-from ..plugin_utils.cluster.view import fingerprint
+from ..plugin_utils.core.values import fingerprint
 
 
 def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:

@@ -181,8 +181,8 @@ options:
     default: /proc
   plan:
     description:
-      - Roles whose changes M(swarmspeed.cluster.plan) will plan from the result. What their plans need is gathered in
-        addition to what the other options name, and the variables that they declare are returned as C(wishes).
+      - Roles whose changes M(swarmspeed.cluster.plan) will plan from the result, or V(all). What their plans need is
+        gathered in addition to what the other options name, and their variables are returned as C(wishes).
       - Used by the action plugin only, on the controller. As variables may hold passwords, the result is then not
         shown.
     type: list

@@ -16,8 +16,8 @@ from ansible_collections.swarmspeed.cluster.plugins.action.preflight import chec
 from ansible_collections.swarmspeed.cluster.plugins.filter.launch_problems import launch_problems
 from ansible_collections.swarmspeed.cluster.plugins.filter.network_bench import FilterModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 from tests.adversary.hostile import HOSTILE, facts, leaves, one_line, planted

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.action.network_test_result import write
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import Piece
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import Copy
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.files import write_whole
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.files import write_whole
 
 from tests.role_values import load
 

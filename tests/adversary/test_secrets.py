@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.action.preflight import invalid
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.text import secrets as config_secrets
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.daemon_config_secrets import mask
@@ -27,11 +26,12 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.supervisor 
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node.system_io import file_facts
 from ansible_collections.swarmspeed.cluster.plugins.modules.training_job import Call
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.values import sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.launch.vscode import configuration
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import sealed
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import argument_troubles
 
 from tests.role_values import defaults, load

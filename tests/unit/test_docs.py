@@ -164,7 +164,8 @@ def test_pages_of_playbooks_mention_every_role(document: str) -> None:
     ],
 )
 def test_every_check_is_explained_with_the_words_it_says(heading: str, checks: list[str]) -> None:
-    sources = [*ROOT.glob("plugins/plugin_utils/preflight/*.py"), *ROOT.glob("plugins/plugin_utils/versions/*.py")]
+    packages = ("preflight", "versions", "bundle", "swarm", "overlay_network")
+    sources = [path for package in packages for path in ROOT.glob(f"plugins/plugin_utils/{package}/*.py")]
     sources += ROOT.glob("plugins/plugin_utils/training_image/*.py")
     sources += [ROOT / "plugins/plugin_utils/plan/play_hosts.py"]
     sources += [ROOT / "plugins/plugin_utils/plan/places.py", ROOT / "plugins/plugin_utils/core/constraints.py"]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
 
 from tests.documents import ROOT, cells, coded
 
@@ -19,6 +21,18 @@ PLUGINS = ROOT / "plugins"
 NODE, CONTROLLER = "plugins.module_utils", "plugins.plugin_utils"
 COPIED = {f"{NODE}.network_bench.rank"}
 """Programs that a role copies to nodes as they are (bench_run.yml of overlay_network)."""
+
+
+ROOMS = (
+    ("core",),
+    ("bundle", "cluster", "connection", "diagnosis", "launch", "validate", "versions"),
+    ("plan",),
+    PLANNED,
+    ("registry", "fabric", "job", "bench", "preflight", "report"),
+)
+"""The packages of plugin_utils from below: imports run downward, and within a room in no circle."""
+REPORTED = 25
+"""Files of ours that a task may import that reports a part of a plan: each of its workers reads them anew."""
 
 
 def name_of(path: Path) -> str:
@@ -110,3 +124,52 @@ def test_every_package_is_described() -> None:
     rows = {coded(row[0])[0]: row[1] for row in cells("docs/architecture.md", "The packages")}
     assert sorted(rows) == sorted(f"{'/'.join(name.split('.')[1:])}/" for name in packages())
     assert all(rows.values())
+
+
+def files_of(names: set[str]) -> set[str]:
+    """Leave out names within modules, and packages."""
+    return {name for name in names if name in EVERYTHING}
+
+
+def arrows() -> dict[str, set[str]]:
+    """Return the packages of plugin_utils with those that each imports."""
+    found: dict[str, set[str]] = {}
+    for name in MODULES:
+        if below(name, CONTROLLER):
+            others = {other.split(".")[2] for other in files_of(imports_of(name)) if below(other, CONTROLLER)}
+            package = name.split(".")[2]
+            found.setdefault(package, set()).update(others - {package})
+    return found
+
+
+def test_every_package_has_a_room() -> None:
+    assert sorted(package for room in ROOMS for package in room) == sorted(arrows())
+
+
+def test_no_import_runs_upward() -> None:
+    level = {package: number for number, room in enumerate(ROOMS) for package in room}
+    upward = [(one, other) for one, others in arrows().items() for other in others if level[one] < level[other]]
+    assert sorted(upward) == []
+
+
+def test_no_package_imports_itself_by_way_of_others() -> None:
+    assert list(graphlib.TopologicalSorter(arrows()).static_order())
+
+
+def test_reporting_a_plan_imports_no_planner() -> None:
+    needed: set[str] = set()
+    waiting = ["plugins.action.plan"]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            waiting += files_of(imports_at_start(EVERYTHING[name].read_text(encoding="utf-8"), name))
+    assert not [name for name in needed if name.endswith(".planner")]
+    assert len(needed) <= REPORTED, sorted(needed)
+
+
+def imports_at_start(source: str, name: str) -> set[str]:
+    """Return what a file imports when it is read; what a function imports is left out."""
+    tree = ast.parse(source)
+    tree.body = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return set(imported(name, ast.unparse(tree)))

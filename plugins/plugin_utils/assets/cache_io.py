@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from ...module_utils.common.untrusted_text import on_one_line
 from ..bundle.manifest import AGAIN
 from ..cluster.trees import file_sha256
+from ..core.files import write_whole
 from ..plan.controller import here
-from ..report.files import write_whole
 from .gathered import known_manifest, manifest_path
 from .http_io import DigestError, Http, HttpLostError, HttpRefusedError, git_digest
 from .hub import HubFile, Revision, file_url, info_url, parse_info, refused

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from ...module_utils.common.reported import escaped
 from ..core.problems import Problem, listing
-from ..preflight.bundle import check_files, check_image, check_variables
+from .checks import check_files, check_image, check_variables
 from .folder import opened, strangers
 from .manifest import AGAIN, MANIFEST, VARIABLE, BundleError, Entry, Manifest, parse
 from .verified import Memory

@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from ...module_utils.common.secret_names import mask_text
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -42,3 +46,29 @@ def number(value: Any) -> float | None:
     except OverflowError:  # an int beyond the range of floats
         return None
     return found if math.isfinite(found) else None
+
+
+def sealed(value: Any) -> Any:
+    """A document of whose texts none shows a secret."""
+    if isinstance(value, Mapping):
+        return {key: sealed(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [sealed(inner) for inner in value]
+    return mask_text(value) if isinstance(value, str) else value
+
+
+def plain(value: Any) -> Any:
+    """A copy of what Ansible handed over as plain dicts, lists and texts, which templates and JSON take."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [plain(inner) for inner in value]
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    return str(value)
+
+
+def fingerprint(value: Any) -> str:
+    """Return a short stable hash of any JSON-able value: 16 hexadecimal digits of the SHA-256 of its canonical JSON."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

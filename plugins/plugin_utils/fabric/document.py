@@ -10,53 +10,24 @@ from datetime import datetime, timezone
 from statistics import median
 from typing import Any
 
+from ..core.roles import ROLES
 from ..core.values import mapping
 from .checks import CONTAINER, Finding
 
 VERSION = 1
-PROMISES = {
-    "preflight": "every check of a run passes",
-    "host": "names, kernel parameters and firewall are as requested",
-    "nvidia_driver": "the driver is loaded and new enough, where the cluster computes on GPUs",
-    "docker": "the engine answers and is configured as requested",
-    "nvidia_container_toolkit": "the toolkit is known to the engine, where the cluster computes on GPUs",
-    "swarm": "every node is a ready, active member of this swarm, in its role",
-    "overlay_network": "the overlay has the subnet, MTU and encryption requested",
-    "training_image": "every node has the same image",
-    "ssh_trust": "keys are in place and private, host keys are pinned",
-    "nccl_env": "NCCL and Gloo are configured with the interface of the training network",
-    "training_container": "every container runs as configured, with memory to share",
-    "workspace": "every node has the same files",
-    "assets": "every node has the same models and data sets",
-    "deepspeed_launch": "the hostfile is complete, and no job has failed or is lost",
-}
-"""What each role's verify.yml asserts, in the order in which the playbook runs them."""
 
 
 def roles_section(requested: Iterable[str], failed_role: str, failed_reported: str) -> dict[str, dict[str, Any]]:
     """The roles that were verified, those before the failed one being right; after it nothing was verified."""
     section: dict[str, dict[str, Any]] = {}
     wanted = set(requested)
-    for role, promise in PROMISES.items():
-        if role == failed_role:
-            section[role] = {"ok": False, "sentence": failed_reported}
+    for role in ROLES:
+        if role.name == failed_role:
+            section[role.name] = {"ok": False, "sentence": failed_reported}
             break
-        if role in wanted:
-            section[role] = {"ok": True, "sentence": f"{promise[0].upper()}{promise[1:]}."}
+        if role.name in wanted:
+            section[role.name] = {"ok": True, "sentence": f"{role.promise[0].upper()}{role.promise[1:]}."}
     return section
-
-
-def requested_roles(run_tags: Sequence[str], skip_tags: Sequence[str]) -> list[str]:
-    """The roles that a run with these tags walks."""
-    everything = bool({"all", "verify", "tagged"} & set(run_tags))
-    return [role for role in PROMISES if (everything or role in (*run_tags, "preflight")) and role not in skip_tags]
-
-
-def role_of(tags: Sequence[str]) -> str:
-    """The role of a task by its tags, preflight having ``always``; empty for tasks of none, such as the pairs."""
-    if "fabric" in tags:
-        return ""
-    return next((role for role in PROMISES if role in tags), "preflight" if "always" in tags else "")
 
 
 def versions_of(facts: Mapping[str, Any], ready: Mapping[str, Any], nccl: str) -> dict[str, Any]:

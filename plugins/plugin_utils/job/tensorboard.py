@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..cluster.view import fingerprint
+from ..core.values import fingerprint
 from ..plan.container import container_name
 
 CLUSTER_LABEL, LABEL = "swarmspeed.cluster", "swarmspeed.tensorboard"

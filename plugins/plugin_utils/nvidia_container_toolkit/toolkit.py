@@ -20,13 +20,13 @@ from ...module_utils.engine.daemon_config_keys import needs_restart, parse_versi
 from ...module_utils.engine.daemon_config_unit import conflicts
 from ...module_utils.engine.state import CONFIG_PATH, as_config, sealed, unit_from_facts
 from ..docker.host import SHIPPED, Host
+from ..plan.jobs import active_jobs
 from .access import CDI, KEEP, RUNTIME, Access, access, device_requests, run_arguments
 from .description import faults
 from .gathered import PACKAGES, RECORD_PATH, ROLE, SOURCES_PATH, SPEC_PATH, STALE_SOURCES, UNIT_PATH
 
 REPOSITORY = "repository"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-_ACTIVE = ("starting", "running", "unknown")
 _NODES = "/usr/bin/nvidia-ctk system create-device-nodes --control-devices"
 _TEST = "CUDA on all GPUs"
 """What the smoke test shows: one that was recorded before it did so is repeated."""
@@ -216,9 +216,7 @@ def _in_the_way(host: Host, restarts: list[str], changes: bool) -> list[str]:
     """Return the containers that a restart stops; and, where anything changes, those in which a job runs."""
     if restarts:
         return host.running_containers
-    jobs = host.facts.get("jobs")
-    running = isinstance(jobs, Mapping) and any(state in _ACTIVE for state in jobs.values())
-    return host.running_containers if changes and running else []
+    return host.running_containers if changes and active_jobs(host.facts) else []
 
 
 def _problems(requested: Request, host: Host, way: Access, packages: list[str]) -> list[str]:

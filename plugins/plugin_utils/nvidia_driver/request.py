@@ -14,6 +14,7 @@ from ...module_utils.driver.packages import AUTO_SOURCE, Kernel, Offer, Place, p
 from ...module_utils.driver.preview import in_branch, numeric
 from ...module_utils.gpu.pci import NOT_FOR_US
 from ...module_utils.gpu.problems import WAITING
+from ..plan.jobs import active_jobs
 from .gathered import EXCLUSION_FILE, PREFERENCES_FILE
 from .kernels import Build, parse_builds
 
@@ -202,8 +203,7 @@ class Node:
     @property
     def active_jobs(self) -> list[str]:
         """Return the training jobs that run by their last written state."""
-        jobs = _mapping(self.facts.get("jobs"))
-        return sorted(name for name, state in jobs.items() if state in ("starting", "running", "unknown"))
+        return sorted(active_jobs(self.facts))
 
 
 def exclusion(held: list[str]) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-ACTIVE = ("starting", "running", "unknown")
+from ..plan.jobs import active_jobs
 
 
 def cut_pairs(reached: Mapping[str, Mapping[str, Mapping[str, str]]]) -> dict[tuple[str, str], str]:
@@ -46,7 +46,7 @@ def occupied(facts: Mapping[str, Mapping[str, Any]], containers: Mapping[str, st
     """Return what runs on each node beside its own container, in words: jobs, and containers of others."""
     found: dict[str, list[str]] = {}
     for node, fact in facts.items():
-        jobs = [f"job {name}" for name, state in (fact.get("jobs") or {}).items() if state in ACTIVE]
+        jobs = [f"job {name}" for name in active_jobs(fact)]
         engine = (fact.get("docker") or {}).get("containers") or {}
         others = [
             f"container {name}"

@@ -18,7 +18,7 @@ from ..docker.unseen import unseen
 from ..plan.changes import Changes, Consent, Inputs, Refusal, RolePlan
 from ..plan.fold import Facts, Wishes
 from ..plan.play_hosts import unknown_hosts
-from ..preflight.members import lost_address
+from ..swarm.checks import lost_address
 from .addressing import DEFAULT_MTU, MTU_OPTION, differences
 from .faults import ACTIVE
 from .gathered import ROLE

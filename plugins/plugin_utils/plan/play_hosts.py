@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.problems import listing
+from ..core.roles import HOST_BY_HOST
 from .changes import Refusal
-from .whole_group import HOST_BY_HOST
 
 OUT_OF_STEP = ("free", "host_pinned")
 """Strategies by which a host begins a task while others are still at an earlier one."""

@@ -12,13 +12,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from ..bundle.checks import check_fit
 from ..connection.messages import PASSWORD, reason, waits_for_sudo
 from ..core.problems import Problem, missing
 from ..core.values import mapping, number, texts, whole
-from ..swarm.record import was_ours
-from .bundle import check_fit
-from .launch import check_ds_config, check_hostfile, check_job_files, check_shrink
-from .members import (
+from ..overlay_network.checks import (
+    check_overlay_encryption,
+    check_overlay_mtu,
+    check_overlay_names,
+    check_overlay_network,
+    check_overlay_subnet,
+)
+from ..plan.requested import Requested
+from ..swarm.checks import (
     check_attached,
     check_host_names,
     check_swarm_fixed,
@@ -26,20 +32,14 @@ from .members import (
     check_swarm_managers,
     check_swarm_ports,
 )
+from ..swarm.foreign import check_foreign_swarm
+from ..swarm.record import was_ours
+from .launch import check_ds_config, check_hostfile, check_job_files, check_shrink
 from .nccl import check_interfaces
-from .overlay import (
-    check_overlay_encryption,
-    check_overlay_mtu,
-    check_overlay_names,
-    check_overlay_network,
-    check_overlay_subnet,
-)
 from .planned import REFUSED, check_consents, check_refused
 from .proxy import check_proxies
-from .swarm import check_foreign_swarm
 from .systems import check_architectures, check_distribution, check_end_of_life
 from .versions import VERSION_CHECKS, check_versions
-from .wanted import Wanted
 
 PYTHON = (3, 9)
 """The lowest Python on a host: Debian 12 and Ubuntu 22.04 have 3.11 and 3.10."""
@@ -51,7 +51,7 @@ class Facts:
     """``hosts``: facts by host, null where there are none; ``unreachable``: by host why there are none."""
 
     hosts: Mapping[str, Any]
-    wanted: Wanted
+    wanted: Requested
     unreachable: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -257,7 +257,7 @@ def _check_swarm_left(facts: Facts) -> Iterator[Problem]:
 
 
 def _of_hosts(
-    check: Callable[[Mapping[str, Mapping[str, Any]], Wanted], Iterator[Problem]],
+    check: Callable[[Mapping[str, Mapping[str, Any]], Requested], Iterator[Problem]],
 ) -> Callable[[Facts], Iterator[Problem]]:
     return lambda facts: check(facts.present(), facts.wanted)
 

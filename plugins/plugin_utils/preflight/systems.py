@@ -14,9 +14,9 @@ from typing import Any
 
 from ..core.problems import Problem, missing
 from ..core.values import mapping, number
+from ..plan.requested import Requested
 from ..versions.lifetimes import of_engine, of_packages, of_system
 from ..versions.table import load_table
-from .wanted import Wanted
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
@@ -26,7 +26,7 @@ _LAST = 4_000_000_000
 """A time of the 21st century that a clock may show; what is later is no time."""
 
 
-def check_distribution(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_distribution(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """The host runs a supported distribution and release."""
     names = ", ".join(f"{name.capitalize()} {' and '.join(known)}" for name, known in wanted.distributions.items())
     untried = {(row.distribution, row.release) for row in load_table().systems if row.state == "untried"}
@@ -45,7 +45,7 @@ def check_distribution(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
                 yield Problem(host, f"runs {title} {shown}, which is not supported", remedy)
 
 
-def check_architectures(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_architectures(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """All hosts have one kind of processor, as one image goes to all of them."""
     if wanted.runtime == "host":
         return
@@ -66,7 +66,7 @@ def check_architectures(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
                 )
 
 
-def check_end_of_life(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_end_of_life(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """Warn of what gets no security updates any more, and of published holes in what this collection holds."""
     table = load_table()
     for host, facts in hosts.items():

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..core.values import mapping, sealed
 from .findings import Finding, findings, grouped, levels, shown
 from .inputs import Inputs
 from .job import job_rows, job_view, jobs_of, members_of
 from .network import network_view
 from .nodes import differences, gpus_text, node_cells, properties, ranks_of, speed_text, view_of
-from .text import age, briefly, clock, counted, domain, mapping, names, sealed, sequence
+from .text import age, briefly, clock, counted, domain, names, sequence
 
 NO_SUBNET = "addresses given by hand"
 SPACIOUS = 12

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.values import mapping, number
 from ..job.table import merge
 from .inputs import Check, Inputs
 from .nodes import UNKNOWN, container_of, swarm_entries
-from .text import age, briefly, counted, mapping, names, number, sentence, sequence
+from .text import age, briefly, counted, names, sentence, sequence
 
 CHECKS = {"name": "Looking up names", "ssh": "ssh", "mtu": "A packet of full size", "clock": "Agreement of clocks"}
 """Kinds of checks in verify.json as a sentence begins with them; the others are ports."""

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .text import mapping, moment, number, sentence, sequence
+from ..core.values import mapping, number
+from .text import moment, sentence, sequence
 
 VERSION = 1
 """Of the format of both files."""

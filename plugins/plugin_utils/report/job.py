@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...module_utils.job.resource import ACTIVE
+from ..core.values import mapping, number
 from ..job import nccl
 from ..job.table import Known, duration, merge
 from .curves import Series, line_chart, whole
-from .text import age, mapping, moment, names, number, sentence, sequence, short
+from .text import age, moment, names, sentence, sequence, short
 
 WIDE = 480
 """Pixels of a curve over the steps; two stand side by side."""

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..cluster.underlay import UnderlayError
-from ..cluster.view import ClusterError, cluster_view
+from ..core.values import mapping, number
 from ..nccl_env.gpudirect import gpudirect
+from ..registry.cluster_view import ClusterError, cluster_view
 from .inputs import Inputs
-from .text import counted, domain, mapping, names, number, sequence, short, size
+from .text import counted, domain, names, sequence, short, size
 
 UNKNOWN = "not known"
 SEEN_NOW = ("system", "kernel", "docker", "driver")

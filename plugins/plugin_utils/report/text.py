@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from ...module_utils.common.secret_names import mask_text
 from ..job.table import duration
 
 OLD = 24 * 3600.0
@@ -19,18 +18,6 @@ OLD = 24 * 3600.0
 
 _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB")
-
-
-def number(value: Any) -> float | None:
-    """A finite number, else None. True and False are none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if math.isfinite(value) else None
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """``value`` where it is a mapping, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
 
 
 def sequence(value: Any) -> list[Any]:
@@ -144,23 +131,3 @@ def age(then: float | None, now: float) -> dict[str, Any] | None:
     passed = now - then
     text = "just now" if passed < 60 else f"{duration(passed)} ago"
     return {"text": text, "time": clock(then), "old": passed > OLD}
-
-
-def sealed(value: Any) -> Any:
-    """A document of whose texts none shows a secret."""
-    if isinstance(value, Mapping):
-        return {key: sealed(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [sealed(inner) for inner in value]
-    return mask_text(value) if isinstance(value, str) else value
-
-
-def plain(value: Any) -> Any:
-    """A copy of what Ansible handed over as plain dicts, lists and texts, which templates and JSON take."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        return [plain(inner) for inner in value]
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    return str(value)

@@ -15,12 +15,12 @@ from typing import Any
 from ...module_utils.swarm.state import Step, SwarmError
 from ..core.values import mapping, texts
 from ..docker.unseen import unseen
-from ..overlay_network.faults import ACTIVE
 from ..plan.changes import Changes, Consent, Inputs, RolePlan, Unknown
 from ..plan.files import add_file, differs, entry_of
 from ..plan.fold import Facts, Wishes
+from ..plan.jobs import active_jobs
 from ..plan.play_hosts import unknown_hosts
-from ..preflight.members import lost_address
+from .checks import lost_address
 from .gathered import ROLE, record_path
 from .members import MANAGER, WORKER, Cluster, Member
 from .outcome import acts, facts_after, leaving, to_record
@@ -140,7 +140,7 @@ def _member(host: str, facts: Facts, wishes: Wishes, cluster: Mapping[str, Any])
         hostname=str(mapping(facts[host].get("system")).get("hostname") or ""),
         wishes=wishes[host],
         underlay=underlay,
-        jobs=[str(name) for name, state in mapping(facts[host].get("jobs")).items() if state in ACTIVE],
+        jobs=active_jobs(facts[host]),
         was_ours=was_ours(facts[host], str(wishes[host]["cluster_name"])),
         recorded=path if mapping(mapping(facts[host].get("files")).get(path)).get("exists") else "",
         lost=lost_address(facts[host], str(wishes[host]["swarm_advertise_address"] or underlay)),

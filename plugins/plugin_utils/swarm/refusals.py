@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..plan.changes import Refusal
-from ..preflight.members import check_swarm_fixed
-from ..preflight.swarm import check_foreign_swarm
-from ..preflight.wanted import Wanted
+from ..plan.requested import Requested
+from .checks import check_swarm_fixed
+from .foreign import check_foreign_swarm
 from .gathered import ROLE
 from .members import MANAGER, Cluster, Member
 
@@ -52,7 +52,7 @@ def lives_elsewhere(cluster: Cluster) -> Iterator[Refusal]:
 def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[Refusal]:
     """What is fixed when a swarm is formed is as configured."""
     first = cluster.first
-    wanted = Wanted(
+    wanted = Requested(
         cluster_name=cluster.name,
         managers=(first.host,),
         swarm_adopt=bool(first.wishes["swarm_adopt"]),

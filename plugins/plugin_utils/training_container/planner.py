@@ -17,11 +17,11 @@ from ...module_utils.engine.swap import NEW, OLD
 from ..core.values import mapping, texts
 from ..docker.unseen import unseen
 from ..nccl_env.settings import chooses_rdma
-from ..overlay_network.faults import ACTIVE
 from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan
 from ..plan.container import container_name, container_of, run_inside
 from ..plan.files import add_file, differs, entry_of, fact_after
 from ..plan.fold import Facts, Wishes
+from ..plan.jobs import active_jobs
 from ..plan.managed_file import ManagedFile
 from ..plan.owned import add_records, entries, ours_to_change, real_paths, recorded, unrecorded
 from ..plan.places import overlaps, wrong_places
@@ -128,8 +128,7 @@ class Node:
     @property
     def jobs(self) -> list[str]:
         """The jobs that run in it."""
-        known = mapping(self.facts.get("jobs"))
-        return [str(name) for name, state in known.items() if state in ACTIVE] if self.runs or self.renamed else []
+        return active_jobs(self.facts) if self.runs or self.renamed else []
 
 
 class TrainingContainerPlanner:

@@ -18,8 +18,7 @@ from ...module_utils.common.untrusted_text import parse_json
 from ...module_utils.engine.daemon_config import same
 from ...module_utils.fabric.rdma import switch_management
 from ...module_utils.vscode.state import SERVER
-from ..cluster.view import fingerprint
-from ..core.values import mapping
+from ..core.values import fingerprint, mapping
 from ..nccl_env.ranges import as_text
 from ..nvidia_container_toolkit.toolkit import toolkit_plan
 from ..plan.changes import Changes, sealed

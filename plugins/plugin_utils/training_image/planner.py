@@ -16,10 +16,10 @@ from typing import Any
 
 from ..core.values import mapping, texts
 from ..docker.unseen import unseen
-from ..overlay_network.faults import ACTIVE
 from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan, Unknown
 from ..plan.container import container_of
 from ..plan.fold import Facts, Wishes
+from ..plan.jobs import active_jobs
 from .gathered import ROLE
 from .inputs import Trouble
 from .recipe import Recipe, files, named, recipe
@@ -104,7 +104,7 @@ class _Cluster:
         facts = self.facts[host]
         if container_of(facts, str(self.wishes["cluster_name"]), host).get("state") != "running":
             return []
-        return [str(name) for name, state in mapping(facts.get("jobs")).items() if state in ACTIVE]
+        return active_jobs(facts)
 
     @cached_property
     def former(self) -> str:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..cluster.view import fingerprint
+from ..core.values import fingerprint
 from ..plan.changes import Inputs
 from ..plan.controller import DIGEST, NAMES, REAL, TEXT, TREE
+from ..versions.holds import FABRIC, TOOLS, without_wheel
 from .dockerfile import render
-from .holds import FABRIC, TOOLS, without_wheel
 from .inputs import Source, Trouble, read_source
 from .network import network_script
 from .operators import needed_operators, operator_names

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils.hostfile import filters
-from ..cluster.view import fingerprint
+from ..core.values import fingerprint
 from ..plan.changes import Inputs
 from ..plan.controller import NAMES
 from ..training_image.operators import needed_operators, operator_names

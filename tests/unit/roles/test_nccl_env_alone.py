@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NcclEnvPlanner
@@ -19,6 +18,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.cluster_view import cluster_view
 
 from tests.adversary.hostile import facts as honest
 from tests.nccl_nodes import TEXT

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from ansible.errors import AnsibleError
 from ansible.plugins.loader import init_plugin_loader
-from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import BESIDE, role_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.files import ENTRY_POINT
@@ -24,9 +24,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested as queried_image
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED, planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import rendered
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.gathered import GATHERED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.planners import planners
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 
 from tests.image_nodes import text

@@ -23,10 +23,10 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.role_specs
     RoleSpecs,
     parse_specs,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import MIN_FREE_VARIABLE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_files import DIRECTORIES, SCRIPT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import MIN_FREE_VARIABLE
 
 ROLES = Path(__file__).parents[3] / "roles"
 FOUND = sorted(path.name for path in ROLES.iterdir() if path.is_dir())

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import requested
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.cluster_view import cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.files import SSHD_CONFIG
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.gathered import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.ssh_trust.planner import SshTrustPlanner

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.files import ABSENT
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.cluster_view import cluster_view
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.gathered import folders_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import (
     TrainingContainerPlanner,

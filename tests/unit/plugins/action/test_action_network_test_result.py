@@ -16,10 +16,8 @@ from ansible.errors import AnsibleActionFail
 from ansible.parsing.utils.yaml import from_yaml
 from ansible_collections.swarmspeed.cluster.plugins.action import network_test_result
 from ansible_collections.swarmspeed.cluster.plugins.modules import network_test_result as documented
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import NAMES, requested_roles, role_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import (
-    PROMISES,
-    requested_roles,
-    role_of,
     versions_of,
 )
 
@@ -87,7 +85,7 @@ def test_what_was_found_is_written_whole(tmp_path: Path) -> None:
     assert (made["version"], made["cluster"], made["nodes"]) == (1, "ai", NODES)
     assert 9 < made["seconds"] < 60
     assert made["time"].endswith("Z") and "T" in made["time"]
-    assert list(made["roles"]) == list(PROMISES) and all(role["ok"] for role in made["roles"].values())
+    assert list(made["roles"]) == list(NAMES) and all(role["ok"] for role in made["roles"].values())
     assert {(one["from"], one["to"], one["check"], one["ok"]) for one in made["pairs"]} == {
         (source, target, check, True)
         for source, target in (("gpu1", "gpu2"), ("gpu2", "gpu1"))
@@ -160,9 +158,9 @@ def test_a_folder_that_cannot_be_written_to_is_an_error_in_words(tmp_path: Path)
 @pytest.mark.parametrize(
     "tags, skip, roles",
     [
-        (["all"], [], list(PROMISES)),
-        (["verify"], [], list(PROMISES)),
-        (["all"], ["docker"], [role for role in PROMISES if role != "docker"]),
+        (["all"], [], list(NAMES)),
+        (["verify"], [], list(NAMES)),
+        (["all"], ["docker"], [role for role in NAMES if role != "docker"]),
         (["ssh_trust"], [], ["preflight", "ssh_trust"]),
     ],
 )

@@ -14,10 +14,10 @@ import pytest
 from ansible.errors import AnsibleActionFail
 from ansible.parsing.dataloader import DataLoader
 from ansible_collections.swarmspeed.cluster.plugins.action import plan
-from ansible_collections.swarmspeed.cluster.plugins.action.node_facts import GATHERED
 from ansible_collections.swarmspeed.cluster.plugins.modules import plan as documented
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import SECRET
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.gathered import GATHERED
 
 from tests.role_values import ROLES, defaults
 
@@ -303,7 +303,7 @@ def test_a_host_that_was_not_planned_is_no_success() -> None:
 def test_what_is_planned_is_gathered() -> None:
     assert tuple(GATHERED) == PLANNED
     tasks = DataLoader().load_from_file(str(ROLES / "preflight/tasks/gather.yml"))
-    assert tasks[0]["swarmspeed.cluster.node_facts"]["plan"] == list(PLANNED)
+    assert tasks[0]["swarmspeed.cluster.node_facts"]["plan"] == "all"
 
 
 def test_the_module_is_documentation() -> None:

@@ -25,12 +25,12 @@ from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.action import preflight
 from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core import variables as core
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import DISTRIBUTIONS, Requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import kind, text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import DISTRIBUTIONS, Wanted
 
 OPTIONS: dict[str, Any] = {
     "swarm_data_path_port": {"type": "int", "required": True, "description": "x"},
@@ -387,8 +387,8 @@ def test_the_documentation_names_every_check_and_default() -> None:
     description = " ".join(text["description"])
     assert all(f"C({name})" in description for name in [*INVENTORY_CHECKS, *FACT_CHECKS])
     wanted = text["options"]["wanted"]["suboptions"]
-    defaults = Wanted("x")
-    assert set(wanted) == set(Wanted.__dataclass_fields__) - {"min_free"} | {"min_free_bytes"}
+    defaults = Requested("x")
+    assert set(wanted) == set(Requested.__dataclass_fields__) - {"min_free"} | {"min_free_bytes"}
     assert {name: wanted[name]["default"] for name in ("network_mode", "ssh_port", "max_clock_offset")} == {
         "network_mode": defaults.network_mode,
         "ssh_port": defaults.ssh_port,

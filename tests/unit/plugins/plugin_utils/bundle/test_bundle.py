@@ -17,6 +17,13 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle import files as bundle_files
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle import verified
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.checks import (
+    check_files,
+    check_fit,
+    check_image,
+    check_variables,
+    damage,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest import (
     AGAIN,
     MANIFEST,
@@ -28,14 +35,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.bundle.manifest
     render,
     system_name,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.bundle import (
-    check_files,
-    check_fit,
-    check_image,
-    check_variables,
-    damage,
-)
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import HOLDS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.holds import HOLDS
 from hypothesis import given
 from hypothesis import strategies as st
 

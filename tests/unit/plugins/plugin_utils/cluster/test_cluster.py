@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.trees import tree_manifest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.values import fingerprint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import OverlayRequest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.cluster_view import (
     ClusterError,
     choose_accelerator,
     cluster_view,
-    fingerprint,
     slots_of,
     weakest,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.addressing import OverlayRequest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,11 +6,10 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED, requested_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed import missing_engines
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.fabric.document import requested_roles
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED
 
 RUNS = {"installed": True, "running": True}
 STOPPED = {"installed": True, "running": False}

@@ -36,9 +36,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.p
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Planner, fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import Requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -291,7 +291,7 @@ def test_where_something_is_refused_nothing_is_begun_and_preflight_reports_it() 
     made = planned(node(packages=dict.fromkeys(PACKAGES, "1.17.8-1"), held=["libnvidia-container1"]))
     assert made.changes == () and act(made)["before"] == {}
     refused = outcome(made, "", [ROLE])["refused"]
-    (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", refused=refused)))
+    (problem,) = FACT_CHECKS[ROLE](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Requested("c", refused=refused)))
     assert (problem.subject, problem.text) == (
         "gpu1",
         "libnvidia-container1 is on hold in version 1.17.8-1, and version 1.18.2 is requested",

@@ -37,9 +37,9 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.r
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Unknown
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import Requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import drift_text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Wanted
 
 from tests.driver_hosts import (
     KEY,
@@ -376,7 +376,9 @@ def test_where_something_is_refused_nothing_is_begun() -> None:
 def test_preflight_reports_what_is_refused_by_host_with_cause_and_remedy() -> None:
     made = planned(facts("debian13", "Blackwell"))
     refused = outcome(made, "", ["nvidia_driver"])["refused"]
-    (problem,) = FACT_CHECKS["nvidia_driver"](Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Wanted("c", refused=refused)))
+    (problem,) = FACT_CHECKS["nvidia_driver"](
+        Facts({"gpu1": {"x": 1}, "gpu2": {"x": 1}}, Requested("c", refused=refused))
+    )
     assert (problem.subject, problem.text) == (
         "gpu1",
         "branch 550 does not drive this host's GPUs yet (Blackwell); the first that does is 570",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem, collect
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
@@ -17,7 +18,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
     check_managers,
     check_runtime,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
 
 HOSTS = ("gpu1", "gpu2", "gpu3", "gpu4")
 GIB = 2**30

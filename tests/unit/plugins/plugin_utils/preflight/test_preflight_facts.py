@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import PreflightError, collect
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import (
+    Need,
+    Requested,
+    parse_requested,
+)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import (
     VERSION_CHECKS,
     check_versions,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import Need, Wanted, parse_wanted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +59,7 @@ def host(**sections: Any) -> dict[str, Any]:
 
 
 def lines(hosts: dict[str, Any], *, unreachable: dict[str, Any] | None = None, **wanted: Any) -> list[str]:
-    facts = Facts(hosts, parse_wanted({"cluster_name": "demo", **wanted}), unreachable or {})
+    facts = Facts(hosts, parse_requested({"cluster_name": "demo", **wanted}), unreachable or {})
     return [problem.line() for problem in collect(FACT_CHECKS, facts).problems]
 
 
@@ -323,10 +327,10 @@ def test_missing_docker_facts_are_reported() -> None:
 
 
 def test_wanted_has_defaults() -> None:
-    assert parse_wanted({"cluster_name": 7, "overlay_subnet": None, "overlay_network": ""}) == Wanted("7")
-    assert parse_wanted(
+    assert parse_requested({"cluster_name": 7, "overlay_subnet": None, "overlay_network": ""}) == Requested("7")
+    assert parse_requested(
         {"cluster_name": "x", "swarm_adopt": "yes", "swarm_leave_foreign": "False", "min_free_bytes": {"/": "1"}}
-    ) == Wanted("x", swarm_adopt=True, swarm_leave_foreign=False, min_free={"/": Need(1)})
+    ) == Requested("x", swarm_adopt=True, swarm_leave_foreign=False, min_free={"/": Need(1)})
 
 
 @pytest.mark.parametrize(
@@ -346,7 +350,7 @@ def test_wanted_has_defaults() -> None:
 def test_wanted_refuses(wanted: dict[str, Any], text: str) -> None:
     named = wanted if text.endswith("cluster_name") else {"cluster_name": "x", **wanted}
     with pytest.raises(PreflightError, match=rf"^{text}.*\. Remedy: ") as error:
-        parse_wanted(named)
+        parse_requested(named)
     assert "\n" not in str(error.value)
 
 
@@ -398,7 +402,7 @@ SECTION = JSON | st.dictionaries(
 def test_any_facts_pass_or_get_words(
     hosts: dict[str, Any], unreachable: dict[str, Any], mode: str, subnet: str
 ) -> None:
-    wanted = parse_wanted(
+    wanted = parse_requested(
         {
             "cluster_name": "x",
             "managers": ["a"],
@@ -415,10 +419,12 @@ def test_any_facts_pass_or_get_words(
 
 
 @settings(max_examples=examples(80), deadline=None)
-@given(wanted=st.dictionaries(st.sampled_from(sorted(Wanted.__dataclass_fields__)) | st.just("min_free_bytes"), JSON))
+@given(
+    wanted=st.dictionaries(st.sampled_from(sorted(Requested.__dataclass_fields__)) | st.just("min_free_bytes"), JSON)
+)
 def test_any_wanted_is_read_or_refused_in_words(wanted: dict[str, Any]) -> None:
     try:
-        assert parse_wanted(wanted).cluster_name
+        assert parse_requested(wanted).cluster_name
     except PreflightError as error:
         assert str(error).startswith("wanted")
 
@@ -431,7 +437,7 @@ def test_each_problem_of_the_versions_is_reported_under_its_own_check() -> None:
         {"check": "driver_too_old_for_cuda", "subjects": ["a"], "text": "driver 1 does not do", "remedy": "take 2"},
         {"check": "torch_index", "subjects": ["x", "y"], "text": "no wheel", "remedy": "take another"},
     ]
-    wanted = parse_wanted({"cluster_name": "demo", "versions": {"problems": problems}})
+    wanted = parse_requested({"cluster_name": "demo", "versions": {"problems": problems}})
     report = collect({name: FACT_CHECKS[name] for name in VERSION_CHECKS}, Facts(hosts={}, wanted=wanted))
     assert [problem.reported() for problem in report.problems] == [
         "a: driver 1 does not do. Remedy: take 2. (check: driver_too_old_for_cuda)",
@@ -445,7 +451,7 @@ def test_versions_that_are_not_of_their_form_are_no_exception(versions: dict[str
 
 
 def warned(hosts: dict[str, Any], **wanted: Any) -> list[str]:
-    facts = Facts(hosts, parse_wanted({"cluster_name": "demo", **wanted}), {})
+    facts = Facts(hosts, parse_requested({"cluster_name": "demo", **wanted}), {})
     return [problem.line() for problem in collect(FACT_CHECKS, facts).warnings if problem.check == "end_of_life"]
 
 

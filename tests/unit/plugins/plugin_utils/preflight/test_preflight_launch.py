@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight import members, overlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import checks as overlay
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.wanted import parse_wanted
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import checks as members
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

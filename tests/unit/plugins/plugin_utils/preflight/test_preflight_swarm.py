@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.swarm import check_foreign_swarm
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm.foreign import check_foreign_swarm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

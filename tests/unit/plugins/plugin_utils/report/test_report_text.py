@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.values import number, plain, sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.report.text import (
     age,
     briefly,
     domain,
     moment,
     names,
-    number,
-    plain,
-    sealed,
     sentence,
     short,
     size,

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.view import fingerprint
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.values import fingerprint
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs, Sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.container import run_inside

@@ -13,13 +13,6 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.controller import DIGEST, TREE
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.gathered import repository
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.holds import (
-    FABRIC,
-    HOLDS,
-    TOOLS,
-    missing,
-    without_wheel,
-)
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.inputs import Trouble
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.recipe import (
     CUDA_SCRIPT,
@@ -28,6 +21,13 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.
     named,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_image.recipe import recipe as recipe_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.holds import (
+    FABRIC,
+    HOLDS,
+    TOOLS,
+    missing,
+    without_wheel,
+)
 
 from tests.image_nodes import CLUSTER, ROOT, VERSIONS, WISHES, plan, recipe, text
 

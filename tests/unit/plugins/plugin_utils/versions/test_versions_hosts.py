@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_driver.version_host import host_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.choose import choose
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host, capabilities, host_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.hosts import Host, capabilities
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.requested import parse_requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.table import load_table
 

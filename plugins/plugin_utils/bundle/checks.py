@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..bundle.manifest import AGAIN, VARIABLE, Entry, Manifest, system_name
 from ..core.problems import Problem, listing
 from ..core.values import texts
-from ..training_image.holds import missing
+from ..versions.holds import missing
+from .manifest import AGAIN, VARIABLE, Entry, Manifest, system_name
 
 
 def damage(entry: Entry, found: tuple[int, str] | str | None) -> str | None:

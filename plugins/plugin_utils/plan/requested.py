@@ -35,7 +35,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Requested:
     """What the playbook is going to ask of the hosts.
 
     ``managers`` are in inventory order; ``containers`` names the training container of each host. ``refused`` (by role
@@ -88,7 +88,7 @@ SPEC: dict[str, dict[str, Any]] = {
 """The argument ``wanted``, as Ansible validates it."""
 
 
-def parse_wanted(given: Mapping[str, Any]) -> Wanted:
+def parse_requested(given: Mapping[str, Any]) -> Requested:
     """Read the argument ``wanted``; what is left out, null or empty has its default. Raises ``PreflightError``."""
     kept = {name: value for name, value in given.items() if value is not None and value != ""}
     checked = ArgumentSpecValidator(SPEC).validate(kept)
@@ -101,7 +101,7 @@ def parse_wanted(given: Mapping[str, Any]) -> Wanted:
     for name, read in _READERS.items():
         if name in values:
             values[name] = read(values[name])
-    return Wanted(min_free=values.pop("min_free_bytes", {}), **values)
+    return Requested(min_free=values.pop("min_free_bytes", {}), **values)
 
 
 def _distributions(value: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Files of a report, on the controller: they name hosts and quote logs, so no other account of it reads them."""
+"""Files on the controller that only this account reads, as they name hosts and quote logs."""
 
 from __future__ import annotations
 

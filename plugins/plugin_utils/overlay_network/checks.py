@@ -11,9 +11,9 @@ from typing import Any
 from ..cluster.subnets import SubnetError, collisions
 from ..core.problems import Problem, missing
 from ..core.values import mapping, mappings, texts, whole
-from ..overlay_network.addressing import VXLAN_BYTES, differences
-from ..overlay_network.subnet_conflicts import conflicts, in_the_way
-from .wanted import Wanted
+from ..plan.requested import Requested
+from .addressing import VXLAN_BYTES, differences
+from .subnet_conflicts import conflicts, in_the_way
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
@@ -23,11 +23,11 @@ _RECREATE = (
 )
 
 
-def _applies(wanted: Wanted) -> bool:
+def _applies(wanted: Requested) -> bool:
     return wanted.network_mode != "host" and wanted.runtime != "host"
 
 
-def _first(hosts: Hosts, wanted: Wanted) -> Mapping[str, Any]:
+def _first(hosts: Hosts, wanted: Requested) -> Mapping[str, Any]:
     """Return the facts of the first manager, where networks are made and listed."""
     return mapping(hosts.get(wanted.managers[0])) if wanted.managers else {}
 
@@ -36,11 +36,11 @@ def _networks(node: Mapping[str, Any]) -> Mapping[str, Any]:
     return mapping(mapping(node.get("docker")).get("networks"))
 
 
-def _overlay(hosts: Hosts, wanted: Wanted) -> Mapping[str, Any]:
+def _overlay(hosts: Hosts, wanted: Requested) -> Mapping[str, Any]:
     return mapping(_networks(_first(hosts, wanted)).get(wanted.overlay_network))
 
 
-def check_overlay_subnet(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_overlay_subnet(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """The overlay's subnet overlaps nothing that a host has: one asked for must not, one that exists had better not."""
     requested = wanted.overlay_subnet
     existing = texts(_overlay(hosts, wanted).get("subnets"))
@@ -65,7 +65,7 @@ def check_overlay_subnet(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             yield Problem(host, f"{item.words} overlaps the overlay's subnet {subnet}", remedy, fatal=bool(requested))
 
 
-def check_overlay_network(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_overlay_network(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """A network of that name that exists is as asked, or may be re-created; and no host has one of another kind."""
     name, planned = wanted.overlay_network, mapping(wanted.overlay.get("planned"))
     if not _applies(wanted) or not name:
@@ -101,14 +101,14 @@ def check_overlay_network(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         yield from _strangers(hosts, wanted)
 
 
-def _unused_mtu(wanted: Wanted, planned: Mapping[str, Any], subject: str) -> Iterator[Problem]:
+def _unused_mtu(wanted: Requested, planned: Mapping[str, Any], subject: str) -> Iterator[Problem]:
     able, has = whole(wanted.underlay.get("mtu")), whole(planned.get("mtu"))
     if able and has and has < able and not whole(wanted.overlay.get("mtu")):
         text = f"was made for an MTU of {has}, and all hosts have {able} now: larger packets would be faster"
         yield Problem(subject, text, _RECREATE, fatal=False)
 
 
-def _strangers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def _strangers(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """Containers that are not ours hold the network fast; only their owner takes them off it."""
     for host, node in hosts.items():
         ours = wanted.containers.get(host, f"{wanted.cluster_name}-{host}")
@@ -122,7 +122,7 @@ def _strangers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
                 )
 
 
-def check_overlay_mtu(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_overlay_mtu(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """No host's underlay interface is too small for the MTU asked for; and all have the same."""
     if not _applies(wanted):
         return
@@ -154,7 +154,7 @@ def check_overlay_mtu(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             )
 
 
-def check_overlay_encryption(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_overlay_encryption(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """Every kernel can do what an encrypted overlay needs."""
     if not _applies(wanted) or not wanted.overlay.get("encrypted"):
         return
@@ -179,7 +179,7 @@ def check_overlay_encryption(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
 _OWN_CHECKS = {"subnet": check_overlay_subnet, "mtu": check_overlay_mtu, "encrypted": check_overlay_encryption}
 
 
-def check_overlay_names(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_overlay_names(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """No container elsewhere on the overlay has the name of a node's: its name would lead to either of them."""
     if not _applies(wanted):
         return

@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
+from ..cluster.given_addresses import VARIABLE, given_underlay
+from ..cluster.underlay import Underlay, UnderlayError, common_underlay
 from ..nccl_env.settings import common_rdma
 from ..overlay_network.addressing import OverlayRequest, plan_overlay
-from .given_addresses import VARIABLE, given_underlay
-from .underlay import Underlay, UnderlayError, common_underlay
 
 
 class ClusterError(Exception):
@@ -153,9 +151,3 @@ def _underlay(
             "one of them."
         )
     return given_underlay(fabrics, own)
-
-
-def fingerprint(value: Any) -> str:
-    """Return a short stable hash of any JSON-able value: 16 hexadecimal digits of the SHA-256 of its canonical JSON."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..core.problems import Problem, listing
 from ..core.values import mapping, mappings, texts, whole
-from .swarm import SWARM_LABEL
-from .wanted import Wanted
+from ..plan.requested import Requested
+from .foreign import SWARM_LABEL
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
@@ -29,14 +29,14 @@ def _swarm(node: Any) -> Mapping[str, Any]:
     return mapping(mapping(mapping(node).get("docker")).get("swarm"))
 
 
-def _own_swarm(hosts: Hosts, wanted: Wanted) -> Mapping[str, Any]:
+def _own_swarm(hosts: Hosts, wanted: Requested) -> Mapping[str, Any]:
     """Return what the first manager says of this cluster's swarm, empty where it is in none or in another one."""
     swarm = _swarm(hosts.get(wanted.managers[0])) if wanted.managers else {}
     ours = mapping(swarm.get("labels")).get(SWARM_LABEL) == wanted.cluster_name or wanted.swarm_adopt
     return swarm if swarm.get("state") == "active" and swarm.get("manager") is True and ours else {}
 
 
-def check_swarm_fixed(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_swarm_fixed(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """What is fixed when a swarm is formed, or when a node joins, is as requested."""
     swarm = _own_swarm(hosts, wanted)
     if wanted.runtime == "host" or not swarm:
@@ -98,7 +98,7 @@ def lost_address(node: Any, address: str) -> str:
     return advertised if usable and advertised not in own else ""
 
 
-def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_swarm_managers(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """The managers that answer are a majority with one to spare, and none is gone for good."""
     swarm = _own_swarm(hosts, wanted)
     if wanted.runtime == "host" or not swarm:
@@ -133,7 +133,7 @@ def check_swarm_managers(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         )
 
 
-def check_swarm_left(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_swarm_left(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """Every node of the swarm is a host of the inventory. One that was taken out of it runs on, with its container."""
     if wanted.runtime == "host":
         return
@@ -167,7 +167,7 @@ def check_swarm_left(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
         )
 
 
-def check_attached(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_attached(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """What is attached to the swarm's networks is there. An engine can keep the place of a container that is gone.
 
     The network cannot be removed until that engine starts again, which gives the place up.
@@ -194,7 +194,7 @@ def _runs(container: Any) -> bool:
     return mapping(container).get("state") not in ("created", "exited", "dead")
 
 
-def check_host_names(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_host_names(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """Every host has a name of its own, as cloned machines often have not."""
     if wanted.runtime == "host":
         return
@@ -212,7 +212,7 @@ def check_host_names(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
             )
 
 
-def check_swarm_ports(hosts: Hosts, wanted: Wanted) -> Iterator[Problem]:
+def check_swarm_ports(hosts: Hosts, wanted: Requested) -> Iterator[Problem]:
     """On a host that is still to join, no one else listens where the swarm will."""
     if wanted.runtime == "host":
         return
