@@ -19,7 +19,7 @@ from ..plugin_utils.core.files import write_whole
 from ..plugin_utils.core.roles import NAMES, requested_roles, role_of
 from ..plugin_utils.core.values import mapping, sealed
 from ..plugin_utils.fabric.all_reduce import judge_collective
-from ..plugin_utils.fabric.checks import Requested, Verdict, judge, trouble_of
+from ..plugin_utils.fabric.checks import Verdict, Wanted, judge, trouble_of
 from ..plugin_utils.fabric.document import (
     document,
     roles_section,
@@ -111,10 +111,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         return versions_of(facts, ready, nccl)
 
 
-def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Requested:
+def wanted_of(nodes: list[str], given: Mapping[str, Any]) -> Wanted:
     """What was requested; Ansible hands numbers over as text."""
     data = given.get("data_port")
-    return Requested(
+    return Wanted(
         hosts=tuple(nodes),
         network=str(given.get("network", "container")),
         data_port=int(data) if data else None,

@@ -24,12 +24,13 @@ from ..module_utils.common.secret_names import mask_text
 from ..plugin_utils.bundle.files import problems as bundle_problems
 from ..plugin_utils.bundle.manifest import VARIABLE as BUNDLE_VARIABLE
 from ..plugin_utils.core.constraints import ConstraintError, judge
-from ..plugin_utils.core.problems import PreflightError, Problem, Report, collect
+from ..plugin_utils.core.problems import Problem, Report, collect
 from ..plugin_utils.core.role_specs import RoleSpecError, type_of
 from ..plugin_utils.core.values import plain
 from ..plugin_utils.core.variables import constraints, role_specs
 from ..plugin_utils.plan.play_hosts import play_hosts, play_of
-from ..plugin_utils.plan.requested import parse_wanted
+from ..plugin_utils.plan.requested import Requested, needs, requested_by
+from ..plugin_utils.plan.variables import VariableError, rendered, typed
 from ..plugin_utils.preflight.connection_names import given_by_ansible, known_names
 from ..plugin_utils.preflight.connections import OF_CONNECTIONS
 from ..plugin_utils.preflight.controller import Controller
@@ -106,9 +107,15 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 "found": {"type": "list", "elements": "dict", "default": []},
                 "hosts_facts": {"type": "dict"},
                 "unreachable": {"type": "dict", "default": {}},
-                "wanted": {"type": "dict"},
+                "cluster": {"type": "dict", "default": {}},
+                "image": {"type": "str", "default": ""},
+                "builds_image": {"type": "bool", "default": False},
+                "space": {"type": "dict", "default": {}},
+                "launch": {"type": "dict", "default": {}},
+                "bundle": {"type": "dict", "default": {}},
+                "applies": {"type": "bool", "default": False},
             },
-            required_if=[("stage", "facts", ("hosts_facts", "wanted"))],
+            required_if=[("stage", "facts", ("hosts_facts",))],
         )
         check_skips(arguments["skip"])
         if arguments["stage"] == "facts" and not arguments["hosts_facts"] and not arguments["unreachable"]:
@@ -122,15 +129,41 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 report = collect(checks, inventory, arguments["skip"])
                 result["by_themselves"] = roles_by_themselves(inventory)
             else:
-                facts = Facts(
-                    hosts=arguments["hosts_facts"],
-                    wanted=parse_wanted(arguments["wanted"]),
-                    unreachable=arguments["unreachable"],
-                )
+                facts = Facts(arguments["hosts_facts"], self._requested(arguments, variables), arguments["unreachable"])
                 report = check_facts(facts, arguments["skip"], arguments["undo"])
-        except (PreflightError, RoleSpecError, ConstraintError) as error:
+        except (RoleSpecError, ConstraintError) as error:
             raise AnsibleActionFail(str(error)) from error
+        except VariableError as error:
+            raise AnsibleActionFail(f"{error}. Remedy: correct this variable") from error
         return {**result, **outcome(report)}
+
+    def _requested(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Requested:
+        """Return what this host's variables ask of the cluster, with what the plan of this run stops at."""
+        current = str(variables.get("inventory_hostname", "localhost"))
+        found = rendered(role_specs().options, variables, self._templar.template, (AnsibleError,))
+        plan = variables.get("swarmspeed_plan") or {}
+        each = {}
+        for host in arguments["hosts_facts"]:
+            raw = variables["hostvars"].raw_get(host)
+            gathered = raw.get("_preflight_gathered") if isinstance(raw, Mapping) else None
+            each[host] = plain(gathered.get("wishes") or {}) if isinstance(gathered, Mapping) else {}
+        requested = requested_by(
+            typed(current, found, found.unrendered),
+            each,
+            list((variables.get("groups") or {}).get("managers") or []),
+            plain(arguments["cluster"]),
+            arguments["image"],
+            arguments["builds_image"],
+        )
+        return replace(
+            requested,
+            min_free=needs(plain(arguments["space"])),
+            launch=plain(arguments["launch"]),
+            bundle=plain(arguments["bundle"]),
+            refused=plan.get("refused") or {},
+            # Where the roles follow. verify.yml lists the changes themselves.
+            consents=plan.get("consents") or {} if arguments["applies"] else {},
+        )
 
     def _inventory(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> Inventory:
         files = self._absolute(arguments["files"])

@@ -92,122 +92,43 @@ options:
       - A host that returned facts counts as reached, whatever is given here.
     type: dict
     default: {}
-  wanted:
-    description:
-      - For stage V(facts), what the hosts are checked for. A key that is left out or null takes its default.
+  cluster:
+    description: For stage V(facts), what M(swarmspeed.cluster.cluster_facts) found; empty where it could not.
     type: dict
-    suboptions:
-      cluster_name:
-        description: The cluster's name, which is its swarm's label C(swarmspeed.cluster). Must be given.
-        type: str
-      managers:
-        description: The hosts of group C(managers) in inventory order; the first decides which swarm is this cluster's.
-        type: list
-        elements: str
-        default: []
-      network_mode:
-        description: The cluster's network mode, V(overlay) or V(host).
-        type: str
-        default: overlay
-      runtime:
-        description: Where ranks run, V(container) or V(host). With V(host) Docker and its swarms are not checked.
-        type: str
-        choices: [container, host]
-        default: container
-      overlay_subnet:
-        description: The subnet requested for the overlay; without one, none is checked.
-        type: str
-      overlay_network:
-        description: Name of the overlay, which may have that subnet already.
-        type: str
-        default: ""
-      swarm_leave_foreign:
-        description: Whether hosts may leave a swarm that is not this cluster's.
-        type: bool
-        default: false
-      swarm_adopt:
-        description: Whether the first manager's swarm may be used although it does not have this cluster's label.
-        type: bool
-        default: false
-      min_free_bytes:
-        description:
-          - Free space needed, as a mapping of path to bytes, or of path to a mapping with C(bytes), C(variable) (the
-            variable that the remedy names, empty for none), C(unless_image) (a tag; a host with that image needs no
-            such space) and C(unless_file) (a file; the same applies to a host that has it).
-        type: dict
-        default: {}
-      image_present:
-        description: Tag of an image that must be there already; without one, none is checked.
-        type: str
-      ssh_port:
-        description: TCP port of the containers' sshd.
-        type: int
-        default: 2222
-      max_clock_offset:
-        description: Seconds by which clocks may differ, from the controller's and from one another.
-        type: float
-        default: 30
-      containers:
-        description: Name of the training container by host; C(<cluster_name>-<host>) where a host is not listed.
-        type: dict
-        default: {}
-      bundle:
-        description: >-
-          For an offline bundle, C(systems) and C(accelerator_made_for) from its manifest, and C(accelerator) as found;
-          empty where there is none.
-        type: dict
-        default: {}
-      versions:
-        description: The versions that M(swarmspeed.cluster.cluster_facts) chose for the training image, with their
-          C(problems); empty where no image is built.
-        type: dict
-        default: {}
-      refused:
-        description: By role and host, what the plan refuses, as M(swarmspeed.cluster.plan) returns it.
-        type: dict
-        default: {}
-      consents:
-        description: By variable and host, the consents that planned changes need and do not have, as
-          M(swarmspeed.cluster.plan) returns them.
-        type: dict
-        default: {}
-      socket_interfaces:
-        description: >-
-          C(NCCL_SOCKET_IFNAME) and C(GLOO_SOCKET_IFNAME) as the user gives them, each a mapping of host to value; only
-          where ranks are in the host's own network, so that their interfaces are the host's.
-        type: dict
-        default: {}
-      launch:
-        description:
-          - The job that will be launched. C(hosts), C(include) and C(exclude) are as for
-            M(swarmspeed.cluster.hostfile); C(ds_config) holds options of M(swarmspeed.cluster.ds_config) except
-            C(world_size), which follows from the hosts. Without a job, neither is checked. C(gpus_known=false) leaves
-            out what needs a working driver. C(shrink) holds whether the job may go on with fewer nodes (C(wanted)), and
-            its C(resume). C(name) is that of the job to be started, empty for none.
-        type: dict
-        default: {}
-      overlay:
-        description:
-          - For the overlay, C(mtu) (bytes, 0 for the smallest of all hosts), C(encrypted) and C(recreate)
-            (whether a network with other settings may be replaced), and what C(cluster_facts) C(planned).
-        type: dict
-        default: {}
-      underlay:
-        description: The underlay as C(cluster_facts) found it, C(mtu) and by host C(interfaces).
-        type: dict
-        default: {}
-      swarm:
-        description:
-          - For the swarm, C(data_path_port), C(default_address_pool), by host the C(addresses) by which the nodes
-            should reach each other, and C(removed_nodes), the names of nodes that are gone for good.
-        type: dict
-        default: {}
-      distributions:
-        description: Supported releases by distribution, as in C(ID) and C(VERSION_ID) of C(/etc/os-release).
-        type: dict
-        default:
-          debian: ["12", "13"]
-          ubuntu: ["22.04", "24.04"]
+    default: {}
+  image:
+    description: For stage V(facts), the tag of the training image, empty where there is none.
+    type: str
+    default: ""
+  builds_image:
+    description: For stage V(facts), whether the image is built, so that its versions must go together.
+    type: bool
+    default: false
+  space:
+    description: For stage V(facts), the free space needed, as a mapping of path to a mapping with C(bytes), C(variable)
+      (the variable that the remedy names, empty for none), C(unless_image) (a tag; a host with that image needs no such
+      space) and C(unless_file) (a file; the same applies to a host that has it).
+    type: dict
+    default: {}
+  launch:
+    description:
+      - For stage V(facts), the job that will be launched. C(hosts), C(include) and C(exclude) are as for
+        M(swarmspeed.cluster.hostfile); C(ds_config) holds options of M(swarmspeed.cluster.ds_config) except
+        C(world_size), which follows from the hosts. Without a job, neither is checked. C(gpus_known=false) leaves
+        out what needs a working driver. C(shrink) holds whether the job may go on with fewer nodes (C(wanted)), and
+        its C(resume). C(name) is that of the job to be started, empty for none.
+    type: dict
+    default: {}
+  bundle:
+    description: For stage V(facts), of an offline bundle C(systems) and C(accelerator_made_for) from its manifest, and
+      C(accelerator) as found; empty where there is none.
+    type: dict
+    default: {}
+  applies:
+    description: For stage V(facts), whether the roles follow, so that the consents must be given that their changes
+      need.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - swarmspeed.cluster.attributes.read_only
 author:
@@ -232,15 +153,12 @@ EXAMPLES = r"""
       gpu2: "{{ hostvars['gpu2'].ansible_facts.swarmspeed | default(none) }}"
     unreachable:  # the message may be empty for a host that did answer
       gpu3: "ssh: connect to host gpu3 port 22: No route to host"
-    wanted:
-      cluster_name: team-a
-      managers: [gpu1]
-      overlay_subnet: 10.20.0.0/24
-      min_free_bytes:
-        /var/lib/docker:
-          bytes: 21474836480
-          variable: training_image_min_free_bytes
-          unless_image: swarmspeed/team-a:latest
+    cluster: "{{ swarmspeed_cluster }}"
+    space:
+      /var/lib/docker:
+        bytes: 21474836480
+        variable: preflight_min_free_gib
+        unless_image: swarmspeed/team-a:latest
   run_once: true
 """
 

@@ -16,11 +16,11 @@ from ansible_collections.swarmspeed.cluster.plugins.action.preflight import chec
 from ansible_collections.swarmspeed.cluster.plugins.filter.launch_problems import launch_problems
 from ansible_collections.swarmspeed.cluster.plugins.filter.network_bench import FilterModule
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.reported import ReportedError
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.validate.node import node_facts
 
 from tests.adversary.hostile import HOSTILE, facts, leaves, one_line, planted
+from tests.requested import requested
 from tests.unit.plugins.plugin_utils.launch.test_launch_check import cluster
 
 BENCH = FilterModule().filters()
@@ -51,11 +51,10 @@ def test_preflight_over_facts() -> None:
         "managers": ["gpu1"],
         "overlay_network": "lab",
         "overlay_subnet": "10.64.0.0/24",
-        "min_free_bytes": {"/srv": {"bytes": 1 << 30, "variable": "preflight_min_free_gib"}},
+        "space": {"/srv": {"bytes": 1 << 30, "variable": "preflight_min_free_gib"}},
         "ssh_port": 2222,
         "max_clock_offset": 30,
         "containers": {"gpu1": "lab-gpu1"},
-        "distributions": {"debian": ["12", "13"]},
     }
     seen = 0
     honest = facts()
@@ -63,7 +62,7 @@ def test_preflight_over_facts() -> None:
         for value in map(HOSTILE.__getitem__, FEW):
             try:
                 found = node_facts("gpu1", planted(honest, path, value))
-                report = check_facts(Facts({"gpu1": found}, parse_wanted(wanted), {}))
+                report = check_facts(Facts({"gpu1": found}, requested(**wanted), {}))
             except (AnsibleError, ReportedError) as error:
                 one_line(str(error))
                 continue

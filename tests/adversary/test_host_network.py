@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.action import plan as plan_action
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import typed
 
 from tests import training_nodes
 from tests.adversary.hostile import HOSTILE, MARK
@@ -34,8 +34,8 @@ def given(mode: str, *roles: str, **changed: Any) -> dict[str, Any]:
 
 def written(mode: str, **wished: Any) -> dict[str, str]:
     """The files of the containers' ssh, as they are planned for a node; variables have the types that the role says."""
-    typed = plan_action._typed(SECOND, {"wishes": {"cluster_network_mode": mode, **wished}})
-    found = texts(plan(with_keys(), {**CLUSTER, "overlay": OVERLAY}, **typed), SECOND)
+    known = typed(SECOND, {"cluster_network_mode": mode, **wished}, {})
+    found = texts(plan(with_keys(), {**CLUSTER, "overlay": OVERLAY}, **known), SECOND)
     return {name: f"\n{text}\n" for name, text in found.items()}
 
 

@@ -15,10 +15,6 @@ from typing import Callable, TypeVar
 SHOWN_HOSTS = 5
 
 
-class PreflightError(Exception):
-    """Preflight itself was called wrongly: an argument, not the inventory or a host, has to be corrected."""
-
-
 @dataclass(frozen=True)
 class Problem:
     """One line of the report. ``subject`` is a host, a group or a variable; ``fatal`` is false for a mere warning.

@@ -39,7 +39,7 @@ class FileLeftError(Exception):
 
 
 @dataclass(frozen=True)
-class Requested:
+class Wanted:
     """A text file as configured; ``secret``: its text must not be shown."""
 
     path: str
@@ -53,14 +53,14 @@ def configured(wishes: Mapping[str, Any]) -> bool:
     return bool(wishes["deepspeed_launch_script"] and given)
 
 
-def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Requested:
+def wanted_hostfile(path: str, launched: Launched, found: str | None) -> Wanted:
     """Return the hostfile. One that DeepSpeed could not read is left alone."""
     if found and found.strip():
         try:
             hostfile.parse(found)
         except hostfile.HostfileError as error:
             raise FileLeftError(_left(path, "DeepSpeed hostfile", str(error))) from error
-    return Requested(path, hostfile.render(launched.hosts))
+    return Wanted(path, hostfile.render(launched.hosts))
 
 
 def request(wishes: Mapping[str, Any], cluster: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _built(given: str) -> Configuration:
 
 def wanted_ds_config(
     path: str, wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched, found: str | None
-) -> Requested:
+) -> Wanted:
     """Return ds_config.json. What means the same stays as it is written, and what is no configuration is left alone."""
     wanted = configuration(wishes, cluster, launched).config
     secret = bool([*secrets(wanted), *secrets_in_text(found or "")])
@@ -106,13 +106,13 @@ def wanted_ds_config(
         except UnreadableError as error:
             raise FileLeftError(_left(path, "DeepSpeed configuration", str(error))) from error
         if same(there, wanted) or any(same(there, one) for one in _of_other_releases(wishes, cluster, launched)):
-            return Requested(path, found, secret)
-    return Requested(path, render(wanted), secret)
+            return Wanted(path, found, secret)
+    return Wanted(path, render(wanted), secret)
 
 
 def launch_json(
     path: str, wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched, found: str | None
-) -> Requested:
+) -> Wanted:
     """Return VS Code's launch.json with the job in it. Raises ``LaunchError`` where it can have none.
 
     By DeepSpeed's own launcher over ssh, whatever starts the job: one process to start, which starts all the others.
@@ -133,7 +133,7 @@ def launch_json(
         )
     )
     name = f"swarmspeed: {wishes['deepspeed_launch_name']}"
-    return Requested(path, vscode_launch(found, started, name, environment=environment, env_file=LOGIN))
+    return Wanted(path, vscode_launch(found, started, name, environment=environment, env_file=LOGIN))
 
 
 def master(wishes: Mapping[str, Any], cluster: Mapping[str, Any], launched: Launched) -> str:

@@ -27,7 +27,7 @@ SLOW_NAMES = 3.0
 
 
 @dataclass(frozen=True)
-class Requested:
+class Wanted:
     """What was requested. ``network`` is where ranks meet; ``data_port`` is VXLAN's, None without an overlay."""
 
     hosts: tuple[str, ...]
@@ -76,7 +76,7 @@ Records = Mapping[str, Mapping[str, Any]]
 """By node: ``start`` and ``end``, what network_mesh_test answered to these steps; either may be missing."""
 
 
-def judge(records: Records, wanted: Requested) -> Verdict:
+def judge(records: Records, wanted: Wanted) -> Verdict:
     """The verdict over all pairs."""
     problems = []
     silent = []
@@ -104,7 +104,7 @@ def trouble_of(record: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def _findings(records: Records, wanted: Requested, silent: Sequence[str]) -> Iterator[Finding]:
+def _findings(records: Records, wanted: Wanted, silent: Sequence[str]) -> Iterator[Finding]:
     for source in wanted.hosts:
         if source in silent:
             continue
@@ -135,7 +135,7 @@ def _arrived(one: Finding, receiver: Mapping[str, Any]) -> Finding:
     return replace(one, ok=False, reported=one.reported or "sent, and did not come in")
 
 
-def _apart(one: Finding, wanted: Requested) -> Finding:
+def _apart(one: Finding, wanted: Wanted) -> Finding:
     offset = float(one.value or 0.0)
     reported = f"its clock is {abs(offset):.1f} s {'ahead' if offset > 0 else 'behind'}"
     return replace(one, ok=abs(offset) <= wanted.clock, reported=reported if abs(offset) > wanted.clock else "")

@@ -17,10 +17,10 @@ from ..core.values import mapping, texts, whole
 from ..docker.unseen import unseen
 from ..plan.changes import Changes, Consent, Inputs, Refusal, RolePlan
 from ..plan.fold import Facts, Wishes
+from ..plan.jobs import active_jobs
 from ..plan.play_hosts import unknown_hosts
 from ..swarm.checks import lost_address
 from .addressing import DEFAULT_MTU, MTU_OPTION, differences
-from .faults import ACTIVE
 from .gathered import ROLE
 
 CLUSTER_LABEL, BENCH_LABEL = "swarmspeed.cluster", "swarmspeed.bench"
@@ -206,7 +206,7 @@ def _consent(network: Network, attached: Mapping[str, str], facts: Facts, wishes
     """Return what replacing the network needs: consent for itself, and for cutting off jobs that run over it."""
     words = differences(network.found, {"subnet": network.subnet, "mtu": network.mtu, "encrypted": network.encrypted})
     allowed = bool(wishes["overlay_network_recreate"])
-    jobs = sorted({str(name) for host in attached for name, state in _jobs(facts[host]).items() if state in ACTIVE})
+    jobs = sorted({name for host in attached for name in active_jobs(facts[host])})
     if allowed and jobs:
         # A job runs over all nodes: none of them begins without this.
         return Consent(

@@ -46,21 +46,28 @@ def stops(plan: Plan, role: str, host: str) -> list[str]:
     return refused or [consent_text(change) for change in plan.of(role, host) if change.missing_consent]
 
 
-def _refused(plan: Plan, role: str, needed: Sequence[Refusal], *, gated: bool) -> dict[str, list[str]]:
-    """Return what is refused, by host."""
-    refusals = [*(plan.refusals if gated else ()), *needed]
-    found = {host: [one.sentence for one in refusals if (one.role, one.host) == (role, host)] for host in plan.hosts}
-    return {host: sentences for host, sentences in found.items() if sentences}
+Entries = dict[str, list[dict[str, str]]]
+"""By host, with text and remedy."""
 
 
-def _consents(plan: Plan) -> dict[str, dict[str, list[str]]]:
-    """Return the consents that are missing, by variable and host. What is refused is not begun with any."""
-    found: dict[str, dict[str, list[str]]] = {}
+def _refused(plan: Plan, role: str, needed: Sequence[Refusal], *, gated: bool) -> Entries:
+    """Return what is refused."""
+    found: Entries = {}
+    for one in (*(plan.refusals if gated else ()), *needed):
+        if one.role == role and one.host in plan.hosts:
+            found.setdefault(one.host, []).append({"text": one.text, "remedy": one.remedy})
+    return found
+
+
+def _consents(plan: Plan) -> dict[str, Entries]:
+    """Return the consents that are missing, by variable. What is refused is not begun with any."""
+    found: dict[str, Entries] = {}
     for change in plan.missing_consents:
         if change.consent and not plan.refused(change.role, change.host):
-            sentences = found.setdefault(change.consent.variable, {}).setdefault(change.host, [])
-            if consent_text(change) not in sentences:
-                sentences.append(consent_text(change))
+            entries = found.setdefault(change.consent.variable, {}).setdefault(change.host, [])
+            entry = {"text": change.consent.effect, "remedy": change.consent.remedy}
+            if entry not in entries:
+                entries.append(entry)
     return found
 
 

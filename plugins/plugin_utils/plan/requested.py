@@ -1,18 +1,15 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What the playbook is going to ask of the hosts, as preflight has to know it."""
+"""What the variables ask of the cluster as a whole, for the checks on what was found on its hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-
-from ..core.problems import PreflightError
-from ..core.values import mapping, texts, whole
+from ..core.values import mapping
 
 DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {"debian": ("12", "13"), "ubuntu": ("22.04", "24.04")}
 SSH_PORT = 2222
@@ -36,10 +33,10 @@ class Need:
 
 @dataclass(frozen=True)
 class Requested:
-    """What the playbook is going to ask of the hosts.
+    """What the variables ask of the cluster.
 
     ``managers`` are in inventory order; ``containers`` names the training container of each host. ``refused`` (by role
-    and host) and ``consents`` (by variable and host) are what the plan stops at, as sentences.
+    and host) and ``consents`` (by variable and host) are what the plan stops at.
     """
 
     cluster_name: str
@@ -67,67 +64,70 @@ class Requested:
     versions: Mapping[str, Any] = field(default_factory=dict)
 
 
-_MAPPINGS = (
-    *("containers", "launch", "overlay", "underlay", "swarm", "socket_interfaces"),
-    *("refused", "consents", "bundle", "versions", "min_free_bytes", "distributions"),
-)
-SPEC: dict[str, dict[str, Any]] = {
-    "cluster_name": {"type": "str", "required": True},
-    "network_mode": {"type": "str"},
-    "runtime": {"type": "str", "choices": ["container", "host"]},
-    "managers": {"type": "list", "elements": "str"},
-    "overlay_network": {"type": "str"},
-    "overlay_subnet": {"type": "str"},
-    "swarm_leave_foreign": {"type": "bool"},
-    "swarm_adopt": {"type": "bool"},
-    "image_present": {"type": "str"},
-    "ssh_port": {"type": "int"},
-    "max_clock_offset": {"type": "float"},
-    **{name: {"type": "dict"} for name in _MAPPINGS},
-}
-"""The argument ``wanted``, as Ansible validates it."""
+def requested_by(  # noqa: PLR0917 - what a run knows, each of another type
+    variables: Mapping[str, Any],
+    each: Mapping[str, Mapping[str, Any]],
+    managers: Sequence[str],
+    cluster: Mapping[str, Any],
+    image: str,
+    builds_image: bool,
+) -> Requested:
+    """Return what the variables ask of the cluster. ``variables`` are those of one host, typed; ``each``: of every
+    host that was reached; ``cluster``: what cluster_facts found, empty where it could not."""
+    underlay, name = mapping(cluster.get("underlay")), str(variables["cluster_name"])
+    own = {host: given.get("swarm_advertise_address") for host, given in each.items()}
+    addresses = {**mapping(underlay.get("addresses")), **{host: address for host, address in own.items() if address}}
+    host_network = variables["cluster_network_mode"] == "host"
+    return Requested(
+        cluster_name=name,
+        network_mode=str(variables["cluster_network_mode"]),
+        runtime=str(variables["deepspeed_launch_runtime"]),
+        managers=tuple(managers),
+        overlay_subnet=variables["overlay_network_subnet"] or None,
+        overlay_network=str(variables["overlay_network_name"]),
+        swarm_leave_foreign=variables["swarm_leave_foreign"],
+        swarm_adopt=variables["swarm_adopt"],
+        image_present=(image or None) if variables["training_image_source"] == "present" else None,
+        ssh_port=variables["ssh_trust_port"],
+        max_clock_offset=variables["preflight_max_clock_offset"],
+        containers={host: f"{name}-{host}" for host in each},
+        overlay={
+            "mtu": variables["overlay_network_mtu"],
+            "encrypted": variables["overlay_network_encrypted"],
+            "recreate": variables["overlay_network_recreate"],
+            "planned": mapping(cluster.get("overlay")),
+        },
+        underlay=underlay,
+        swarm={
+            "data_path_port": variables["swarm_data_path_port"],
+            "default_address_pool": variables["swarm_default_address_pool"],
+            "removed_nodes": variables["swarm_removed_nodes"],
+            "addresses": addresses if cluster else {},
+        },
+        socket_interfaces=_socket_interfaces(each) if host_network else {},
+        versions=mapping(cluster.get("versions")) if builds_image else {},
+    )
 
 
-def parse_requested(given: Mapping[str, Any]) -> Requested:
-    """Read the argument ``wanted``; what is left out, null or empty has its default. Raises ``PreflightError``."""
-    kept = {name: value for name, value in given.items() if value is not None and value != ""}
-    checked = ArgumentSpecValidator(SPEC).validate(kept)
-    if checked.error_messages:
-        wrong = "; ".join(text.rstrip(".") for text in checked.error_messages)
-        raise PreflightError(f"wanted: {wrong}. Remedy: see the documentation of preflight.")
-    values = {name: checked.validated_parameters[name] for name in kept}
-    if values.get("max_clock_offset", MAX_CLOCK_OFFSET) <= 0:
-        raise PreflightError("wanted.max_clock_offset is not above 0. Remedy: give a number of seconds.")
-    for name, read in _READERS.items():
-        if name in values:
-            values[name] = read(values[name])
-    return Requested(min_free=values.pop("min_free_bytes", {}), **values)
-
-
-def _distributions(value: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
-    return {str(name): tuple(texts(releases)) for name, releases in value.items()}
-
-
-def _needs(value: Mapping[Any, Any]) -> dict[str, Need]:
-    needs: dict[str, Need] = {}
-    for path, entry in value.items():
-        more = mapping(entry)
-        size = whole(more.get("bytes") if more else entry)
-        if size is None:
-            raise PreflightError(
-                f"wanted.min_free_bytes: {entry!r} of {path} is no number of bytes. Remedy: correct the task."
-            )
-        needs[str(path)] = Need(
-            size,
-            str(more.get("variable", MIN_FREE_VARIABLE)),
-            more.get("unless_image") or None,
-            more.get("unless_file") or None,
+def _socket_interfaces(each: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return by setting and host the interfaces that the user names; the environment itself may hold tokens."""
+    return {
+        setting: {host: mapping(given.get(variable)).get(setting) or "" for host, given in each.items()}
+        for variable, setting in (
+            ("nccl_env_settings", "NCCL_SOCKET_IFNAME"),
+            ("nccl_env_environment", "GLOO_SOCKET_IFNAME"),
         )
-    return needs
+    }
 
 
-_READERS: Mapping[str, Callable[[Any], Any]] = {
-    "managers": tuple,
-    "min_free_bytes": _needs,
-    "distributions": _distributions,
-}
+def needs(space: Mapping[str, Any]) -> dict[str, Need]:
+    """Read the free space needed by path: mappings of the fields of ``Need``, with ``bytes`` for its size."""
+    return {
+        path: Need(
+            int(entry["bytes"]),
+            str(entry.get("variable", MIN_FREE_VARIABLE)),
+            entry.get("unless_image") or None,
+            entry.get("unless_file") or None,
+        )
+        for path, entry in space.items()
+    }

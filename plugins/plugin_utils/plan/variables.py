@@ -11,6 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ...module_utils.common.secret_names import mask_text
+from ..core.role_specs import type_of
+from ..core.variables import role_specs
+
 
 class VariableError(Exception):
     """A variable cannot be rendered, or is of another type; the text names it."""
@@ -54,3 +60,15 @@ def rendered(
             except failures as error:
                 unrendered[name] = " ".join(str(error).split()).rstrip(".")
     return HostVariables(values, unrendered)
+
+
+def typed(host: str, values: Mapping[str, Any], unrendered: Mapping[str, str]) -> HostVariables:
+    """Return a host's rendered variables with the types that argument specs say. Raises ``VariableError``."""
+    options = role_specs().options
+    declared = {name: value for name, value in values.items() if name in options}
+    checked = ArgumentSpecValidator({name: type_of(options[name]) for name in declared}).validate(declared)
+    if checked.error_messages:
+        # Ansible's text quotes the value.
+        raise VariableError(f"{host}: {mask_text('; '.join(text.rstrip('.') for text in checked.error_messages))}")
+    found = {name: checked.validated_parameters[name] for name in declared}
+    return HostVariables({**values, **found}, unrendered, host)

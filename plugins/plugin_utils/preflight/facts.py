@@ -51,13 +51,13 @@ class Facts:
     """``hosts``: facts by host, null where there are none; ``unreachable``: by host why there are none."""
 
     hosts: Mapping[str, Any]
-    wanted: Requested
+    requested: Requested
     unreachable: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def bare(self) -> bool:
         """Whether ranks run on the hosts themselves: then nothing is asked of Docker, and nothing of its swarms."""
-        return self.wanted.runtime == "host"
+        return self.requested.runtime == "host"
 
     def present(self) -> dict[str, Mapping[str, Any]]:
         """Return the facts of the hosts that gave any."""
@@ -125,7 +125,7 @@ def check_clock(facts: Facts) -> Iterator[Problem]:
     Only what lies beyond the uncertainty of the measurement counts. Swarm's certificates, apt and logs of several hosts
     need clocks that agree. Offsets are positive where the host is ahead.
     """
-    limit = facts.wanted.max_clock_offset
+    limit = facts.requested.max_clock_offset
     within: dict[str, tuple[float, float]] = {}
     for host, clock in facts.sections("clock").items():
         offset, uncertainty = number(clock.get("offset")), number(clock.get("uncertainty"))
@@ -157,7 +157,7 @@ def check_clock(facts: Facts) -> Iterator[Problem]:
 
 def check_disk(facts: Facts) -> Iterator[Problem]:
     """There is the space that the image and the job need."""
-    for path, need in facts.wanted.min_free.items():
+    for path, need in facts.requested.min_free.items():
         for host, disk in facts.sections("disk").items():
             images = mapping(mapping(facts.present()[host].get("docker")).get("images"))
             files = mapping(facts.present()[host].get("files"))
@@ -183,7 +183,7 @@ def _room(size: int, need: int) -> str:
 
 def check_image(facts: Facts) -> Iterator[Problem]:
     """An image that is to be there already, is."""
-    image = facts.wanted.image_present
+    image = facts.requested.image_present
     if not image or facts.bare:
         return
     for host, docker in facts.sections("docker").items():
@@ -197,15 +197,15 @@ def check_image(facts: Facts) -> Iterator[Problem]:
 
 def check_port(facts: Facts) -> Iterator[Problem]:
     """With the host's own network, no other process listens on the port of the containers' sshd."""
-    port = facts.wanted.ssh_port
-    if facts.wanted.network_mode != "host" or facts.bare:
+    port = facts.requested.ssh_port
+    if facts.requested.network_mode != "host" or facts.bare:
         return
     for host, listening in facts.sections("listening").items():
         tcp = listening.get("tcp")
         if not isinstance(tcp, list):
             yield missing(host, "on which ports something listens")
             continue
-        name = facts.wanted.containers.get(host, f"{facts.wanted.cluster_name}-{host}")
+        name = facts.requested.containers.get(host, f"{facts.requested.cluster_name}-{host}")
         containers = mapping(mapping(facts.present()[host].get("docker")).get("containers"))
         container = mapping(containers.get(name))
         # In the overlay our own container listens in a network namespace of its own: then it is somebody else.
@@ -239,7 +239,7 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
             docker[host] = section
         else:
             yield missing(host, "whether it has Docker")
-    wanted = facts.wanted
+    wanted = facts.requested
     yield from check_foreign_swarm(
         docker,
         managers=wanted.managers,
@@ -253,27 +253,27 @@ def _check_foreign_swarm(facts: Facts) -> Iterator[Problem]:
 def _check_swarm_left(facts: Facts) -> Iterator[Problem]:
     # A host without facts may be any of the nodes.
     if set(facts.present()) >= {*facts.hosts, *facts.unreachable}:
-        yield from check_swarm_left(facts.present(), facts.wanted)
+        yield from check_swarm_left(facts.present(), facts.requested)
 
 
 def _of_hosts(
     check: Callable[[Mapping[str, Mapping[str, Any]], Requested], Iterator[Problem]],
 ) -> Callable[[Facts], Iterator[Problem]]:
-    return lambda facts: check(facts.present(), facts.wanted)
+    return lambda facts: check(facts.present(), facts.requested)
 
 
 def _of_versions(check: str) -> Callable[[Facts], Iterator[Problem]]:
-    return lambda facts: check_versions(check, facts.wanted.versions)
+    return lambda facts: check_versions(check, facts.requested.versions)
 
 
 def _of_refusals(check: str) -> Callable[[Facts], Iterator[Problem]]:
-    return lambda facts: check_refused(check, facts.present(), facts.wanted.refused)
+    return lambda facts: check_refused(check, facts.present(), facts.requested.refused)
 
 
 def check_launch_files(facts: Facts) -> Iterator[Problem]:
     """The plan refuses nothing of the job's files. What check ``hostfile`` reports is not listed again by host."""
-    if not any(check_hostfile(facts.wanted.launch)):
-        yield from check_refused("deepspeed_launch", facts.present(), facts.wanted.refused)
+    if not any(check_hostfile(facts.requested.launch)):
+        yield from check_refused("deepspeed_launch", facts.present(), facts.requested.refused)
 
 
 FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
@@ -301,14 +301,14 @@ FACT_CHECKS: dict[str, Callable[[Facts], Iterator[Problem]]] = {
     "overlay_encryption": _of_hosts(check_overlay_encryption),
     "overlay_names": _of_hosts(check_overlay_names),
     "port_2222": check_port,
-    "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.wanted.socket_interfaces),
+    "nccl_interface": lambda facts: check_interfaces(facts.sections("fabric"), facts.requested.socket_interfaces),
     **{check: _of_refusals(check) for check in REFUSED},
     "deepspeed_launch": check_launch_files,  # instead of the one from REFUSED
-    "consents": lambda facts: check_consents(facts.present(), facts.wanted.consents),
+    "consents": lambda facts: check_consents(facts.present(), facts.requested.consents),
     **{check: _of_versions(check) for check in VERSION_CHECKS},
-    "hostfile": lambda facts: check_hostfile(facts.wanted.launch),
-    "ds_config": lambda facts: check_ds_config(facts.wanted.launch),
-    "shrink": lambda facts: check_shrink(facts.wanted.launch),
-    "job_files": lambda facts: check_job_files(facts.present(), facts.wanted.launch),
-    "bundle_systems": lambda facts: check_fit(facts.wanted.bundle, facts.sections("system")),
+    "hostfile": lambda facts: check_hostfile(facts.requested.launch),
+    "ds_config": lambda facts: check_ds_config(facts.requested.launch),
+    "shrink": lambda facts: check_shrink(facts.requested.launch),
+    "job_files": lambda facts: check_job_files(facts.present(), facts.requested.launch),
+    "bundle_systems": lambda facts: check_fit(facts.requested.bundle, facts.sections("system")),
 }

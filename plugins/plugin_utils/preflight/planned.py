@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..core.problems import Problem
-from ..core.values import mapping, texts
+from ..core.values import mapping, mappings
 
 REFUSED = {
     "nccl_settings": "nccl_env",
@@ -32,18 +32,13 @@ def check_refused(check: str, hosts: Iterable[str], refused: Mapping[str, Any]) 
     """The plan refuses nothing of this check's role, such as an engine that cannot be had as it is requested."""
     of_role = mapping(refused.get(REFUSED[check]))
     for host in hosts:
-        for sentence in texts(of_role.get(host)):
-            yield _problem(host, sentence)
+        for entry in mappings(of_role.get(host)):
+            yield Problem(host, str(entry["text"]), str(entry["remedy"]))
 
 
 def check_consents(hosts: Iterable[str], consents: Mapping[str, Any]) -> Iterator[Problem]:
     """Every consent is given that the planned changes need."""
     for host in hosts:
         for variable, of_hosts in consents.items():
-            for sentence in texts(mapping(of_hosts).get(host)) if variable not in _OWN_CHECKS else ():
-                yield _problem(host, sentence)
-
-
-def _problem(host: str, sentence: str) -> Problem:
-    text, dummy, remedy = sentence.rpartition(". Remedy: ")
-    return Problem(host, text, remedy)
+            for entry in mappings(mapping(of_hosts).get(host)) if variable not in _OWN_CHECKS else ():
+                yield Problem(host, str(entry["text"]), str(entry["remedy"]))

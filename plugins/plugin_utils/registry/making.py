@@ -11,18 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleError
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ...module_utils.common.secret_names import mask_text
 from ..core.constraints import judge
 from ..core.problems import listing
-from ..core.role_specs import type_of
 from ..core.variables import ROLES, constraints, role_specs
 from ..docker.needed import missing_engines
 from ..plan.changes import Inputs, Refusal
 from ..plan.controller import TEXT, here, read, split_kind
 from ..plan.fold import Plan, fold
-from ..plan.variables import HostVariables, VariableError
+from ..plan.variables import VariableError, typed
 from .planners import planners
 
 OF_A_ROLE = "role:"
@@ -54,12 +51,15 @@ def make_plan(  # noqa: PLR0917 - what a run has, each of another type
     ``loader`` is Ansible's; ``judged``: preflight has judged the variables before any connection.
     Raises ``UnplannableError``.
     """
-    variables = {host: typed(host, found) for host, found in gathered.items()}
-    if not judged:
-        _judge([name for role in roles for name in role_specs().by_role[role]], variables)
     requested = planners(roles)
     facts = {host: found["ansible_facts"]["swarmspeed"] for host, found in gathered.items()}
     try:
+        variables = {
+            host: typed(host, found.get("wishes") or {}, found.get("unrendered") or {})
+            for host, found in gathered.items()
+        }
+        if not judged:
+            _judge([name for role in roles for name in role_specs().by_role[role]], variables)
         files = {name for planner in requested for wished in variables.values() for name in planner.files(wished)}
         texts = {name: _text(name, loader) for name in sorted(files)}
         plan = fold(requested, facts, variables, replace(inputs, files=texts))
@@ -82,18 +82,6 @@ def _text(name: str, loader: Any) -> str:
         raise UnplannableError(
             f"{split_kind(name)[1]}: cannot be read. Remedy: name a file that this account can read"
         ) from error
-
-
-def typed(host: str, gathered: Mapping[str, Any]) -> HostVariables:
-    """Return a host's variables with the types that the roles' argument specs say."""
-    found, options = gathered.get("wishes") or {}, role_specs().options
-    declared = {name: value for name, value in found.items() if name in options}
-    checked = ArgumentSpecValidator({name: type_of(options[name]) for name in declared}).validate(declared)
-    if checked.error_messages:
-        # Ansible's text quotes the value.
-        raise UnplannableError(f"{host}: {mask_text('; '.join(checked.error_messages))}")
-    typed = {name: checked.validated_parameters[name] for name in declared}
-    return HostVariables({**found, **typed}, gathered.get("unrendered") or {}, host)
 
 
 def _judge(names: Iterable[str], variables: Mapping[str, Mapping[str, Any]]) -> None:

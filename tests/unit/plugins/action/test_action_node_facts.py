@@ -17,6 +17,7 @@ from ansible.template import Templar, trust_as_template
 from ansible_collections.swarmspeed.cluster.plugins.action import node_facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.gathered import Gathered, requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.variables import VariableError
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.gathered import GATHERED
 
 from tests.adversary.hostile import facts
 from tests.role_values import defaults
@@ -122,7 +123,7 @@ def test_wishes_are_the_hosts_variables_rendered(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_the_plan_compares_is_gathered_beside_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = node_facts.GATHERED["docker"]
+    part = GATHERED["docker"]
     dummy, requested = planned(monkeypatch)
     assert requested["packages"] == ["rsync", *part.packages]
     assert requested["groups"] == ["games", "docker"] and requested["files"] == list(part.files)
@@ -164,7 +165,7 @@ def test_what_is_not_there_on_the_controller_is_named(monkeypatch: pytest.Monkey
     def gone(dummy: Any) -> Any:
         raise VariableError("mine: /gone is not a directory on the controller")
 
-    monkeypatch.setitem(node_facts.GATHERED, "docker", Gathered(by_wishes=gone))
+    monkeypatch.setitem(GATHERED, "docker", Gathered(by_wishes=gone))
     with pytest.raises(AnsibleActionFail, match=r"^gpu1: mine: /gone is not .*\. Remedy: correct this"):
         run(monkeypatch, {}, args={"plan": ["docker"]}, inventory_hostname="gpu1")
 

@@ -19,6 +19,7 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles impo
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.text import SECRET
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.gathered import GATHERED
 
+from tests.requested import entries
 from tests.role_values import ROLES, defaults
 
 SECRET_PROXY = "http://u:hunter2@proxy.example.com:3128"
@@ -270,7 +271,7 @@ def test_missing_consents_of_the_selected_roles_are_listed(tags: list[str], sele
     }
     made = make(hosts, ansible_run_tags=tags)
     (sentence,) = made["stops"]["gpu1"]["docker"]
-    assert made["consents"] == ({"docker_restart": {"gpu1": [sentence]}} if selected else {})
+    assert made["consents"] == ({"docker_restart": {"gpu1": entries(sentence)}} if selected else {})
     assert list(made["refused"]["docker"]) == ["gpu2"]
     assert make(hosts | {"gpu1": gathered(running=("job",), docker_restart=True, **requested)})["consents"] == {}
 

@@ -25,12 +25,13 @@ from ansible.release import __version__ as ansible_version
 from ansible_collections.swarmspeed.cluster.plugins.action import preflight
 from ansible_collections.swarmspeed.cluster.plugins.modules import preflight as documented
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core import variables as core
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import DISTRIBUTIONS, Requested
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller import Controller
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.controller_io import kind, text
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import INVENTORY_CHECKS
+
+from tests.role_values import defaults
 
 OPTIONS: dict[str, Any] = {
     "swarm_data_path_port": {"type": "int", "required": True, "description": "x"},
@@ -320,9 +321,9 @@ def test_facts_are_judged() -> None:
         "skip": ["clock", "foreign_swarm"],
         "hosts_facts": {"lab1": FACTS, "lab2": None},
         "unreachable": {"lab1": "", "lab2": "no route to host"},
-        "wanted": {"cluster_name": "demo"},
     }
-    result = run(args, {})
+    given = {**variables({"lab1": Lazy(), "lab2": Lazy()}), **defaults()}
+    result = run(args, given)
     assert result["failed"] is True
     assert result["changed"] is False
     assert problems(result) == [("reachable", "lab2")]
@@ -332,10 +333,10 @@ def test_facts_are_judged() -> None:
         "Preflight check clock is skipped, as requested.",
         "Preflight check foreign_swarm is skipped, as requested.",
     ]
-    undoing = run({**args, "skip": [], "undo": True}, {})
+    undoing = run({**args, "skip": [], "undo": True}, given)
     assert problems(undoing) == [("reachable", "lab2")]
     assert (undoing["checked"], undoing["warnings"]) == (["reachable", "systemd", "python"], [])
-    passed = run({**args, "hosts_facts": {"lab1": FACTS}, "unreachable": {}}, {})
+    passed = run({**args, "hosts_facts": {"lab1": FACTS}, "unreachable": {}}, given)
     assert passed["failed"] is False
     assert passed["msg"] == f"Preflight: {len(FACT_CHECKS) - 2} checks passed."
 
@@ -345,14 +346,10 @@ def test_facts_are_judged() -> None:
     [
         ({}, "missing required arguments: stage"),
         ({"stage": "later"}, "value of stage must be one of: inventory, facts, got: later"),
-        ({"stage": "facts"}, "stage is facts but all of the following are missing: hosts_facts, wanted"),
+        ({"stage": "facts"}, "stage is facts but all of the following are missing: hosts_facts"),
         (
-            {"stage": "facts", "hosts_facts": {}, "wanted": {"cluster_name": "x"}},
+            {"stage": "facts", "hosts_facts": {}},
             "hosts_facts: no host is listed, so nothing would be checked. Remedy: list every host.",
-        ),
-        (
-            {"stage": "facts", "hosts_facts": {"a": None}, "wanted": {}},
-            "wanted: missing required arguments: cluster_name. Remedy: see the documentation of preflight.",
         ),
         (
             {"stage": "inventory", "skip": ["play_hosts"]},
@@ -382,19 +379,10 @@ def test_it_needs_no_connection() -> None:
     assert preflight.ActionModule._requires_connection is False
 
 
-def test_the_documentation_names_every_check_and_default() -> None:
+def test_the_documentation_names_every_check() -> None:
     text = DataLoader().load(documented.DOCUMENTATION)
     description = " ".join(text["description"])
     assert all(f"C({name})" in description for name in [*INVENTORY_CHECKS, *FACT_CHECKS])
-    wanted = text["options"]["wanted"]["suboptions"]
-    defaults = Requested("x")
-    assert set(wanted) == set(Requested.__dataclass_fields__) - {"min_free"} | {"min_free_bytes"}
-    assert {name: wanted[name]["default"] for name in ("network_mode", "ssh_port", "max_clock_offset")} == {
-        "network_mode": defaults.network_mode,
-        "ssh_port": defaults.ssh_port,
-        "max_clock_offset": defaults.max_clock_offset,
-    }
-    assert wanted["distributions"]["default"] == {name: list(releases) for name, releases in DISTRIBUTIONS.items()}
 
 
 def test_settings_of_the_image_are_judged_with_the_file_that_one_of_them_names(tmp_path: Path) -> None:

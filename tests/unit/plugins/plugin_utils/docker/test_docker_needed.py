@@ -11,6 +11,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.needed i
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome
 
+from tests.requested import entries
+
 RUNS = {"installed": True, "running": True}
 STOPPED = {"installed": True, "running": False}
 NONE: dict[str, bool] = {}
@@ -61,5 +63,5 @@ def test_ports_kept_from_a_swarm_matter_to_the_role_swarm_alone() -> None:
 def test_the_run_fails_at_it_by_the_check_of_docker() -> None:
     needed = list(missing_engines({"gpu1": {"docker": STOPPED}}, {"gpu1": CONTAINERS}, PLANNED, ["swarm"]))
     made = outcome(Plan(roles=PLANNED, hosts=("gpu1",)), "run", ["swarm"], needed)
-    assert made["refused"]["docker"] == {"gpu1": [STARTS.format("swarm", "swarm")]}
+    assert made["refused"]["docker"] == {"gpu1": entries(STARTS.format("swarm", "swarm"))}
     assert made["refused"]["swarm"] == {}

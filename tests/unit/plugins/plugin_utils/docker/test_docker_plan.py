@@ -41,6 +41,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.requested import entries
 
 KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nabc\n-----END PGP PUBLIC KEY BLOCK-----\n"
 REQUEST = {"repository_url": "https://mirror.example.com/linux", "repository_key": KEY, "mtu": 1500}
@@ -423,7 +424,7 @@ def test_our_source_stays_and_no_other_is_touched() -> None:
 )
 def test_what_forbids_an_engine(facts: dict[str, Any], request_: dict[str, Any], problem: str) -> None:
     assert plan(facts, **request_)["problems"] == [problem]
-    refused = {"docker": {"lab1": plan(facts, **request_)["problems"], "lab3": ["x"]}}
+    refused = {"docker": {"lab1": entries(*plan(facts, **request_)["problems"]), "lab3": entries("x")}}
     reported = list(check_refused("docker", ["lab1", "lab2"], refused))
     assert [f"{one.subject}: {one.text}. Remedy: {one.remedy}" for one in reported] == [f"lab1: {problem}"]
     assert "hunter2" not in problem

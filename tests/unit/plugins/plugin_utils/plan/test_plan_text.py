@@ -185,7 +185,7 @@ def test_a_refusal_is_reported_before_a_consent() -> None:
     base = plan(False)
     both = Plan(base.roles, base.hosts, base.changes, (refusal,))
     assert stops(both, "docker", "gpu2") == ["x is odd. Remedy: correct it"]
-    assert outcome(both, "", [])["refused"] == {"docker": {"gpu2": ["x is odd. Remedy: correct it"]}}
+    assert outcome(both, "", [])["refused"] == {"docker": {"gpu2": [{"text": "x is odd", "remedy": "correct it"}]}}
     assert stops(plan(True), "docker", "gpu2") == []
 
 

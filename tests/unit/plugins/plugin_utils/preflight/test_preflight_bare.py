@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem, collect
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory import Inventory
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inventory_checks import (
@@ -18,6 +17,8 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.inven
     check_managers,
     check_runtime,
 )
+
+from tests.requested import requested
 
 HOSTS = ("gpu1", "gpu2", "gpu3", "gpu4")
 GIB = 2**30
@@ -127,7 +128,7 @@ DOCKERS: dict[str, Any] = {
 
 
 def problems(facts: dict[str, Any], **wanted: Any) -> list[Problem]:
-    given = Facts({"gpu1": facts}, parse_wanted({"cluster_name": "demo", **wanted}))
+    given = Facts({"gpu1": facts}, requested(**wanted))
     return list(collect(FACT_CHECKS, given).problems)
 
 
@@ -163,6 +164,6 @@ def test_space_for_the_environment_is_asked_until_it_is_there(free: int, there: 
         "files": {"/opt/train/.swarmspeed": {"exists": there}},
     }
     need = {"bytes": 25 * GIB, "unless_file": "/opt/train/.swarmspeed"}
-    found = problems(facts, runtime="host", min_free_bytes={"/opt/train": need})
+    found = problems(facts, runtime="host", space={"/opt/train": need})
     assert [(problem.check, problem.subject) for problem in found] == ([] if ok else [("disk", "gpu1")])
     assert all(" at /opt/train" in problem.text for problem in found)

@@ -9,12 +9,7 @@ import copy
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import PreflightError, collect
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import (
-    Need,
-    Requested,
-    parse_requested,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.versions import (
     VERSION_CHECKS,
@@ -24,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.requested import entries, requested
 
 GIB = 2**30
 
@@ -59,7 +55,7 @@ def host(**sections: Any) -> dict[str, Any]:
 
 
 def lines(hosts: dict[str, Any], *, unreachable: dict[str, Any] | None = None, **wanted: Any) -> list[str]:
-    facts = Facts(hosts, parse_requested({"cluster_name": "demo", **wanted}), unreachable or {})
+    facts = Facts(hosts, requested(**wanted), unreachable or {})
     return [problem.line() for problem in collect(FACT_CHECKS, facts).problems]
 
 
@@ -80,7 +76,7 @@ def test_a_users_files_are_not_replaced() -> None:
 
 def test_good_hosts_pass() -> None:
     wanted: dict[str, Any] = {"managers": ["a"], "overlay_subnet": "10.20.0.0/24", "overlay_network": "demo-net"}
-    assert lines({"a": GOOD, "b": GOOD}, min_free_bytes={"/var/lib/docker": 25 * GIB}, **wanted) == []
+    assert lines({"a": GOOD, "b": GOOD}, space={"/var/lib/docker": 25 * GIB}, **wanted) == []
     assert lines({"a": GOOD, "b": GOOD}, network_mode="host", **wanted) == []
 
 
@@ -219,7 +215,7 @@ TOO_LITTLE = "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. Remed
 )
 def test_disk(free: Any, need: Any, expected: list[str]) -> None:
     hosts = {"a": host(disk={"/var/lib/docker": {"free_bytes": free}})}
-    assert lines(hosts, min_free_bytes={"/var/lib/docker": need}) == expected
+    assert lines(hosts, space={"/var/lib/docker": need}) == expected
 
 
 @pytest.mark.parametrize(
@@ -326,35 +322,7 @@ def test_missing_docker_facts_are_reported() -> None:
     assert lines({"a": host(docker=None)}) == [f"a: what was found there does not say whether it has Docker. {MISSING}"]
 
 
-def test_wanted_has_defaults() -> None:
-    assert parse_requested({"cluster_name": 7, "overlay_subnet": None, "overlay_network": ""}) == Requested("7")
-    assert parse_requested(
-        {"cluster_name": "x", "swarm_adopt": "yes", "swarm_leave_foreign": "False", "min_free_bytes": {"/": "1"}}
-    ) == Requested("x", swarm_adopt=True, swarm_leave_foreign=False, min_free={"/": Need(1)})
-
-
-@pytest.mark.parametrize(
-    ("wanted", "text"),
-    [
-        ({}, r"wanted: missing required arguments: cluster_name"),
-        ({"x": 1, "a": 2}, r"wanted: (a, x|.*\ba\b.*\bx\b)"),
-        ({"ssh_port": "ssh"}, r"wanted: .*ssh_port"),
-        ({"swarm_adopt": "maybe"}, r"wanted: .*swarm_adopt.*maybe"),
-        ({"runtime": "vm"}, r"wanted: .*runtime.*container, host"),
-        ({"max_clock_offset": -1}, r"wanted\.max_clock_offset is not above 0"),
-        ({"max_clock_offset": "soon"}, r"wanted: .*max_clock_offset"),
-        ({"min_free_bytes": {"/": "much"}}, r"wanted\.min_free_bytes: 'much' of / is no number of bytes"),
-        ({"overlay": [1]}, r"wanted: .*overlay"),
-    ],
-)
-def test_wanted_refuses(wanted: dict[str, Any], text: str) -> None:
-    named = wanted if text.endswith("cluster_name") else {"cluster_name": "x", **wanted}
-    with pytest.raises(PreflightError, match=rf"^{text}.*\. Remedy: ") as error:
-        parse_requested(named)
-    assert "\n" not in str(error.value)
-
-
-REFUSED = ["it cannot be. Remedy: ask for another"]
+REFUSED = entries("it cannot be. Remedy: ask for another")
 
 
 @pytest.mark.parametrize("check", ["nccl_settings", "docker", "ssh_trust", "workspace", "assets", "deepspeed_launch"])
@@ -373,8 +341,11 @@ def test_a_mistake_in_the_hostfile_is_listed_once_and_not_again_for_each_host() 
 
 def test_missing_consents_are_listed_but_for_those_that_other_checks_ask_for() -> None:
     sentence = "the engine must be restarted. Remedy: set docker_restart: true to allow it"
-    consents = {"docker_restart": {"a": [sentence], "gone": [sentence]}, "swarm_leave_foreign": {"a": [sentence]}}
-    consents["overlay_network_recreate"] = {"a": [sentence]}
+    consents = {
+        "docker_restart": {"a": entries(sentence), "gone": entries(sentence)},
+        "swarm_leave_foreign": {"a": entries(sentence)},
+    }
+    consents["overlay_network_recreate"] = {"a": entries(sentence)}
     assert lines({"a": host(), "b": host()}, consents=consents) == [f"a: {sentence}."]
 
 
@@ -402,31 +373,12 @@ SECTION = JSON | st.dictionaries(
 def test_any_facts_pass_or_get_words(
     hosts: dict[str, Any], unreachable: dict[str, Any], mode: str, subnet: str
 ) -> None:
-    wanted = parse_requested(
-        {
-            "cluster_name": "x",
-            "managers": ["a"],
-            "network_mode": mode,
-            "overlay_subnet": subnet,
-            "min_free_bytes": {"/": 1},
-        }
-    )
-    report = collect(FACT_CHECKS, Facts(hosts, wanted, unreachable))
+    given = requested(managers=["a"], network_mode=mode, overlay_subnet=subnet, space={"/": 1})
+    report = collect(FACT_CHECKS, Facts(hosts, given, unreachable))
     assert all(problem.text and problem.remedy and problem.check in FACT_CHECKS for problem in report.problems)
     # The Python of none of these hosts is known, so no host passes unchecked.
     named = {name for problem in report.problems for name in problem.subject.split(", ")}
     assert set(hosts) <= named
-
-
-@settings(max_examples=examples(80), deadline=None)
-@given(
-    wanted=st.dictionaries(st.sampled_from(sorted(Requested.__dataclass_fields__)) | st.just("min_free_bytes"), JSON)
-)
-def test_any_wanted_is_read_or_refused_in_words(wanted: dict[str, Any]) -> None:
-    try:
-        assert parse_requested(wanted).cluster_name
-    except PreflightError as error:
-        assert str(error).startswith("wanted")
 
 
 # Versions of the training image
@@ -437,8 +389,8 @@ def test_each_problem_of_the_versions_is_reported_under_its_own_check() -> None:
         {"check": "driver_too_old_for_cuda", "subjects": ["a"], "text": "driver 1 does not do", "remedy": "take 2"},
         {"check": "torch_index", "subjects": ["x", "y"], "text": "no wheel", "remedy": "take another"},
     ]
-    wanted = parse_requested({"cluster_name": "demo", "versions": {"problems": problems}})
-    report = collect({name: FACT_CHECKS[name] for name in VERSION_CHECKS}, Facts(hosts={}, wanted=wanted))
+    wanted = requested(versions={"problems": problems})
+    report = collect({name: FACT_CHECKS[name] for name in VERSION_CHECKS}, Facts(hosts={}, requested=wanted))
     assert [problem.reported() for problem in report.problems] == [
         "a: driver 1 does not do. Remedy: take 2. (check: driver_too_old_for_cuda)",
         "x, y: no wheel. Remedy: take another. (check: torch_index)",
@@ -451,7 +403,7 @@ def test_versions_that_are_not_of_their_form_are_no_exception(versions: dict[str
 
 
 def warned(hosts: dict[str, Any], **wanted: Any) -> list[str]:
-    facts = Facts(hosts, parse_requested({"cluster_name": "demo", **wanted}), {})
+    facts = Facts(hosts, requested(**wanted), {})
     return [problem.line() for problem in collect(FACT_CHECKS, facts).warnings if problem.check == "end_of_life"]
 
 

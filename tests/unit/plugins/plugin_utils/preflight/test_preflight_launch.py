@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.requested import requested
 
 CHECKS = {name: FACT_CHECKS[name] for name in ("hostfile", "ds_config", "shrink")}
 HOSTS = {"gpu1": 8, "gpu2": 8}
@@ -22,7 +22,7 @@ CONFIG = {"train_micro_batch_size_per_gpu": 4}
 
 
 def lines(**launch: Any) -> list[str]:
-    wanted = parse_wanted({"cluster_name": "demo", "launch": launch})
+    wanted = requested(launch=launch)
     return [problem.line() for problem in collect(CHECKS, Facts({}, wanted)).problems]
 
 
@@ -147,7 +147,7 @@ def test_a_job_whose_files_are_damaged_is_named_with_the_command_that_clears_it(
     check = {"job_files": FACT_CHECKS["job_files"]}
 
     def found(name: str) -> list[str]:
-        wanted = parse_wanted({"cluster_name": "demo", "launch": {"name": name}})
+        wanted = requested(launch={"name": name})
         return [problem.line() for problem in collect(check, Facts(hosts, wanted)).problems]
 
     (line,) = found("digits")

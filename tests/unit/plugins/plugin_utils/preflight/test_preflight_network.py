@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import collect
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network import checks as overlay
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import parse_wanted
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.preflight.facts import FACT_CHECKS, Facts
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.swarm import checks as members
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.effort import examples
+from tests.requested import requested
 
 CHECKS = {
     "host_names": members.check_host_names,
@@ -51,8 +51,7 @@ def node(number: int = 1, mtu: int = 1500, esp: bool | None = True, **docker: An
 
 def reported(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]]:
     """Return problems and warnings; what is asked is what the roles' defaults ask."""
-    requested: dict[str, Any] = {
-        "cluster_name": "demo",
+    given: dict[str, Any] = {
         "managers": ["a"],
         "overlay_network": "demo",
         "overlay": {
@@ -65,8 +64,8 @@ def reported(hosts: dict[str, Any], **wanted: Any) -> tuple[list[str], list[str]
         "swarm": {"data_path_port": 4789, "default_address_pool": [], "removed_nodes": [], "addresses": {}},
     }
     for name, value in wanted.items():
-        requested[name] = {**requested[name], **value} if isinstance(requested.get(name), dict) else value
-    parsed = parse_wanted(requested)
+        given[name] = {**given[name], **value} if isinstance(given.get(name), dict) else value
+    parsed = requested(**given)
     checks = {name: (lambda hosts, check=check: check(hosts, parsed)) for name, check in CHECKS.items()}
     report = collect(checks, hosts)
     return [problem.line() for problem in report.problems], [problem.line() for problem in report.warnings]
@@ -538,6 +537,6 @@ def test_while_a_host_gives_no_facts_any_node_may_be_it(missing: list[str], name
     nodes = [{"id": "n1", "hostname": "gpu1", "role": "manager", "reachability": "reachable"}, OUT_OF_IT]
     own = {"state": "active", "node_id": "n1", "manager": True, "labels": {"swarmspeed.cluster": "demo"}}
     hosts = {"a": node(1, swarm={**own, "nodes": nodes}), **dict.fromkeys(missing)}
-    wanted = parse_wanted({"cluster_name": "demo", "managers": ["a"]})
-    facts = Facts(hosts=hosts, wanted=wanted, unreachable=dict.fromkeys(hosts, ""))
+    wanted = requested(managers=["a"])
+    facts = Facts(hosts=hosts, requested=wanted, unreachable=dict.fromkeys(hosts, ""))
     assert [problem.subject for problem in FACT_CHECKS["swarm_left"](facts)] == ["gpu9"] * named

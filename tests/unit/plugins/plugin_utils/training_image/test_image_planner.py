@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.image_nodes import CLUSTER, ROOT, WISHES, act, host, plan, reference
+from tests.requested import entries
 from tests.role_values import NODES
 
 FIRST, SECOND, THIRD = NODES
@@ -204,7 +205,7 @@ def test_while_a_job_runs_no_image_is_built_without_consent() -> None:
     assert consents(made) == {f"image {REF}": f"image {REF} must be replaced {effect.format('chat, eval')}"}
     found = outcome(made, "", ["training_image"])["consents"]["training_container_recreate"]
     remedy = "Remedy: set training_container_recreate: true to allow it, or wait for the job, or stop it"
-    assert found[FIRST] == [f"{built}. {remedy}"] and found[SECOND] == [f"{replaced}. {remedy}"]
+    assert found[FIRST] == entries(f"{built}. {remedy}") and found[SECOND] == entries(f"{replaced}. {remedy}")
     assert not consents(plan(*facts, training_container_recreate=True))
 
 
