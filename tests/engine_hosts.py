@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import (
     PACKAGES,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import (

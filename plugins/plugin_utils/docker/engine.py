@@ -15,24 +15,15 @@ from ...module_utils.apt.pins import exclusion, names, recorded
 from ...module_utils.engine.daemon_config import changed_keys, merge
 from ...module_utils.engine.daemon_config_keys import needs_restart
 from ...module_utils.engine.state import CONFIG_PATH, as_config, sealed, unsealed
-from .files import differs, managed_files, sources_wanted
-from .host import (
-    CA_PATH,
-    DOCKER,
-    DROPIN_PATH,
-    LOCKED,
-    PROXY_PATH,
-    RECORD_PATH,
-    SOURCES_PATH,
-    STALE_SOURCES,
-    Host,
-    Request,
-    holds,
-    packages_wanted,
-    parse_request,
-)
+from ..plan.files import found_file
+from ..plan.managed_file import ManagedFile
+from .files import managed_files
+from .gathered import CA_PATH, DROPIN_PATH, PROXY_PATH, RECORD_PATH, SOURCES_PATH, STALE_SOURCES
+from .host import DOCKER, LOCKED, Host, Request, holds, packages_wanted, parse_request
 from .problems import config_problems, request_problems
 
+UNIT_FILES = (DROPIN_PATH, PROXY_PATH, CA_PATH)
+"""What is read when the engine starts."""
 _FRESH = {"log-driver": "json-file", "log-opts": {"max-size": "50m", "max-file": "3"}}
 """Set once, where the engine is installed: logs that cannot fill the disk."""
 
@@ -41,48 +32,34 @@ def docker_plan(facts: Mapping[str, Any], request: Mapping[str, Any]) -> dict[st
     """Return the plan, in the form that the role reads."""
     requested, host = parse_request(request), Host(facts)
     packages, exact = packages_wanted(requested, host)
+    version = requested.version if exact else ""
     files = managed_files(requested, host, exact)
+    sources = next(entry["content"] for entry in files if entry["path"] == SOURCES_PATH)
     found = as_config(host.part("engine").get("config"))
     keys = patched({} if host.installed else fresh_config(requested, found), as_config(requested.config))
     merged = merge(found, as_config(sealed(keys, requested.digest_key)))
-    changed = changed_keys(found, merged)
-    held, unheld, released = holds(requested, host, packages)
-    reasons = restart_reasons(
-        host, needs_restart(found, merged), files, requested.version if exact else "", requested.digest_key
-    )
-    shown = {key: shown_pair(found, merged, key) for key in changed}
-    states: dict[str, tuple[Any, Any]] = {
-        "packages_missing": ([name for name in packages if not host.version_of(name)], []),
-        "running": (host.running, True),
-        "daemon_json": ({key: pair[0] for key, pair in shown.items()}, {key: pair[1] for key, pair in shown.items()}),
-        "users_missing": (_users_missing(requested, host), []),
-    }
-    if exact:
-        states["version"] = (host.engine_version, requested.version)
-    if held:
-        states["not_held"] = (unheld, [])
-    if released:
-        states["held"] = (released, [])
+    held, released = holds(requested, host, packages)
+    members = names(host.part("groups").get("docker"))
+    units = other_units(files, host, requested.digest_key)
     return {
-        "family": host.family,
         "packages": packages,
-        "version": requested.version if exact else "",
+        "version": version,
         "locked": [name for name in packages if name in (*LOCKED, "docker.io", "docker-cli")] if exact else [],
         "preview": bool(packages) and (requested.source == DOCKER or exact),
-        "sources": next((entry["content"] for entry in files if entry["path"] == SOURCES_PATH), ""),
-        "stale_sources": list(STALE_SOURCES) if sources_wanted(requested, host, exact) else [],
+        "sources": sources,
+        "stale_sources": list(STALE_SOURCES) if sources else [],
         "files": files,
         "config": keys,
-        "differing_keys": changed,
+        "merged": merged,
+        "differing_keys": changed_keys(found, merged),
+        "users": [name for name in dict.fromkeys(requested.users) if name not in members and host.has_account(name)],
         "hold": held,
         "recorded": recorded(host.part("files"), RECORD_PATH),
         "release": released,
         "record": exclusion("docker", held) if held else "",
-        "restart_reasons": reasons,
-        "in_the_way": host.running_containers if reasons and not requested.restart else [],
+        "other_units": units,
+        "restart_reasons": restart_reasons(host, needs_restart(found, merged), units, version) if host.running else [],
         "problems": [*request_problems(requested, host), *config_problems(requested, host, keys, merged)],
-        "found": {name: pair[0] for name, pair in states.items()},
-        "wanted": {name: pair[1] for name, pair in states.items()},
     }
 
 
@@ -116,23 +93,22 @@ def patched(patch: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any
     return joined
 
 
-def _users_missing(requested: Request, host: Host) -> list[str]:
-    members = names(host.part("groups").get("docker"))
-    return [user for user in requested.users if user not in members and host.has_account(user)]
+def other_units(files: Sequence[Mapping[str, Any]], host: Host, key: str) -> list[str]:
+    """Return which files that the engine reads when it starts have another content than they should."""
+    others = []
+    for item in (ManagedFile(**entry) for entry in files if entry["path"] in UNIT_FILES):
+        there = found_file(host.part("files"), item.path)
+        if not item.same_text(there, key) if item.wanted else there.get("exists") is True:
+            others.append(item.path)
+    return others
 
 
-def restart_reasons(
-    host: Host, keys: Sequence[str], files: Sequence[Mapping[str, Any]], version: str, digest_key: str = ""
-) -> list[str]:
-    """Why a running engine must be restarted: ``keys`` of its file, its proxy, another ``version``, ports it keeps."""
-    if not host.running:
-        return []
-    reasons = []
-    if keys:
-        reasons.append(f"{', '.join(keys)} in {CONFIG_PATH} (docker_daemon_config)")
-    if any(differs(entry, host, digest_key) for entry in files if entry["path"] in (DROPIN_PATH, PROXY_PATH)):
+def restart_reasons(host: Host, keys: Sequence[str], units: Sequence[str], version: str) -> list[str]:
+    """Why a running engine must be restarted: ``keys`` of its file, ``units``, another ``version``, ports it keeps."""
+    reasons = [f"{', '.join(keys)} in {CONFIG_PATH} (docker_daemon_config)"] if keys else []
+    if DROPIN_PATH in units or PROXY_PATH in units:
         reasons.append("its proxy (docker_proxy)")
-    if any(differs(entry, host) for entry in files if entry["path"] == CA_PATH):
+    if CA_PATH in units:
         reasons.append("a certificate authority (host_ca_certificate)")
     if version:
         reasons.append(f"version {version} (docker_version)")

@@ -5,56 +5,35 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from ...module_utils.apt.pins import source_text
-from ...module_utils.common.digests import keyed_digest
-from .host import (
-    CA_PATH,
-    DOCKER,
-    DROPIN_FOLDER,
-    DROPIN_PATH,
-    PROXY_NAMES,
-    PROXY_PATH,
-    SOURCES_PATH,
-    STALE_SOURCES,
-    Host,
-    Request,
-)
+from .gathered import CA_PATH, DROPIN_FOLDER, DROPIN_PATH, PROXY_PATH, SOURCES_PATH, STALE_SOURCES
+from .host import DOCKER, PROXY_NAMES, Host, Request
 
 
 def managed_files(requested: Request, host: Host, exact: bool) -> list[dict[str, Any]]:
     """Return what ``managed_files`` keeps. The folder of drop-ins is named only where something goes into it."""
     proxy = proxy_environment(requested.proxy)
-    wanted = sources_wanted(requested, host, exact)
-    sources = _sources(requested, host) if wanted else ""
-    files: list[dict[str, Any]] = [{"path": DROPIN_FOLDER, "mode": "0755"}] if proxy or requested.ca else []
-    files += [
-        {
-            # The unit's properties can be read by everybody, the file with the values by root alone.
-            "path": DROPIN_PATH,
-            "content": f"# Kept by swarmspeed.cluster (docker_proxy)\n[Service]\nEnvironmentFile={PROXY_PATH}\n",
-            "state": "present" if proxy else "absent",
-        },
-        {
-            "path": PROXY_PATH,
-            "content": proxy,
-            "mode": "0600",
-            "secret": True,
-            "state": "present" if proxy else "absent",
-        },
-        {
-            # The engine reads the host's authorities once, when it starts: another one is another unit.
-            "path": CA_PATH,
-            "content": "# Kept by swarmspeed.cluster (host_ca_certificate)\n"
-            f"[Service]\nEnvironment=SWARMSPEED_CA={requested.ca}\n",
-            "state": "present" if requested.ca else "absent",
-        },
-        {"path": SOURCES_PATH, "content": sources, "state": "present" if wanted else "absent"},
+    sources = _sources(requested, host) if sources_wanted(requested, host, exact) else ""
+    folder = {"path": DROPIN_FOLDER, "content": None, "mode": "0755"}
+    # The unit's properties can be read by everybody, the file with the values by root alone.
+    dropin = f"# Kept by swarmspeed.cluster (docker_proxy)\n[Service]\nEnvironmentFile={PROXY_PATH}\n"
+    # The engine reads the host's authorities once, when it starts: another one is another unit.
+    unit = f"# Kept by swarmspeed.cluster (host_ca_certificate)\n[Service]\nEnvironment=SWARMSPEED_CA={requested.ca}\n"
+    return [
+        *([folder] if proxy or requested.ca else []),
+        _file(DROPIN_PATH, dropin, proxy),
+        {**_file(PROXY_PATH, proxy, proxy), "mode": "0600", "secret": True},
+        _file(CA_PATH, unit, requested.ca),
+        _file(SOURCES_PATH, sources, sources),
+        *(_file(path, "", "") for path in (STALE_SOURCES if sources else ())),
     ]
-    return files + [{"path": path, "content": "", "state": "absent"} for path in (STALE_SOURCES if wanted else ())]
+
+
+def _file(path: str, content: str, wanted: str) -> dict[str, Any]:
+    return {"path": path, "content": content, "state": "present" if wanted else "absent"}
 
 
 def proxy_environment(proxy: Mapping[str, Any]) -> str:
@@ -82,14 +61,3 @@ def _sources(requested: Request, host: Host) -> str:
     distribution = str(host.part("system").get("distribution") or "")
     uri = f"{requested.repository_url.rstrip('/')}/{distribution}"
     return source_text("docker", uri, host.codename, ("stable",), requested.repository_key)
-
-
-def differs(entry: Mapping[str, Any], host: Host, key: str = "") -> bool:
-    """Whether a file is another than the one that is kept; ``key`` is the one by which secret files were digested."""
-    found = host.part("files").get(entry["path"])
-    there = found if isinstance(found, Mapping) else {}
-    if entry["state"] == "absent":
-        return there.get("exists") is True
-    content = entry["content"].encode()
-    digest = keyed_digest(content, key) if there.get("keyed") else hashlib.sha256(content).hexdigest()
-    return there.get("sha256") != digest

@@ -16,29 +16,25 @@ ROLE = "docker"
 _LONGEST = 255
 """Characters of an account's name: useradd of Debian takes 32, a directory service more."""
 
-_PACKAGES = (
-    "docker.io",
-    "docker-cli",
-    "docker-buildx",
-    "docker-ce",
-    "docker-ce-cli",
-    "containerd.io",
-    "docker-buildx-plugin",
-    "iptables",
-    "python3-docker",
-    "python3-requests",
-)
-_UNIT = "/etc/systemd/system/docker.service.d"
+PYTHON_PACKAGES = ("python3-docker", "python3-requests")
+"""What community.docker needs on a node."""
+OF_DOCKER = ("docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin")
+BUILDX = "docker-buildx"
+"""The client's BuildKit, which builds the training image. 20.10 has it built in, and Debian 12 has no such package."""
+PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
+RECORD_PATH = "/etc/apt/apt.conf.d/52swarmspeed-docker"
+SOURCES_PATH = "/etc/apt/sources.list.d/swarmspeed-docker.sources"
+DROPIN_FOLDER = "/etc/systemd/system/docker.service.d"
+DROPIN_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.conf"
+PROXY_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.env"
+CA_PATH = f"{DROPIN_FOLDER}/swarmspeed-ca.conf"
+STALE_SOURCES = ("/etc/apt/sources.list.d/docker.list", "/etc/apt/sources.list.d/docker.sources")
+"""Where Docker's own instructions put it; two sources with different keys for one address make every apt-get fail."""
 _FILES: tuple[dict[str, Any], ...] = (
     # Without content: these hold passwords, or nothing that a plan needs.
-    {"path": _UNIT},
-    {"path": f"{_UNIT}/swarmspeed-proxy.conf"},
-    {"path": f"{_UNIT}/swarmspeed-proxy.env", "secret": True},
-    {"path": f"{_UNIT}/swarmspeed-ca.conf"},
-    {"path": "/etc/apt/sources.list.d/swarmspeed-docker.sources"},
-    {"path": "/etc/apt/sources.list.d/docker.list"},
-    {"path": "/etc/apt/sources.list.d/docker.sources"},
-    {"path": "/etc/apt/apt.conf.d/52swarmspeed-docker", "content": True},
+    *({"path": path} for path in (DROPIN_FOLDER, DROPIN_PATH, CA_PATH, SOURCES_PATH, *STALE_SOURCES)),
+    {"path": PROXY_PATH, "secret": True},
+    {"path": RECORD_PATH, "content": True},
 )
 
 
@@ -51,4 +47,4 @@ def _accounts(wishes: Mapping[str, Any]) -> dict[str, list[str]]:
     return {"accounts": [user for user in users if user.isprintable() and len(user) <= _LONGEST]}
 
 
-GATHERED = Gathered(_PACKAGES, _FILES, groups=("docker",), by_wishes=_accounts)
+GATHERED = Gathered(PACKAGES, _FILES, groups=("docker",), by_wishes=_accounts)

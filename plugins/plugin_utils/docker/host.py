@@ -9,27 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.apt.pins import names, recorded, satisfies
+from ...module_utils.apt.pins import recorded, satisfies
+from .gathered import BUILDX, OF_DOCKER, PYTHON_PACKAGES, RECORD_PATH
 
 DISTRIBUTION, DOCKER, KEEP = "distribution", "docker", "keep"
-RECORD_PATH = "/etc/apt/apt.conf.d/52swarmspeed-docker"
-SOURCES_PATH = "/etc/apt/sources.list.d/swarmspeed-docker.sources"
-DROPIN_FOLDER = "/etc/systemd/system/docker.service.d"
-DROPIN_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.conf"
-PROXY_PATH = f"{DROPIN_FOLDER}/swarmspeed-proxy.env"
-CA_PATH = f"{DROPIN_FOLDER}/swarmspeed-ca.conf"
-STALE_SOURCES = ("/etc/apt/sources.list.d/docker.list", "/etc/apt/sources.list.d/docker.sources")
-"""Where Docker's own instructions put it; two sources with different keys for one address make every apt-get fail."""
-
-PYTHON_PACKAGES = ("python3-docker", "python3-requests")
-"""What community.docker needs on a node."""
-OF_DOCKER = ("docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin")
 LOCKED = ("docker-ce", "docker-ce-cli")
-"""Those of them that have the engine's version."""
-BUILDX = "docker-buildx"
-"""The client's BuildKit, which builds the training image. 20.10 has it built in, and Debian 12 has no such package."""
-PACKAGES = (*PYTHON_PACKAGES, *OF_DOCKER, "docker.io", "docker-cli", BUILDX, "iptables")
-"""What node_facts must read."""
+"""Those of Docker's packages that have the engine's version."""
 SHIPPED = {"bookworm": (20, 10), "trixie": (26, 1), "jammy": (29, 1), "noble": (29, 1)}
 """The engine of a release, for a host that has none yet. Debian's do not change; Ubuntu's were read in November 2026,
 and where apt has another by then, the plan is made again once it is installed."""
@@ -151,14 +136,10 @@ def packages_wanted(requested: Request, host: Host) -> tuple[list[str], bool]:
     return list(dict.fromkeys([*wanted, *(name for name in engine if name in locked)])), True
 
 
-def holds(requested: Request, host: Host, installing: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Return the packages that are to be on hold, those of them that are not, and those that need not be any more."""
-    ours = recorded(host.part("files"), RECORD_PATH)
+def holds(requested: Request, host: Host, installing: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the packages that are to be on hold, and those that need not be any more."""
     if requested.source == KEEP or host.family == "other":
-        return [], [], []
+        return [], []
     if not requested.hold and not requested.version:
-        return [], [], ours
-    of_the_engine = (*OF_DOCKER, "docker.io", "docker-cli")
-    engine = [name for name in of_the_engine if host.version_of(name) or name in installing]
-    already = names(host.facts.get("held"))
-    return engine, [name for name in engine if name not in already or name not in ours], []
+        return [], recorded(host.part("files"), RECORD_PATH)
+    return [name for name in (*OF_DOCKER, "docker.io", "docker-cli") if host.version_of(name) or name in installing], []

@@ -10,20 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..plan.changes import Change, Inputs, Refusal, RolePlan
-from ..plan.files import differs
+from ..plan.files import differs, entry_of
 from ..plan.fold import Facts, Wishes
 from . import encryption
-from .changes import docker_changes, facts_after, owned, unheld
+from .changes import docker_changes, facts_after, owned, record, unheld
 from .encryption import engine_after
-from .engine import docker_plan
-from .files import differs as content_differs
-from .gathered import ROLE
-from .host import CA_PATH, DROPIN_PATH, PROXY_PATH, RECORD_PATH, SOURCES_PATH, Host, Request, parse_request
+from .engine import UNIT_FILES, docker_plan
+from .gathered import ROLE, SOURCES_PATH
+from .host import Host, Request, parse_request
 
 KEY_FILE = "role:docker/files/docker.asc"
 """The public key of Docker's repository, which comes with the role."""
-UNIT_FILES = (DROPIN_PATH, PROXY_PATH, CA_PATH)
-"""What is read when the engine starts."""
 NOTHING: dict[str, Any] = {
     "packages": [],
     "version": "",
@@ -72,7 +69,9 @@ class DockerPlanner:
             changes += made
             if parsed.swarm and wished["overlay_network_encrypted"]:
                 encrypting[host] = engine_after(parsed, Host(found))
-            refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
+            for problem in planned["problems"]:
+                text, dummy, remedy = problem.rpartition(". Remedy: ")
+                refusals.append(Refusal(ROLE, host, text, remedy))
             acts[host] = act(Host(found), parsed, planned)
             if made:
                 after[host] = facts_after(found, parsed, planned)
@@ -85,15 +84,10 @@ def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     underlay = inputs.cluster.get("underlay")
     mtu = underlay.get("mtu") if isinstance(underlay, Mapping) else None
     authority = inputs.files.get(str(wishes["host_ca_certificate"] or ""), "")
+    of_role = ("source", "version", "hold", "restart", "users", "proxy", "repository_url")
     return {
-        "source": wishes["docker_source"],
-        "version": wishes["docker_version"],
-        "hold": wishes["docker_hold"],
+        **{name: wishes[f"docker_{name}"] for name in of_role},
         "config": wishes["docker_daemon_config"],
-        "restart": wishes["docker_restart"],
-        "users": wishes["docker_users"],
-        "proxy": wishes["docker_proxy"],
-        "repository_url": wishes["docker_repository_url"],
         "repository_key": wishes["docker_repository_key"] or inputs.files.get(KEY_FILE, "").rstrip(),
         "ca": hashlib.sha256(authority.encode()).hexdigest()[:16] if authority else "",
         "swarm": wishes["cluster_network_mode"] == "overlay",
@@ -105,40 +99,25 @@ def request(wishes: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
 def act(host: Host, requested: Request, planned: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the role's tasks read. Its files and its config may hold secrets."""
     known = host.part("files")
-    different = [item.path for item in owned(planned) if differs(item, known, requested.digest_key)]
-    units = [entry for entry in planned["files"] if entry["path"] in UNIT_FILES]
+    files = [item for item in owned(planned) if differs(item, known, requested.digest_key)]
+    holds = record(planned)
     preview = {
-        "packages": planned["packages"],
-        "locked": planned["locked"],
-        "version": planned["version"],
-        "sources": planned["sources"],
+        **{name: planned[name] for name in ("packages", "locked", "version", "sources")},
         "address": requested.repository_url if planned["sources"] else "",
         "without": [*planned["stale_sources"], SOURCES_PATH],
         "holds": planned["recorded"],
     }
     return {
         **NOTHING,
-        "packages": planned["packages"],
-        "version": planned["version"],
+        **{name: planned[name] for name in ("packages", "version", "users", "recorded", "release")},
         "preview": preview if planned["preview"] else {},
-        "files": [entry for entry in planned["files"] if entry["path"] in different],
+        "files": [entry_of(item) for item in files],
         "config": planned["config"] if planned["differing_keys"] else {},
         "restart": "always" if requested.restart else "if_idle",
         "swarm": requested.swarm,
-        "reload_units": any(entry["path"] in different for entry in units),
+        "reload_units": any(item.path in UNIT_FILES for item in files),
         # A new daemon.json is handed to the engine by docker_daemon_config, and another version by apt.
-        "restart_engine": host.running
-        and (
-            bool(host.stale_swarm_ports) or any(content_differs(entry, host, requested.digest_key) for entry in units)
-        ),
-        "users": list(dict.fromkeys(planned["found"]["users_missing"])),
+        "restart_engine": host.running and bool(host.stale_swarm_ports or planned["other_units"]),
         "hold": unheld(host, planned),
-        "record": planned["record"] if planned["record"] and RECORD_PATH in different else "",
-        "recorded": planned["recorded"],
-        "release": planned["release"],
+        "record": planned["record"] if holds and differs(holds, known, requested.digest_key) else "",
     }
-
-
-def _refusal(host: str, problem: str) -> Refusal:
-    text, dummy, remedy = problem.rpartition(". Remedy: ")
-    return Refusal(ROLE, host, text, remedy)

@@ -21,7 +21,8 @@ from ...module_utils.engine.daemon_config_keys import (
 from ...module_utils.engine.daemon_config_unit import Unit, conflicts, other_file
 from ...module_utils.engine.state import CONFIG_PATH, as_config, unit_from_facts
 from .files import sources_wanted
-from .host import DISTRIBUTION, DOCKER, KEEP, PROXY_NAMES, RECORD_PATH, SHIPPED, Host, Request, packages_wanted
+from .gathered import RECORD_PATH
+from .host import DISTRIBUTION, DOCKER, KEEP, PROXY_NAMES, SHIPPED, Host, Request, packages_wanted
 
 
 def request_problems(requested: Request, host: Host) -> list[str]:

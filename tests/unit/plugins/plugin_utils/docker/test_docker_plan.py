@@ -28,7 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state_io
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan, patched, shown_pair
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.files import proxy_environment
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import (
     CA_PATH,
     DROPIN_PATH,
     PACKAGES,
@@ -107,10 +107,6 @@ def running(*names: str) -> dict[str, Any]:
 
 def plan(facts: dict[str, Any], **request: Any) -> dict[str, Any]:
     return docker_plan(facts, {**REQUEST, **request})
-
-
-def differing(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in found["found"].items() if value != found["wanted"][name]}
 
 
 # The facts
@@ -238,20 +234,20 @@ def test_what_an_engine_says_of_its_settings() -> None:
 def test_a_host_without_an_engine(codename: str, source: str, packages: list[str]) -> None:
     found = plan(host(codename), source=source)
     assert found["packages"] == ["python3-docker", "python3-requests", *packages]
-    assert found["problems"] == [] and found["in_the_way"] == []
+    assert found["problems"] == []
     assert found["preview"] is (source == "docker")
     assert found["config"] == {"log-driver": "json-file", "log-opts": {"max-size": "50m", "max-file": "3"}}
-    assert set(differing(found)) == {"packages_missing", "running", "daemon_json"}
+    assert found["differing_keys"] == ["log-driver", "log-opts"]
 
 
 def test_an_engine_that_is_there_stays_whatever_its_source() -> None:
     for packages in (DEBIAN, CE):
         for source in ("distribution", "docker", "keep"):
             found = plan(host(packages=packages), source=source)
-            assert (found["packages"], found["config"], differing(found), found["sources"]) == ([], {}, {}, "")
+            assert (found["packages"], found["config"], found["hold"], found["sources"]) == ([], {}, [], "")
     other = host(packages=PYTHON, docker={"installed": True, "running": True, "version": "24.0.2"})
     found = plan(other)
-    assert (found["family"], found["packages"], found["hold"]) == ("other", [], [])
+    assert (found["packages"], found["hold"]) == ([], [])
 
 
 @pytest.mark.parametrize(("source", "packages"), [("distribution", ["docker-buildx"]), ("keep", [])])
@@ -264,7 +260,7 @@ def test_fresh_values_yield_to_what_is_there_and_to_what_is_asked() -> None:
     there = {"log-opts": {"max-size": "1g"}, "labels": ["a=b"]}
     found = plan(host(config=there), mtu=1400, config={"mtu": 9000, "labels": None})
     assert found["config"] == {"log-driver": "json-file", "log-opts": {"max-file": "3"}, "mtu": 9000, "labels": None}
-    assert found["found"]["daemon_json"]["labels"] == ["a=b"] and found["wanted"]["daemon_json"]["labels"] is None
+    assert found["differing_keys"] == ["log-opts.max-file", "labels", "log-driver", "mtu"]
     for config, requested in (({"log-driver": "journald"}, {}), ({}, {"log-driver": "journald"})):
         assert "log-opts" not in plan(host(config=config), config=requested)["config"]
 
@@ -272,19 +268,16 @@ def test_fresh_values_yield_to_what_is_there_and_to_what_is_asked() -> None:
 def test_a_key_that_is_right_is_no_difference_and_needs_no_consent() -> None:
     facts = host(packages=DEBIAN, config={"debug": True, "mine": 1}, docker=running("job"))
     found = plan(facts, config={"debug": True})
-    assert (found["differing_keys"], found["restart_reasons"], found["in_the_way"]) == ([], [], [])
+    assert (found["differing_keys"], found["restart_reasons"]) == ([], [])
 
 
-def test_only_a_restart_needs_consent() -> None:
-    facts = host(packages=DEBIAN, docker=running("job", "db"))
-    assert plan(facts, config={"debug": True})["in_the_way"] == []  # the engine takes it over by a reload
+def test_a_running_engine_is_restarted_for_what_a_reload_does_not_take_over() -> None:
+    facts = host(packages=DEBIAN)
+    assert plan(facts, config={"debug": True})["restart_reasons"] == []
     found = plan(facts, config={"data-root": "/data"})
     assert found["restart_reasons"] == ["data-root in /etc/docker/daemon.json (docker_daemon_config)"]
-    assert found["in_the_way"] == ["db", "job"]
-    assert plan(facts, config={"data-root": "/data"}, restart=True)["in_the_way"] == []
-    assert plan(host(packages=DEBIAN, docker=running()), config={"data-root": "/data"})["in_the_way"] == []
-    stopped = host(packages=DEBIAN, docker={**running("job"), "running": False})
-    assert plan(stopped, config={"data-root": "/data"})["in_the_way"] == []
+    stopped = host(packages=DEBIAN, docker={"running": False})
+    assert plan(stopped, config={"data-root": "/data"})["restart_reasons"] == []
 
 
 def test_a_secret_of_daemon_json_is_in_no_part_of_the_plan_but_its_config() -> None:
@@ -292,8 +285,6 @@ def test_a_secret_of_daemon_json_is_in_no_part_of_the_plan_but_its_config() -> N
     facts = host(packages=CE, config=sealed({"proxies": {"http-proxy": "http://u:old@p"}}))
     found = plan(facts, config=secret)
     assert found["differing_keys"] == ["proxies.http-proxy"]
-    assert found["found"]["daemon_json"] == {"proxies.http-proxy": "http://********@p"}
-    assert found["wanted"]["daemon_json"] == {"proxies.http-proxy": "http://********@p (another secret)"}
     assert found.pop("config") == secret
     assert "hunter2" not in json.dumps(found)
     assert plan(host(packages=CE, config=sealed(secret)), config=secret)["differing_keys"] == []
@@ -313,7 +304,7 @@ def test_a_version_is_pinned_and_held() -> None:
         [],
         ["docker-ce", "docker-ce-cli", "containerd.io", "docker-buildx-plugin"],
     )
-    assert differing(found) == {"not_held": found["hold"]}
+    assert (found["recorded"], found["release"]) == ([], [])
     assert "// Held: containerd.io docker-buildx-plugin docker-ce docker-ce-cli\n" in found["record"]
     assert '    "^docker\\-ce$";\n' in found["record"]
     held = host(
@@ -321,19 +312,18 @@ def test_a_version_is_pinned_and_held() -> None:
         held=found["hold"],
         files={RECORD_PATH: {"exists": True, "content": found["record"]}},
     )
-    assert differing(plan(held, source="docker", version="27.5")) == {}
+    assert plan(held, source="docker", version="27.5")["recorded"] == sorted(found["hold"])
     released = plan(held, source="docker")
-    assert released["release"] and differing(released) == {"held": released["recorded"]}
+    assert released["release"] == released["recorded"] == sorted(found["hold"])
     assert plan(held, source="keep")["release"] == []
 
 
-def test_another_version_is_asked_of_apt_and_needs_consent() -> None:
-    facts = host(packages=CE, docker=running("job"))
+def test_another_version_is_asked_of_apt_and_restarts_the_engine() -> None:
+    facts = host(packages=CE)
     found = plan(facts, source="docker", version="28.1")
     assert found["packages"] == ["docker-ce", "docker-ce-cli"] == found["locked"]
-    assert found["preview"] and found["in_the_way"] == ["job"]
+    assert found["preview"] is True
     assert found["restart_reasons"] == ["version 28.1 (docker_version)"]
-    assert differing(found)["version"] == "5:27.5.1-1~debian.12~bookworm"
     assert [entry["path"] for entry in found["files"] if entry["state"] == "absent"][-2:] == found["stale_sources"]
     assert "URIs: https://mirror.example.com/linux/debian\nSuites: bookworm\n" in found["sources"]
     assert "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n" in found["sources"]
@@ -464,7 +454,7 @@ def test_the_proxy_is_in_a_file_of_its_own_that_root_alone_reads() -> None:
     assert files[PROXY_PATH]["content"] == 'HTTP_PROXY="http://u:hunter2@p:3128"\nNO_PROXY="localhost"\n'
     assert (files[PROXY_PATH]["mode"], files[PROXY_PATH]["secret"]) == ("0600", True)
     assert "hunter2" not in files[DROPIN_PATH]["content"] and PROXY_PATH in files[DROPIN_PATH]["content"]
-    assert found["restart_reasons"] == ["its proxy (docker_proxy)"] and found["in_the_way"] == ["job"]
+    assert found["restart_reasons"] == ["its proxy (docker_proxy)"]
     there = {
         path: {"exists": True, "sha256": hashlib.sha256(files[path]["content"].encode()).hexdigest()}
         for path in (PROXY_PATH, DROPIN_PATH)
@@ -483,7 +473,6 @@ def test_another_certificate_authority_is_another_unit_as_the_engine_reads_them_
     assert files[CA_PATH]["content"].endswith("[Service]\nEnvironment=SWARMSPEED_CA=abc\n")
     assert files["/etc/systemd/system/docker.service.d"]["mode"] == "0755"
     assert found["restart_reasons"] == ["a certificate authority (host_ca_certificate)"]
-    assert found["in_the_way"] == ["job"]
     there = {CA_PATH: {"exists": True, "sha256": hashlib.sha256(files[CA_PATH]["content"].encode()).hexdigest()}}
     same = host(packages=DEBIAN, docker=running("job"), files=there)
     assert plan(same, ca="abc")["restart_reasons"] == []
@@ -498,8 +487,8 @@ def test_what_systemd_would_take_for_its_own_is_escaped() -> None:
 
 def test_users_who_are_not_in_the_group() -> None:
     facts = host(packages=DEBIAN, groups={"docker": ["ada"]})
-    assert differing(plan(facts, users=["ada", "bob"])) == {"users_missing": ["bob"]}
-    assert differing(plan({**facts, "groups": {"docker": None}}, users=["ada"])) == {"users_missing": ["ada"]}
+    assert plan(facts, users=["ada", "bob", "bob"])["users"] == ["bob"]
+    assert plan({**facts, "groups": {"docker": None}}, users=["ada"])["users"] == ["ada"]
 
 
 @settings(deadline=None, derandomize=True, max_examples=examples(60))

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.state import sealed as sealed_config
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import GATHERED
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import (
     CA_PATH,
-    PACKAGES,
+    GATHERED,
     PROXY_PATH,
     RECORD_PATH,
     SOURCES_PATH,
     STALE_SOURCES,
 )
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import DISTRIBUTION, DOCKER, SHIPPED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import (
     KEY_FILE,
     NOTHING,
@@ -37,7 +37,10 @@ from tests.role_values import ROLES
 
 
 def test_whatever_is_compared_is_gathered() -> None:
-    assert sorted(GATHERED.packages) == sorted(PACKAGES)
+    for codename in ("bullseye", "forky", *SHIPPED):
+        for source in (DISTRIBUTION, DOCKER):
+            named = plan(host(system={"codename": codename}), docker_source=source, docker_hold=True)
+            assert {*act(named)["packages"], *act(named)["hold"]} <= set(GATHERED.packages)
     entries = {entry["path"]: entry for entry in GATHERED.files}
     every = docker_plan(
         host(), {**request({**WISHES, "docker_proxy": {"http": "http://p"}}, INPUTS), "source": "docker"}

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.engine import docker_plan
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.host import (
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.gathered import (
     RECORD_PATH,
 )
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import (
@@ -26,19 +26,21 @@ from hypothesis import strategies as st
 
 from tests.effort import examples
 from tests.engine_hosts import CE, DEBIAN, ENGINE, INPUTS, PYTHON, WISHES, act, host, plan
-from tests.planned_roles import differ
 
 
 def compared(facts: dict[str, Any], requested: dict[str, Any]) -> bool:
-    """Whether ``compare`` or ``managed_files`` finds a difference in what ``docker_plan`` returns.
-
-    A key that is null in daemon.json, and is to go, counts as well: ``compare`` takes null and absent for the same.
-    """
+    """Whether the facts differ from what ``docker_plan`` returns, files by the comparison of ``managed_files``."""
     made = docker_plan(facts, requested)
-    files = [ManagedFile(**{**entry, "content": entry.get("content")}) for entry in made["files"]]
-    return bool(made["differing_keys"] or differ(made["found"], made["wanted"])) or not all(
-        file_is_right(item, found_file(facts["files"], item.path), requested["digest_key"]) for item in files
-    )
+    files = [ManagedFile(**entry) for entry in made["files"]]
+    return bool(
+        made["differing_keys"]
+        or made["users"]
+        or made["version"]
+        or made["release"]
+        or not facts["docker"]["running"]
+        or [name for name in made["packages"] if not facts["packages"][name]]
+        or [name for name in made["hold"] if name not in facts["held"] or name not in made["recorded"]]
+    ) or not all(file_is_right(item, found_file(facts["files"], item.path), requested["digest_key"]) for item in files)
 
 
 CONFIG = st.dictionaries(
