@@ -14,33 +14,16 @@ description:
   - Uses the records that M(swarmspeed.cluster.asset_transfer) keeps below O(root). Files without a record are neither
     read nor removed.
 options:
-  root:
-    description: Folder that holds the folders of the models and data sets.
-    type: path
-    required: true
-  names:
-    description: Those to verify. V(absent) removes all that have a record.
-    type: list
-    elements: str
-    default: []
-  state:
-    description: V(verified) reads each recorded file and compares it with its SHA-256. V(absent) removes the recorded
-      files, and folders that are then empty.
-    type: str
-    choices: [verified, absent]
-    required: true
+  root: {type: path, required: true, description: Folder that holds the folders of the models and data sets.}
+  names: {type: list, elements: str, default: [], description: Those to verify. V(absent) removes all that have a
+      record.}
+  state: {type: str, choices: [verified, absent], required: true, description: "V(verified) reads each recorded file and
+      compares it with its SHA-256. V(absent) removes the recorded files, and folders that are then empty."}
 attributes:
-  check_mode:
-    support: full
-    description: Reads the files, and removes nothing.
-  diff_mode:
-    support: none
-    description: Models are not text.
-  idempotent:
-    support: full
-    description: What was removed is not removed again.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Reads the files, and removes nothing."}
+  diff_mode: {support: none, description: Models are not text.}
+  idempotent: {support: full, description: What was removed is not removed again.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -54,16 +37,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-damaged:
-  description: Files that do not have their recorded SHA-256, relative to O(root).
-  returned: with O(state=verified)
-  type: list
-  elements: str
-removed:
-  description: Models and data sets that were removed, or would be.
-  returned: with O(state=absent)
-  type: list
-  elements: str
+damaged: {returned: with O(state=verified), type: list, elements: str, description: "Files that do not have their
+    recorded SHA-256, relative to O(root)."}
+removed: {returned: with O(state=absent), type: list, elements: str, description: "Models and data sets that were
+    removed, or would be."}
 """
 
 from pathlib import Path

@@ -12,72 +12,33 @@ short_description: Fetch packages and dependencies from a host's sources to the 
 version_added: 0.1.0
 description:
   - Has apt resolve, on a host that can reach its package sources, what installing packages needs on a host of the same
-    distribution with nothing installed, so that the result does not depend on what this host has.
+    distribution with nothing installed.
   - Downloads on the host what the controller does not have yet, copies it to C(apt/<system>) in the bundle, and checks
     each file against its SHA-256. Nothing is installed, and apt's own lists and sources stay as they are.
-  - The last step is M(swarmspeed.cluster.bundle_manifest).
   - Implemented as an action plugin with a module of the same name, which runs on the host.
 options:
-  bundle:
-    description: Folder of the bundle on the controller.
-    type: path
-    required: true
-  system:
-    description: Section C(system) of the facts of M(swarmspeed.cluster.node_facts), by which the packages are filed.
-    type: dict
-    required: true
+  bundle: {type: path, required: true, description: Folder of the bundle on the controller.}
+  system: {type: dict, required: true, description: "Section C(system) of the facts of M(swarmspeed.cluster.node_facts),
+      by which the packages are filed."}
   groups:
-    description: The packages wanted, in parts that are each installed together.
     type: list
     elements: dict
     required: true
+    description: The packages wanted, in parts that are each installed together.
     suboptions:
-      prefix:
-        description: Prefix of the variables that messages name, such as V(docker).
-        type: str
-        required: true
-      packages:
-        description: Names of packages.
-        type: list
-        elements: str
-        required: true
-      locked:
-        description: Those of them that must all have one version.
-        type: list
-        elements: str
-        default: []
-      version:
-        description: That version, or its beginning.
-        type: str
-        default: ''
-  sources:
-    description: Text of a deb822 file to add to apt's sources.
-    type: str
-    default: ''
-  without:
-    description: Source files of the host to leave out.
-    type: list
-    elements: path
-    default: []
-  folder:
-    description: Where the module works on the host. Set by the action plugin.
-    type: path
-  lacking:
-    description: Names of files to download. Set by the action plugin.
-    type: list
-    elements: str
+      prefix: {type: str, required: true, description: "Prefix of the variables that messages name, such as V(docker)."}
+      packages: {type: list, elements: str, required: true, description: Names of packages.}
+      locked: {type: list, elements: str, default: [], description: Those of them that must all have one version.}
+      version: {type: str, default: '', description: "That version, or its beginning."}
+  sources: {type: str, default: '', description: Text of a deb822 file to add to apt's sources.}
+  without: {type: list, elements: path, default: [], description: Source files of the host to leave out.}
+  folder: {type: path, description: Where the module works on the host. Set by the action plugin.}
+  lacking: {type: list, elements: str, description: Names of files to download. Set by the action plugin.}
 attributes:
-  check_mode:
-    support: full
-    description: Queries apt, and downloads nothing.
-  diff_mode:
-    support: none
-    description: Files of packages are not shown as a diff.
-  idempotent:
-    support: full
-    description: A file whose digest is right is not fetched again.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Queries apt, and downloads nothing."}
+  diff_mode: {support: none, description: Files of packages are not shown as a diff.}
+  idempotent: {support: full, description: A file whose digest is right is not fetched again.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -91,21 +52,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-system:
-  description: Name of this system in the bundle.
-  returned: success
-  type: str
-  sample: debian-12-amd64
-packages:
-  description: All packages of this system, each with C(name), C(version), C(source), C(file), C(size) and C(sha256).
-  returned: success
-  type: list
-  elements: dict
-fetched:
-  description: Names of the files that were missing or incomplete.
-  returned: success
-  type: list
-  elements: str
+system: {returned: success, type: str, sample: debian-12-amd64, description: Name of this system in the bundle.}
+packages: {returned: success, type: list, elements: dict, description: "All packages of this system, each with C(name),
+    C(version), C(source), C(file), C(size) and C(sha256)."}
+fetched: {returned: success, type: list, elements: str, description: Names of the files that were missing or
+    incomplete.}
 """
 
 from pathlib import Path

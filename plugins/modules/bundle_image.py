@@ -15,26 +15,13 @@ description:
     and of the same image, nothing is sent.
   - Implemented as an action plugin; it runs C(docker image inspect) and C(docker save) on the host.
 options:
-  bundle:
-    description: Folder of the bundle on the controller.
-    type: path
-    required: true
-  name:
-    description: Name and tag of the image.
-    type: str
-    required: true
+  bundle: {type: path, required: true, description: Folder of the bundle on the controller.}
+  name: {type: str, required: true, description: Name and tag of the image.}
 attributes:
-  check_mode:
-    support: full
-    description: Checks, and saves nothing.
-  diff_mode:
-    support: none
-    description: An image is not shown as a diff.
-  idempotent:
-    support: full
-    description: Compares the image's id and the digest of the archive.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Checks, and saves nothing."}
+  diff_mode: {support: none, description: An image is not shown as a diff.}
+  idempotent: {support: full, description: Compares the image's id and the digest of the archive.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -45,12 +32,6 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-id:
-  description: The image's id.
-  returned: success
-  type: str
-path:
-  description: The archive, relative to the bundle.
-  returned: success
-  type: str
+id: {returned: success, type: str, description: The image's id.}
+path: {returned: success, type: str, description: "The archive, relative to the bundle."}
 """

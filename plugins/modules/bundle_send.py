@@ -18,38 +18,20 @@ description:
   - Has apt simulate the installation right away, so that incompatibilities are known before anything is installed.
   - Implemented as an action plugin with a module of the same name, which runs on the node.
 options:
-  bundle:
-    description: Folder of the bundle on the controller. M(swarmspeed.cluster.preflight) has verified it.
-    type: path
-    required: true
-  system:
-    description: Section C(system) of the facts of M(swarmspeed.cluster.node_facts).
-    type: dict
-    required: true
-  packages:
-    description: Names of the packages that will be installed, for the simulation.
-    type: list
-    elements: str
-    default: []
-  archive:
-    description: The archive on the node. Set by the action plugin.
-    type: path
-  files:
-    description: SHA-256 of the files in the archive, by name. Set by the action plugin.
-    type: dict
-    default: {}
+  bundle: {type: path, required: true, description: Folder of the bundle on the controller.
+      M(swarmspeed.cluster.preflight) has verified it.}
+  system: {type: dict, required: true, description: Section C(system) of the facts of M(swarmspeed.cluster.node_facts).}
+  packages: {type: list, elements: str, default: [], description: "Names of the packages that will be installed, for the
+      simulation."}
+  archive: {type: path, description: The archive on the node. Set by the action plugin.}
+  files: {type: dict, default: {}, description: "SHA-256 of the files in the archive, by name. Set by the action
+      plugin."}
 attributes:
-  check_mode:
-    support: full
-    description: Compares, and sends nothing.
-  diff_mode:
-    support: none
-    description: Files of packages are not shown as a diff.
-  idempotent:
-    support: N/A
-    description: What is sent is removed when the playbook ends, unless the variable C(host_bundle_keep) is true.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Compares, and sends nothing."}
+  diff_mode: {support: none, description: Files of packages are not shown as a diff.}
+  idempotent: {support: N/A, description: "What is sent is removed when the playbook ends, unless the variable
+      C(host_bundle_keep) is true."}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -61,15 +43,8 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-sent:
-  description: Names of the files that the node lacks.
-  returned: success
-  type: list
-  elements: str
-bytes:
-  description: Total size of these files.
-  returned: success
-  type: int
+sent: {returned: success, type: list, elements: str, description: Names of the files that the node lacks.}
+bytes: {returned: success, type: int, description: Total size of these files.}
 """
 
 from pathlib import Path

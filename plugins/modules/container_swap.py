@@ -15,42 +15,21 @@ description:
     engine refuses is refused while the old one runs.
   - Only containers that this collection made are touched.
 options:
-  name:
-    description: Name of the container.
-    type: str
-    required: true
-  state:
-    description:
-      - V(swapped) stops C(NAME), keeps it as C(NAME.old), and starts C(NAME.new) as C(NAME). If that fails, the earlier
-        one is started again.
-      - V(settled) removes C(NAME.old) and C(NAME.new).
-      - V(restored) starts C(NAME.old) again as C(NAME), and keeps what was C(NAME) as C(NAME.new), stopped.
-    type: str
-    choices: [swapped, settled, restored]
-    required: true
-  others:
-    description: Containers of this host from when it had another name. They end with O(state=swapped), are removed with
-      O(state=settled), and are started again with O(state=restored), or where V(swapped) fails.
-    type: list
-    elements: str
-    default: []
-  docker_socket:
-    description: The socket of the Docker engine.
-    type: path
-    default: /var/run/docker.sock
+  name: {type: str, required: true, description: Name of the container.}
+  state: {type: str, choices: [swapped, settled, restored], required: true, description: "V(swapped) stops C(NAME),
+      keeps it as C(NAME.old), and starts C(NAME.new) as C(NAME). If that fails, the earlier one is started again.
+      V(settled) removes C(NAME.old) and C(NAME.new). V(restored) starts C(NAME.old) again as C(NAME), and keeps what
+      was C(NAME) as C(NAME.new), stopped."}
+  others: {type: list, elements: str, default: [], description: "Containers of this host from when it had another name.
+      They end with O(state=swapped), are removed with O(state=settled), and are started again with O(state=restored),
+      or where V(swapped) fails."}
+  docker_socket: {type: path, default: /var/run/docker.sock, description: The socket of the Docker engine.}
 attributes:
-  check_mode:
-    description: Predicts changes and makes none.
-    support: none
-  diff_mode:
-    description: Shows what changes.
-    support: none
-  idempotent:
-    description: A second call with the same options changes nothing.
-    support: partial
-    details: V(swapped) needs a new container each time.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: none, description: Predicts changes and makes none.}
+  diff_mode: {support: none, description: Shows what changes.}
+  idempotent: {support: partial, description: A second call with the same options changes nothing., details: V(swapped)
+      needs a new container each time.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""

@@ -13,93 +13,48 @@ version_added: 0.1.0
 description:
   - Merges keys into C(/etc/docker/daemon.json), keeps all others, and has the running engine use the new file. If that
     is not possible, leaves everything as it was and reports why.
-  - Before the first change, it checks the names and types of the keys, keys that clash with flags in the engine's
-    systemd unit, keys that keep the engine out of a swarm, and whether a restart is allowed. Where the engine is 23.0
-    or later, C(dockerd --validate) checks the whole file.
-  - Sends the engine C(SIGHUP) (C(systemctl reload)) where that applies all changed keys, and restarts it otherwise.
-    Where the engine does not apply the file, or does not come back, the former file is restored, the engine is started
-    with it, and the module fails with the engine's own message.
+  - Before the first change, checks names and types of the keys, clashes with flags in the engine's systemd unit, keys
+    that keep the engine out of a swarm, and whether a restart is allowed; C(dockerd --validate) of engine 23.0 or later
+    checks the whole file.
+  - Reloads the engine where that applies all changed keys, and restarts it otherwise. Where the engine does not apply
+    the file, or does not come back, the former file is restored, the engine is started with it, and the module fails
+    with the engine's own message.
   - Where no engine is installed or running, the file is written and nothing is started.
 options:
-  config:
-    description:
-      - The keys, as in C(daemon.json). Mappings are merged into existing ones, key by key; everything else, including
-        lists, replaces what is there; null removes a key (JSON Merge Patch, RFC 7396).
-      - Values keep their types. Notably O(config=log-opts) takes text only, such as C(max-file) C("3").
-    type: dict
-    required: true
-  path:
-    description:
-      - The file. A symbolic link is followed. A missing folder is created; its parent must exist.
-      - A file that is not JSON, not a mapping, not UTF-8, or names a key twice, is never overwritten.
-    type: path
-    default: /etc/docker/daemon.json
-  restart:
-    description:
-      - Whether the engine may be restarted for keys that it reads only when it starts. A restart stops running
-        containers.
-      - V(if_idle) restarts it only while no container runs, and otherwise fails before anything is written.
-      - V(always) restarts it whatever is running.
-      - V(never) writes the file and neither reloads nor restarts; the engine uses it from its next start on. A later
-        run does not make up for that, as nothing differs any more.
-    type: str
-    choices: [never, if_idle, always]
-    default: if_idle
-  swarm:
-    description:
-      - Whether the engine will be in a swarm. If so, C(live-restore) and the nftables firewall backend are refused,
-        even where they are in the file already. An engine that is in a swarm is always treated this way.
-    type: bool
-    default: false
-  service:
-    description: The engine's systemd unit.
-    type: str
-    default: docker.service
-  timeout:
-    description: Seconds within which the engine must be restarted, and then within which it must answer.
-    type: int
-    default: 120
-  validate:
-    description: Whether C(dockerd --validate) checks the file before it is put in place, where the engine has that
-      command.
-    type: bool
-    default: true
-  backup:
-    description: Whether to leave a dated copy of the former file beside it.
-    type: bool
-    default: false
-  mode:
-    description:
-      - Permissions of the file, as for M(ansible.builtin.file).
-      - Without it, an existing file keeps its own, and a new one gets V(0644), or V(0600) where it holds a credential.
-    type: raw
-extends_documentation_fragment:
-  - ansible.builtin.files
+  config: {type: dict, required: true, description: "The keys, as in C(daemon.json). Mappings are merged key by key;
+      everything else, including lists, replaces what is there; null removes a key (RFC 7396). Values keep their types;
+      O(config=log-opts) takes text only."}
+  path: {type: path, default: /etc/docker/daemon.json, description: "The file. A symbolic link is followed. A file that
+      is not JSON, not a mapping, not UTF-8, or names a key twice, is never overwritten."}
+  restart: {type: str, choices: [never, if_idle, always], default: if_idle, description: "Whether the engine may be
+      restarted for keys that it reads only when it starts. A restart stops running containers. V(if_idle) restarts it
+      only while no container runs, and otherwise fails before anything is written. V(always) restarts it whatever is
+      running. V(never) writes the file and neither reloads nor restarts; the engine uses it from its next start on. A
+      later run does not make up for that, as nothing differs any more."}
+  swarm: {type: bool, default: false, description: "Whether the engine will be in a swarm. If so, C(live-restore) and
+      the nftables firewall backend are refused, even where they are in the file already. An engine that is in a swarm
+      is always treated this way."}
+  service: {type: str, default: docker.service, description: The engine's systemd unit.}
+  timeout: {type: int, default: 120, description: "Seconds within which the engine must be restarted, and then within
+      which it must answer."}
+  validate: {type: bool, default: true, description: "Whether C(dockerd --validate) checks the file before it is put in
+      place, where the engine has that command."}
+  backup: {type: bool, default: false, description: Whether to leave a dated copy of the former file beside it.}
+  mode: {type: raw, description: "Permissions of the file, as for M(ansible.builtin.file). Without it, an existing file
+      keeps its own, and a new one gets V(0644), or V(0600) where it holds a credential."}
+extends_documentation_fragment: [ansible.builtin.files]
 attributes:
-  check_mode:
-    support: full
-    description: Checks everything, including the engine's own validation, and changes nothing.
-  diff_mode:
-    support: full
-    description: Shows the file before and after, in the same format, with secrets masked.
-  idempotent:
-    support: full
-    description: Where the file holds the keys, changes nothing and does not query the engine.
+  check_mode: {support: full, description: "Checks everything, including the engine's own validation, and changes
+      nothing."}
+  diff_mode: {support: full, description: "Shows the file before and after, in the same format, with secrets masked."}
+  idempotent: {support: full, description: "Where the file holds the keys, changes nothing and does not query the
+      engine."}
 notes:
-  - Results, diffs and messages mask user and password in any URL, all values under keys whose name suggests a password,
-    token, secret, credential or API key, and what is assigned to such a name inside a text.
-  - If another tool writes the file at the same moment, this is detected by its content, right before the file is
-    replaced.
-  - Proxies and other settings in systemd drop-ins are read to find clashes, and never written.
-  - The keys are those of engines 20.10 to 29.7. Keys that a newer engine may have are left to its own validation.
-  - Needs root, and the engine's socket at C(/var/run/docker.sock).
-seealso:
-  - module: swarmspeed.cluster.swarm_membership
-  - name: Docker daemon configuration
-    description: The engine's keys.
-    link: https://docs.docker.com/reference/cli/dockerd/#daemon-configuration-file
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  - Results, diffs and messages mask user and password in any URL, and all values under or assigned to names that
+    suggest a password, token, secret, credential or API key.
+  - A change by another tool at the same moment is detected by its content, right before the file is replaced.
+  - Needs root, and the engine's socket at C(/var/run/docker.sock). Keys are those of engines 20.10 to 29.7.
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -109,74 +64,25 @@ EXAMPLES = r"""
       log-driver: json-file
       log-opts: {max-size: 50m, max-file: "3"}
       registry-mirrors: [https://mirror.example.com]
-
-- name: Make NVIDIA's runtime the default, on an engine that will be in a swarm
-  swarmspeed.cluster.docker_daemon_config:
-    config:
-      default-runtime: nvidia
-      runtimes:
-        nvidia: {path: nvidia-container-runtime, runtimeArgs: []}
-    swarm: true
-
-- name: Set another data folder, whatever is running
-  swarmspeed.cluster.docker_daemon_config:
-    config: {data-root: /data/docker}
-    restart: always
-    backup: true
-
-- name: Remove the proxy
-  swarmspeed.cluster.docker_daemon_config:
-    config: {proxies: null}
 """
 
 RETURN = r"""
-path:
-  description: The file.
-  returned: always
-  type: str
-  sample: /etc/docker/daemon.json
-config:
-  description: The whole configuration after the merge, secrets masked.
-  returned: success
-  type: dict
-  sample: {"log-driver": "json-file", "log-opts": {"max-size": "50m"}}
-changed_keys:
-  description: Dotted names of what differs from the former file.
-  returned: always
-  type: list
-  elements: str
-  sample: [log-opts.max-size]
-validated:
-  description:
-    - Whether C(dockerd --validate) checked the new file. False for an engine older than 23.0, and without a change.
-  returned: always
-  type: bool
-reloaded:
-  description: Whether the engine applied the file by a reload.
-  returned: always
-  type: bool
-restarted:
-  description: Whether the engine was restarted with the file.
-  returned: always
-  type: bool
-restart_needed:
-  description: Whether a running engine does not use the new file yet, because of O(restart=never).
-  returned: always
-  type: bool
-rolled_back:
-  description: Whether the former file was restored.
-  returned: always
-  type: bool
-engine_version:
-  description: Version of the engine; null where there is none, and where nothing differs, as it is then not queried.
-  returned: always
-  type: str
-  sample: 20.10.24+dfsg1
-backup_file:
-  description: Copy of the former file.
-  returned: when O(backup=true) and a file was replaced
-  type: str
-  sample: /etc/docker/daemon.json.812.2026-11-20@10:00:00~
+path: {returned: always, type: str, sample: /etc/docker/daemon.json, description: The file.}
+config: {returned: success, type: dict, sample: {log-driver: json-file, log-opts: {max-size: 50m}}, description: "The
+    whole configuration after the merge, secrets masked."}
+changed_keys: {returned: always, type: list, elements: str, sample: [log-opts.max-size], description: Dotted names of
+    what differs from the former file.}
+validated: {returned: always, type: bool, description: "Whether C(dockerd --validate) checked the new file. False for an
+    engine older than 23.0, and without a change."}
+reloaded: {returned: always, type: bool, description: Whether the engine applied the file by a reload.}
+restarted: {returned: always, type: bool, description: Whether the engine was restarted with the file.}
+restart_needed: {returned: always, type: bool, description: "Whether a running engine does not use the new file yet,
+    because of O(restart=never)."}
+rolled_back: {returned: always, type: bool, description: Whether the former file was restored.}
+engine_version: {returned: always, type: str, sample: 20.10.24+dfsg1, description: "Version of the engine; null where
+    there is none, and where nothing differs, as it is then not queried."}
+backup_file: {returned: when O(backup=true) and a file was replaced, type: str, sample:
+    '/etc/docker/daemon.json.812.2026-11-20@10:00:00~', description: Copy of the former file.}
 """
 
 from typing import Any

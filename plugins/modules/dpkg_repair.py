@@ -11,33 +11,19 @@ module: dpkg_repair
 short_description: Repair an interrupted dpkg
 version_added: 0.1.0
 description:
-  - After a power cut during an installation, packages are half-installed or half-configured, or dpkg's journal waits to
-    be read. apt then refuses to do anything.
   - Has dpkg configure unfinished packages (C(dpkg --configure -a)). Where packages were interrupted while being
     unpacked, also has apt install them again (C(apt-get --fix-broken install)), which may need a package source.
-  - Never prompts. Configuration files that were changed on the host stay, and no package is removed.
-  - Waits for another dpkg or apt that is running; after that, there is usually nothing left to repair.
+  - Never prompts. Configuration files that were changed on the host stay, and no package is removed. Waits for another
+    dpkg or apt that is running.
 options:
-  lock_timeout:
-    description: Seconds to wait for another dpkg or apt to end.
-    type: int
-    default: 300
-  timeout:
-    description: Seconds that each of the two commands may take. One that takes longer is ended.
-    type: int
-    default: 1800
+  lock_timeout: {type: int, default: 300, description: Seconds to wait for another dpkg or apt to end.}
+  timeout: {type: int, default: 1800, description: Seconds that each of the two commands may take. One that takes longer
+      is ended.}
 attributes:
-  check_mode:
-    support: full
-    description: Reports a change where dpkg was interrupted, and repairs nothing.
-  diff_mode:
-    support: none
-    description: The packages are in RV(found).
-  idempotent:
-    support: full
-    description: Where nothing is unfinished, nothing is changed.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Reports a change where dpkg was interrupted, and repairs nothing."}
+  diff_mode: {support: none, description: The packages are in RV(found).}
+  idempotent: {support: full, description: "Where nothing is unfinished, nothing is changed."}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -47,17 +33,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-found:
-  description: What was unfinished. C(unfinished), packages with their state; C(journal), whether dpkg's journal waited
-    to be read; C(busy), whether another dpkg was at work.
-  returned: success
-  type: dict
-  sample: {unfinished: ["rsync (half-configured)"], journal: false, busy: false}
-commands:
-  description: Commands that were run, or in check mode would be run first.
-  returned: success
-  type: list
-  elements: str
+found: {returned: success, type: dict, sample: {unfinished: [rsync (half-configured)], journal: false, busy: false},
+    description: "What was unfinished. C(unfinished), packages with their state; C(journal), whether dpkg's journal
+    waited to be read; C(busy), whether another dpkg was at work."}
+commands: {returned: success, type: list, elements: str, description: "Commands that were run, or in check mode would be
+    run first."}
 """
 
 import time

@@ -11,93 +11,41 @@ module: driver_preview
 short_description: Ask apt what it would do to install NVIDIA's driver
 version_added: 0.1.0
 description:
-  - Has apt simulate the installation in a temporary directory, with the host's own sources and one more. So an
-    unreachable repository, a key that does not match, a branch that is gone, a package on hold and packages that would
-    be removed are known before anything is changed, in check mode too.
+  - Has apt simulate the installation in a temporary directory, with the host's own sources and one more, so that what
+    would prevent it is known before anything is changed, in check mode too.
   - Chooses the first set of packages that apt can install, and the one version that all packages of the driver have.
   - Fails only where it cannot simulate at all. What prevents the installation is in RV(problems).
 options:
   choices:
-    description: Sets of packages, the best first, each with C(kind), C(packages), C(locked), C(optional)
-      and C(rivals).
     type: list
     elements: dict
     required: true
+    description: Sets of packages, the best first, each with C(kind), C(packages), C(locked), C(optional) and C(rivals).
     suboptions:
-      kind:
-        description: What is returned as RV(kind) when this set is chosen.
-        type: str
-        required: true
-      packages:
-        description: Packages to install.
-        type: list
-        elements: str
-        required: true
-      locked:
-        description: Those of the packages that must have the driver's version.
-        type: list
-        elements: str
-        required: true
-      optional:
-        description: Packages to add where they exist and bring no new kernel.
-        type: list
-        elements: str
-        default: []
-      rivals:
-        description: Installed packages that have to be removed first.
-        type: list
-        elements: str
-        default: []
-  branch:
-    description: The driver's branch, the first number of its version.
-    type: int
-    required: true
-  fabric:
-    description: Possible package names of the fabric manager, which is added in the driver's version.
-    type: list
-    elements: str
-    default: []
-  exact:
-    description: Version of a driver that is already there, for which only the fabric manager is wanted.
-    type: str
-  minimum:
-    description: Oldest acceptable version of the driver; empty for any.
-    type: str
-    default: ''
-  kernel:
-    description: The kernel that the module is wanted for, for messages.
-    type: str
-    default: ''
-  builds_from:
-    description: Oldest version of the driver that DKMS can build on O(kernel); empty for any.
-    type: str
-    default: ''
-  sources:
-    description: Text of a deb822 file to add to apt's sources.
-    type: str
-    default: ''
-  address:
-    description: Address of the new repository, to distinguish its errors from others.
-    type: str
-    default: ''
-  without:
-    description: Source files of the host that will be removed.
-    type: list
-    elements: path
-    default: []
-  holds:
-    description: Packages on hold that may change nevertheless.
-    type: list
-    elements: str
-    default: []
-  purge_conflicting:
-    description: Whether packages of another driver may be removed.
-    type: bool
-    default: false
-extends_documentation_fragment:
-  - swarmspeed.cluster.attributes.read_only
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+      kind: {type: str, required: true, description: What is returned as RV(kind) when this set is chosen.}
+      packages: {type: list, elements: str, required: true, description: Packages to install.}
+      locked: {type: list, elements: str, required: true, description: Those of the packages that must have the driver's
+          version.}
+      optional: {type: list, elements: str, default: [], description: Packages to add where they exist and bring no new
+          kernel.}
+      rivals: {type: list, elements: str, default: [], description: Installed packages that have to be removed first.}
+  branch: {type: int, required: true, description: "The driver's branch, the first number of its version."}
+  fabric: {type: list, elements: str, default: [], description: "Possible package names of the fabric manager, which is
+      added in the driver's version."}
+  exact: {type: str, description: "Version of a driver that is already there, for which only the fabric manager is
+      wanted."}
+  minimum: {type: str, default: '', description: Oldest acceptable version of the driver; empty for any.}
+  kernel: {type: str, default: '', description: "The kernel that the module is wanted for, for messages."}
+  builds_from: {type: str, default: '', description: Oldest version of the driver that DKMS can build on O(kernel);
+      empty for any.}
+  sources: {type: str, default: '', description: Text of a deb822 file to add to apt's sources.}
+  address: {type: str, default: '', description: "Address of the new repository, to distinguish its errors from
+      others."}
+  without: {type: list, elements: path, default: [], description: Source files of the host that will be removed.}
+  holds: {type: list, elements: str, default: [], description: Packages on hold that may change nevertheless.}
+  purge_conflicting: {type: bool, default: false, description: Whether packages of another driver may be removed.}
+extends_documentation_fragment: [swarmspeed.cluster.attributes.read_only]
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -111,65 +59,24 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-kind:
-  description: The set that was chosen, or null.
-  returned: success
-  type: str
-version:
-  description: The driver's version.
-  returned: success
-  type: str
-  sample: 550.163.01
-packages:
-  description: What to pass to apt, with the version of each package that would change.
-  returned: success
-  type: list
-  elements: str
-locked:
-  description: The packages that have the driver's version, the fabric manager among them.
-  returned: success
-  type: list
-  elements: str
-rivals:
-  description: Installed packages that have to be removed first.
-  returned: success
-  type: list
-  elements: str
-new:
-  description: Packages of the driver that are not installed yet.
-  returned: success
-  type: list
-  elements: str
-preferences:
-  description: Text for a file in /etc/apt/preferences.d that keeps all packages of the driver at this version.
-  returned: success
-  type: str
-installs:
-  description: Packages that would be new, with their versions.
-  returned: success
-  type: dict
-replaces:
-  description: Packages that would change, with their new versions.
-  returned: success
-  type: dict
-removes:
-  description: Packages that would be removed, with their versions.
-  returned: success
-  type: dict
-problems:
-  description: What prevents the installation, each a sentence with its remedy.
-  returned: success
-  type: list
-  elements: str
-notes:
-  description: What a user should know of the installation, such as why DKMS builds the module, each a sentence.
-  returned: success
-  type: list
-  elements: str
-cannot_fetch:
-  description: Whether a repository could not be read.
-  returned: success
-  type: bool
+kind: {returned: success, type: str, description: "The set that was chosen, or null."}
+version: {returned: success, type: str, sample: 550.163.01, description: The driver's version.}
+packages: {returned: success, type: list, elements: str, description: "What to pass to apt, with the version of each
+    package that would change."}
+locked: {returned: success, type: list, elements: str, description: "The packages that have the driver's version, the
+    fabric manager among them."}
+rivals: {returned: success, type: list, elements: str, description: Installed packages that have to be removed first.}
+new: {returned: success, type: list, elements: str, description: Packages of the driver that are not installed yet.}
+preferences: {returned: success, type: str, description: Text for a file in /etc/apt/preferences.d that keeps all
+    packages of the driver at this version.}
+installs: {returned: success, type: dict, description: "Packages that would be new, with their versions."}
+replaces: {returned: success, type: dict, description: "Packages that would change, with their new versions."}
+removes: {returned: success, type: dict, description: "Packages that would be removed, with their versions."}
+problems: {returned: success, type: list, elements: str, description: "What prevents the installation, each a sentence
+    with its remedy."}
+notes: {returned: success, type: list, elements: str, description: "What a user should know of the installation, such as
+    why DKMS builds the module, each a sentence."}
+cannot_fetch: {returned: success, type: bool, description: Whether a repository could not be read.}
 """
 
 import tempfile

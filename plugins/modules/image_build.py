@@ -15,63 +15,28 @@ description:
     log. On a terminal, each step is printed as it begins and ends; without one, only the result is returned.
   - If a build of the same image is already running, follows it instead of starting another.
 options:
-  name:
-    description: Name and tag of the image.
-    type: str
-    required: true
-  context:
-    description: Folder on the node with the Dockerfile and what it copies.
-    type: path
-    required: true
-  place:
-    description: Folder on the node for the log and the state of the build, outside the context. Created if missing.
-    type: path
-    required: true
-  dockerfile:
-    description: Path of the Dockerfile, relative to O(context). An absolute path may lead elsewhere.
-    type: str
-    default: Dockerfile
-  args:
-    description: Build arguments. Not for secrets, as they can be read in the image's history.
-    type: dict
-    default: {}
-  labels:
-    description: Labels of the image, in addition to those in the Dockerfile.
-    type: dict
-    default: {}
-  secrets:
-    description: Files on the node by their ids, for C(RUN --mount=type=secret). They leave no trace in the image.
-    type: dict
-    default: {}
-  observe:
-    description: Only query a build that was started, and return the log from O(offset) on. Used by the action plugin.
-    type: bool
-    default: false
-  offset:
-    description: With O(observe), how many bytes of the log are known already.
-    type: int
-    default: 0
+  name: {type: str, required: true, description: Name and tag of the image.}
+  context: {type: path, required: true, description: Folder on the node with the Dockerfile and what it copies.}
+  place: {type: path, required: true, description: "Folder on the node for the log and the state of the build, outside
+      the context. Created if missing."}
+  dockerfile: {type: str, default: Dockerfile, description: "Path of the Dockerfile, relative to O(context). An absolute
+      path may lead elsewhere."}
+  args: {type: dict, default: {}, description: "Build arguments. Not for secrets, as they can be read in the image's
+      history."}
+  labels: {type: dict, default: {}, description: "Labels of the image, in addition to those in the Dockerfile."}
+  secrets: {type: dict, default: {}, description: "Files on the node by their ids, for C(RUN --mount=type=secret). They
+      leave no trace in the image."}
+  observe: {type: bool, default: false, description: "Only query a build that was started, and return the log from
+      O(offset) on. Used by the action plugin."}
+  offset: {type: int, default: 0, description: "With O(observe), how many bytes of the log are known already."}
 requirements:
   - Docker 20.10 or later with BuildKit. From 23.0 on, this is the client's plugin buildx.
 attributes:
-  check_mode:
-    description: Can run in check mode and return changed status prediction without modifying target.
-    support: full
-    details: Always predicts that the image is built; whether that is needed is for the caller to determine.
-  diff_mode:
-    description: Will return details on what has changed (or possibly needs changing in check mode), when in diff mode.
-    support: none
-  idempotent:
-    description: When run twice in a row outside check mode, with the same arguments, the second invocation indicates no
-      change.
-    support: none
-    details: A second run builds again, mostly from the engine's cache. Compare names and ids of images first.
-  platform:
-    description: Target OS/families that can be operated against.
-    support: full
-    platforms: linux
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: Predicts that the image is built; whether that is needed is for the caller to
+      determine.}
+  diff_mode: {support: none, description: An image is not shown as a diff.}
+  idempotent: {support: none, description: "A second run builds again, mostly from the engine's cache."}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -84,30 +49,18 @@ EXAMPLES = r"""
 
 RETURN = r"""
 steps:
-  description: How long each step of the build took, in the order in which they ended.
   returned: when the build has ended
   type: list
   elements: dict
-  contains:
-    title:
-      description: Title of the step.
-      type: str
-    seconds:
-      description: How long it took; null where it came from the engine's cache.
-      type: float
   sample: [{title: Install PyTorch, seconds: 62.2}]
-seconds:
-  description: How long the whole build took.
-  returned: when the build has ended
-  type: float
-reason:
-  description: A step's own message about the failure, with its remedy; empty where no step gave one.
-  returned: when the build has failed
-  type: str
-log:
-  description: The end of the build's log.
-  returned: when the build has failed
-  type: str
+  description: How long each step of the build took, in the order in which they ended.
+  contains:
+    title: {type: str, description: Title of the step.}
+    seconds: {type: float, description: How long it took; null where it came from the engine's cache.}
+seconds: {returned: when the build has ended, type: float, description: How long the whole build took.}
+reason: {returned: when the build has failed, type: str, description: "A step's own message about the failure, with its
+    remedy; empty where no step gave one."}
+log: {returned: when the build has failed, type: str, description: The end of the build's log.}
 """
 
 from pathlib import Path

@@ -14,63 +14,30 @@ description:
   - Each node reads from the node before it over the host's sshd, while that one is still receiving, and loads the image
     layer by layer. Only layers that a node lacks are sent. The filter P(swarmspeed.cluster.image_chain#filter) plans
     it.
-  - A process in the background does the work, so the number of Ansible's forks does not limit how many nodes take part
-    at a time.
-  - Every part is named by its SHA-256, and is accepted only if it has that digest. A part that differs is fetched once
-    more, from the holder. If a sending node is lost, the one before it takes over, up to the holder. If a transfer
-    fails, what was received stays for the next run.
+  - A process in the background does the work, so the number of Ansible's forks does not limit how many nodes take part.
+  - Every part is named by its SHA-256, and is accepted only if it has that digest. If a sending node is lost, the one
+    before it takes over. What was received stays for the next run.
   - Each node has a key for this transfer alone. It can only read the spool of the nodes before it, expires, and is
     removed at the end.
 options:
-  step:
-    description:
-      - V(start) takes the lock, starts the process and gathers what is there. If another transfer holds the lock,
-        V(queue) waits until it ends. V(allow) authorizes the nodes that come after this one to read, and when all nodes
-        have done so V(go) instructs the process. V(wait) waits until this node has the image. V(end) ends the process
-        and removes everything that the transfer created.
-    type: str
-    choices: [start, queue, allow, go, wait, end]
-    required: true
-  run:
-    description: A word that distinguishes this transfer from others.
-    type: str
-    required: true
-  place:
-    description: Folder of the spool, used for nothing else. It is created for root only, and removed. Its parent is
-      created for root only, too, if it is missing.
-    type: path
-    required: true
-  node:
-    description: Name of this node.
-    type: str
-    required: true
-  account:
-    description: Account by which other nodes reach this one. Unless it is root, it must be allowed to use sudo without
-      a password.
-    type: str
-    default: root
-  image:
-    description: Name and tag of the image. For V(start).
-    type: str
-    default: ''
-  started_from:
-    description: Which controller started it, for the message on any other controller that tries at the same time.
-    type: str
-    default: ''
-  part:
-    description: This node's part of what P(swarmspeed.cluster.image_chain#filter) returns. For V(allow) and V(go).
-    type: dict
-    default: {}
-  seconds:
-    description:
-      - How long V(wait) and V(queue) wait at most. If that is too short, RV(over) is false or RV(running) not empty.
-      - With V(queue) the action plugin waits 1800 seconds unless this is set.
-    type: int
-    default: 50
-  keep:
-    description: Whether V(end) keeps what was received of the image, so that the next run can resume.
-    type: bool
-    default: false
+  step: {type: str, choices: [start, queue, allow, go, wait, end], required: true, description: "V(start) takes the
+      lock, starts the process and gathers what is there; V(queue) waits until another transfer ends. V(allow)
+      authorizes the nodes that come after this one to read, then V(go) instructs the process. V(wait) waits until this
+      node has the image. V(end) ends the process and removes everything that the transfer created."}
+  run: {type: str, required: true, description: A word that distinguishes this transfer from others.}
+  place: {type: path, required: true, description: "Folder of the spool, used for nothing else. It is created for root
+      only, and removed. Its parent is created for root only, too, if it is missing."}
+  node: {type: str, required: true, description: Name of this node.}
+  account: {type: str, default: root, description: "Account by which other nodes reach this one. Unless it is root, it
+      must be allowed to use sudo without a password."}
+  image: {type: str, default: '', description: Name and tag of the image. For V(start).}
+  started_from: {type: str, default: '', description: "Which controller started it, for messages on another one."}
+  part: {type: dict, default: {}, description: This node's part of what P(swarmspeed.cluster.image_chain#filter)
+      returns. For V(allow) and V(go).}
+  seconds: {type: int, default: 50, description: "How long V(wait) and V(queue) wait at most; for V(queue) the action
+      plugin's default is 1800. If that is too short, RV(over) is false or RV(running) not empty."}
+  keep: {type: bool, default: false, description: "Whether V(end) keeps what was received of the image, so that the next
+      run can resume."}
 notes:
   - Run it with privileges (become).
   - Engines with a graph driver and engines with containerd's image store may be mixed. Ids of one image differ between
@@ -78,21 +45,12 @@ notes:
   - The image is tagged once the engine has all of it. A load that fails leaves nothing tagged.
   - A node that sends an image with layers compressed by zstd needs the program C(zstd).
 attributes:
-  check_mode:
-    support: none
-    description:
-      - Half a transfer shows nothing. Compare C(docker.image_contents) of M(swarmspeed.cluster.node_facts) to know
-        whether there would be one.
-  diff_mode:
-    support: none
-    description: Layers are not text.
-  idempotent:
-    support: partial
-    description: The module transfers only on request.
-    details:
-      - Layers that a node has are not sent again. Only V(wait) reports a change, on a node that received the image.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: none, description: Half a transfer shows nothing. Compare C(docker.image_contents) of
+      M(swarmspeed.cluster.node_facts) to know whether there would be one.}
+  diff_mode: {support: none, description: Layers are not text.}
+  idempotent: {support: partial, description: The module transfers only on request., details: "Layers that a node has
+      are not sent again. Only V(wait) reports a change, on a node that received the image."}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -104,78 +62,24 @@ EXAMPLES = r"""
     node: "{{ inventory_hostname }}"
     image: team/train:3
   register: started
-
-- name: Let those that come after read; the same with step go follows
-  swarmspeed.cluster.image_transfer:
-    step: allow
-    run: "{{ run }}"
-    place: /srv/transfer
-    node: "{{ inventory_hostname }}"
-    part: "{{ (gathered | swarmspeed.cluster.image_chain('node1', image, addresses, {})).parts[inventory_hostname] }}"
-  vars:
-    image: team/train:3
-    nodes: "{{ ansible_play_hosts }}"
-    gathered: "{{ dict(nodes | zip(nodes | map('extract', hostvars, ['started', 'gathered']))) }}"
-
-- name: Wait
-  swarmspeed.cluster.image_transfer:
-    step: wait
-    run: "{{ run }}"
-    place: /srv/transfer
-    node: "{{ inventory_hostname }}"
-  register: waited
-  until: waited.over
-  retries: 100
-
-- name: End
-  swarmspeed.cluster.image_transfer:
-    step: end
-    run: "{{ run }}"
-    place: /srv/transfer
-    node: "{{ inventory_hostname }}"
 """
 
 RETURN = r"""
-gathered:
-  description:
-    - What this node has and the free space on it, or what keeps it from taking part. C(store) is V(graph) or
-      V(containerd), C(image) what it has of the image, and C(images) the layers of all images by their ids.
-  returned: with step start
-  type: dict
-running:
-  description: Which other transfer runs, with C(pid), C(since) and C(started_from). Empty if none runs.
-  returned: with step queue
-  type: dict
-over:
-  description: Whether this node's part has ended, successfully or not.
-  returned: with step wait
-  type: bool
-progress:
-  description: Progress of this node. C(bytes), the approximate total that it needs; C(spooled), those it has; and
-    C(state), such as V(receiving). On a terminal it is printed every ten seconds.
-  returned: with step wait
-  type: dict
-trouble:
-  description: What went wrong. Empty if nothing did.
-  returned: with step wait
-  type: str
-received:
-  description: Bytes received, by the node they came from.
-  returned: with step wait
-  type: dict
-resumed:
-  description: Bytes that were left from an earlier transfer.
-  returned: with step wait
-  type: int
-seconds:
-  description: How long it took, loading included.
-  returned: with step wait
-  type: float
-notes:
-  description: What went wrong during the transfer and was recovered from.
-  returned: with step wait
-  type: list
-  elements: str
+gathered: {returned: with step start, type: dict, description: "What this node has and the free space on it, or what
+    keeps it from taking part. C(store) is V(graph) or V(containerd), C(image) what it has of the image, and C(images)
+    the layers of all images by their ids."}
+running: {returned: with step queue, type: dict, description: "Which other transfer runs, with C(pid), C(since) and
+    C(started_from). Empty if none runs."}
+over: {returned: with step wait, type: bool, description: "Whether this node's part has ended, successfully or not."}
+progress: {returned: with step wait, type: dict, description: "Progress of this node. C(bytes), the approximate total
+    that it needs; C(spooled), those it has; and C(state), such as V(receiving). On a terminal it is printed every ten
+    seconds."}
+trouble: {returned: with step wait, type: str, description: What went wrong. Empty if nothing did.}
+received: {returned: with step wait, type: dict, description: "Bytes received, by the node they came from."}
+resumed: {returned: with step wait, type: int, description: Bytes that were left from an earlier transfer.}
+seconds: {returned: with step wait, type: float, description: "How long it took, loading included."}
+notes: {returned: with step wait, type: list, elements: str, description: What went wrong during the transfer and was
+    recovered from.}
 """
 
 from typing import Any

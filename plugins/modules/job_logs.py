@@ -11,72 +11,36 @@ module: job_logs
 short_description: Copy the logs of a training job to the controller
 version_added: 0.1.0
 description:
-  - Copies C(launcher.log), C(node.log), C(ranks/rank-*.log), C(state.json), C(summary.json) and C(supervisor.log) of a
-    job on this node to O(dest)C(/NAME/NODE/) on the controller, folders with mode 0700 and files with mode 0600.
-    C(summary.json) of the node that leads the job is also copied to O(dest)C(/NAME/).
-  - Only files that the controller does not have yet are sent, up to 16 MiB in one round trip, whatever their number.
+  - Copies the logs, C(state.json) and C(summary.json) of a job on this node to O(dest)C(/NAME/NODE/) on the controller,
+    folders with mode 0700 and files with mode 0600. Only what the controller does not have yet is sent.
   - When the node's files are from another run than the controller's, the controller's are moved to C(runs/NUMBER)
-    first, as on the node.
+    first.
   - C(spec.json) is never copied, as it holds the values of the job's environment. The logs hold what the job printed,
     without the secrets of its environment and what looks like one.
   - An action plugin does the controller's part.
 options:
-  name:
-    description: Name of the job.
-    type: str
-    required: true
-  jobs_dir:
-    description: Folder of all jobs on the node. It need not exist.
-    type: path
-    required: true
-  dest:
-    description: Folder on the controller, created if missing.
-    type: str
-    required: true
-  node:
-    description: Name of the node's folder on the controller. By default its name in the inventory.
-    type: str
-  max_mib:
-    description: If a file is longer than this many MiB, 1 to 64, only its end is copied, below a line that says so.
-    type: int
-    default: 8
-  patience:
-    description:
-      - Seconds after which the node counts as unreachable if its logs have not arrived; what has arrived stays. 0 waits
-        as long as the connection lasts. Used by the action plugin only.
-    type: int
-    default: 0
-  have:
-    description: Size and time of each file that the controller has. Set by the action plugin.
-    type: dict
-    default: {}
-  have_run:
-    description: Which run the controller's files are from. Set by the action plugin.
-    type: dict
-    default: {}
-  skip:
-    description: Files that were sent already. Set by the action plugin.
-    type: list
-    elements: str
-    default: []
+  name: {type: str, required: true, description: Name of the job.}
+  jobs_dir: {type: path, required: true, description: Folder of all jobs on the node. It need not exist.}
+  dest: {type: str, required: true, description: "Folder on the controller, created if missing."}
+  node: {type: str, description: Name of the node's folder on the controller. By default its name in the inventory.}
+  max_mib: {type: int, default: 8, description: "If a file is longer than this many MiB, 1 to 64, only its end is
+      copied, below a line that says so."}
+  patience: {type: int, default: 0, description: Seconds after which the node counts as unreachable if its logs have not
+      arrived; 0 for no limit. Used by the action plugin only.}
+  have: {type: dict, default: {}, description: Size and time of each file that the controller has. Set by the action
+      plugin.}
+  have_run: {type: dict, default: {}, description: Which run the controller's files are from. Set by the action plugin.}
+  skip: {type: list, elements: str, default: [], description: Files that were sent already. Set by the action plugin.}
 attributes:
-  check_mode:
-    support: full
-    description: Nothing is copied, and the node is not contacted.
-    details:
-      - What would be copied is not predicted.
-  diff_mode:
-    support: none
-    description: Logs are not shown as a diff.
-  idempotent:
-    support: full
-    description: A file that has not changed since is not copied again.
+  check_mode: {support: full, description: "Nothing is copied, and the node is not contacted. What would be copied is
+      not predicted."}
+  diff_mode: {support: none, description: Logs are not shown as a diff.}
+  idempotent: {support: full, description: A file that has not changed since is not copied again.}
 notes:
   - Links in the job's folder are not followed, as the job itself may have made them.
 seealso:
-  - module: swarmspeed.cluster.training_job_info
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  - {module: swarmspeed.cluster.training_job_info}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -88,25 +52,12 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-dest:
-  description: Folder of the job on the controller.
-  returned: success
-  type: str
-gathered:
-  description: Files that were written, relative to the node's folder.
-  returned: success
-  type: list
-  elements: str
-shortened:
-  description: Those of which only the end was copied.
-  returned: success
-  type: list
-  elements: str
-problems:
-  description: Files on the node that could not be read, and why.
-  returned: success
-  type: list
-  elements: str
+dest: {returned: success, type: str, description: Folder of the job on the controller.}
+gathered: {returned: success, type: list, elements: str, description: "Files that were written, relative to the node's
+    folder."}
+shortened: {returned: success, type: list, elements: str, description: Those of which only the end was copied.}
+problems: {returned: success, type: list, elements: str, description: "Files on the node that could not be read, and
+    why."}
 """
 
 from typing import Any

@@ -11,157 +11,70 @@ module: job_precheck
 short_description: Check a node of a job just before it starts
 version_added: 0.1.0
 description:
-  - Checks from inside the container, or from the host, in one process and within seconds, whether every other node is
-    found by name and reached by ssh, which image and releases are there, shared and locked memory, whether the GPUs and
-    the rendezvous port are free, and script, data, configuration and space for checkpoints.
-  - Does not judge the results. The filter P(swarmspeed.cluster.launch_problems#filter) compares those of all nodes.
-  - Removes locks in torch's extension cache that no process holds, as every rank would wait for them forever. A lock is
-    an empty file C(lock) in a folder of the cache. It is dead when it is older than 60 s and no process has it open or
-    is busy in its folder. In a folder that is mounted into the container, nothing may have changed for 30 minutes, as
-    the holder could be hidden in another container. On a network file system, a lock is reported and never removed.
+  - Checks from inside the container, or from the host, in one process and within seconds, names, ssh, image and
+    releases, shared and locked memory, GPUs, rendezvous port, script, data, configuration and space for checkpoints.
+    The filter P(swarmspeed.cluster.launch_problems#filter) judges the results of all nodes.
+  - Removes locks (an empty file C(lock)) in torch's extension cache that no process holds, as every rank would wait for
+    them forever. A lock is dead when it is older than 60 s and no process has it open or is busy in its folder. In a
+    folder that is mounted into the container, nothing may have changed for 30 minutes, as the holder could be in
+    another container. On a network file system, a lock is reported and never removed.
   - Fails only where its parameters are wrong. A missing container is reported in RV(probe).
 options:
-  container:
-    description: Container in which the ranks will run. When not given, they run on the host itself.
-    type: str
-  wrapper:
-    description: Command words before O(python) that give it the environment of the ranks.
-    type: list
-    elements: str
-    default: []
-  python:
-    description: Python of the job, 3.8 or later. Releases are those of its installed packages; nothing is imported.
-    type: str
-    default: python3
-  node:
-    description: Name of this node among O(members).
-    type: str
-    required: true
+  container: {type: str, description: "Container in which the ranks will run. When not given, they run on the host
+      itself."}
+  wrapper: {type: list, elements: str, default: [], description: Command words before O(python) that give it the
+      environment of the ranks.}
+  python: {type: str, default: python3, description: "Python of the job, 3.8 or later. Releases are those of its
+      installed packages; nothing is imported."}
+  node: {type: str, required: true, description: Name of this node among O(members).}
   members:
-    description: All nodes of the job.
     type: list
     elements: dict
     required: true
+    description: All nodes of the job.
     suboptions:
-      name:
-        description: Its name, as in the inventory and for ssh.
-        type: str
-        required: true
-      host:
-        description: Its name in the training network, which must resolve to its address. Not resolved when empty.
-        type: str
-        default: ''
-  names_timeout:
-    description:
-      - Seconds to wait, with a message, for names that do not resolve yet. The DNS of an overlay network needs up to a
-        minute after containers change. Use 0 where a container is known to be missing. Used by the action plugin only.
-    type: int
-    default: 0
-  subnet:
-    description: The training network. With it, only addresses of that network count.
-    type: str
-    default: ''
-  transport:
-    description: With V(pdsh) every node tries to reach every other by ssh.
-    type: str
-    choices: [direct, pdsh]
-    default: direct
-  ssh_config:
-    description: Configuration file for ssh. When empty, ssh uses its defaults.
-    type: str
-    default: ''
-  packages:
-    description: Python packages whose releases must be the same on all nodes.
-    type: list
-    elements: str
-    default: [torch, deepspeed, transformers, accelerate]
-  programs:
-    description: Programs that the launch calls.
-    type: list
-    elements: str
-    default: []
-  modules:
-    description: Python modules that the launch runs, as C(python -m) does from O(chdir).
-    type: list
-    elements: str
-    default: []
-  chdir:
-    description: Working directory of the ranks.
-    type: str
-    default: ''
-  code:
-    description:
-      - Folder of the job's own copy of the source, relative to O(chdir). What it has is checked there, the rest in
-        O(chdir). Empty where the job starts in O(chdir) itself.
-    type: str
-    default: ''
-  script:
-    description: The script, relative to O(chdir). Not checked when empty.
-    type: str
-    default: ''
-  data_paths:
-    description: Files and folders that must be there.
-    type: list
-    elements: str
-    default: []
-  checkpoints:
-    description: Folder of the checkpoints, which need not exist yet. Not checked when empty.
-    type: str
-    default: ''
-  checkpoint_gib:
-    description: GiB that must be free there. Not checked when 0.
-    type: float
-    default: 0
-  ds_config:
-    description: Configuration of DeepSpeed. Not checked when empty.
-    type: str
-    default: ''
-  hostfile:
-    description: The hostfile, without which DeepSpeed would train on one node only. Not checked when empty.
-    type: str
-    default: ''
-  slots:
-    description: Numbers of the slots that the job uses here.
-    type: list
-    elements: int
-    default: [0]
-  accelerator:
-    description: With V(cuda), C(nvidia-smi) is queried to check whether the GPUs of the slots are free.
-    type: str
-    choices: [cpu, cuda]
-    default: cpu
-  operators:
-    description:
-      - Operators of DeepSpeed that the job needs, by the names of its build variables, such as C(FUSED_ADAM).
-      - Those that are not compiled yet, and what is missing to compile them, are reported.
-    type: list
-    elements: str
-    default: []
-  master_port:
-    description: Port of the rendezvous, on the node of rank 0. Not checked when 0.
-    type: int
-    default: 0
-  torch_extensions:
-    description:
-      - Where torch keeps what it compiles. By default the folder set in the environment, else
-        C(~/.cache/torch_extensions).
-    type: str
-    default: ''
+      name: {type: str, required: true, description: "Its name, as in the inventory and for ssh."}
+      host: {type: str, default: '', description: "Its name in the training network, which must resolve to its address.
+          Not resolved when empty."}
+  names_timeout: {type: int, default: 0, description: "Seconds to wait, with a message, for names that the DNS of an
+      overlay network does not resolve yet. Used by the action plugin only."}
+  subnet: {type: str, default: '', description: "The training network. With it, only addresses of that network count."}
+  transport: {type: str, choices: [direct, pdsh], default: direct, description: With V(pdsh) every node tries to reach
+      every other by ssh.}
+  ssh_config: {type: str, default: '', description: "Configuration file for ssh. When empty, ssh uses its defaults."}
+  packages: {type: list, elements: str, default: [torch, deepspeed, transformers, accelerate], description: Python
+      packages whose releases must be the same on all nodes.}
+  programs: {type: list, elements: str, default: [], description: Programs that the launch calls.}
+  modules: {type: list, elements: str, default: [], description: "Python modules that the launch runs, as C(python -m)
+      does from O(chdir)."}
+  chdir: {type: str, default: '', description: Working directory of the ranks.}
+  code: {type: str, default: '', description: "Folder of the job's own copy of the source, relative to O(chdir), where
+      what it has is checked."}
+  script: {type: str, default: '', description: "The script, relative to O(chdir). Not checked when empty."}
+  data_paths: {type: list, elements: str, default: [], description: Files and folders that must be there.}
+  checkpoints: {type: str, default: '', description: "Folder of the checkpoints, which need not exist yet. Not checked
+      when empty."}
+  checkpoint_gib: {type: float, default: 0, description: GiB that must be free there. Not checked when 0.}
+  ds_config: {type: str, default: '', description: Configuration of DeepSpeed. Not checked when empty.}
+  hostfile: {type: str, default: '', description: "The hostfile, without which DeepSpeed would train on one node only.
+      Not checked when empty."}
+  slots: {type: list, elements: int, default: [0], description: Numbers of the slots that the job uses here.}
+  accelerator: {type: str, choices: [cpu, cuda], default: cpu, description: "With V(cuda), C(nvidia-smi) is queried to
+      check whether the GPUs of the slots are free."}
+  operators: {type: list, elements: str, default: [], description: "Operators of DeepSpeed that the job needs, by the
+      names of its build variables, such as C(FUSED_ADAM)."}
+  master_port: {type: int, default: 0, description: "Port of the rendezvous, on the node of rank 0. Not checked when
+      0."}
+  torch_extensions: {type: str, default: '', description: Where torch keeps what it compiles. By default as torch
+      determines it.}
 notes:
   - Run it with privileges (become); other accounts may not use the engine or see the processes that hold a lock.
   - A container shows little of other containers' processes on a GPU, but it shows that GPU memory is in use.
 attributes:
-  check_mode:
-    support: full
-    description: Checks in the same way. Dead locks are reported and not removed.
-  diff_mode:
-    support: full
-    description: The locks that are removed.
-  idempotent:
-    support: full
-    description: A removed lock is not removed again.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: Checks in the same way. Dead locks are reported and not removed.}
+  diff_mode: {support: full, description: The locks that are removed.}
+  idempotent: {support: full, description: A removed lock is not removed again.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -176,44 +89,21 @@ EXAMPLES = r"""
     script: train.py
     programs: [deepspeed]
   register: checked
-
-- name: Print what keeps the job from starting
-  ansible.builtin.debug:
-    msg: "{{ (dict(names | zip(answers)) | swarmspeed.cluster.launch_problems).message }}"
-  vars:
-    names: "{{ ansible_play_hosts }}"
-    answers: "{{ names | map('extract', hostvars, ['checked', 'probe']) | list }}"
-  run_once: true
 """
 
 RETURN = r"""
 probe:
-  description: What P(swarmspeed.cluster.launch_problems#filter) reads.
   returned: success
   type: dict
+  description: What P(swarmspeed.cluster.launch_problems#filter) reads.
   contains:
-    asked:
-      description: What was requested, as far as needed to judge the result.
-      type: dict
-      returned: always
-    image:
-      description:
-        - The image of the container. C(reference), C(id), and C(content), a digest of its layers. Empty on a host.
-      type: dict
-      returned: always
-    answer:
-      description: What was found. Empty where the checks could not run.
-      type: dict
-      returned: always
-    trouble:
-      description: Why the checks could not run, with C(text) and C(remedy). Empty where they could.
-      type: dict
-      returned: always
-removed_locks:
-  description: Dead locks that were removed, or would be.
-  returned: success
-  type: list
-  elements: str
+    asked: {returned: always, type: dict, description: "What was requested, as far as needed to judge the result."}
+    image: {returned: always, type: dict, description: "The image of the container. C(reference), C(id), and C(content),
+        a digest of its layers. Empty on a host."}
+    answer: {returned: always, type: dict, description: What was found. Empty where the checks could not run.}
+    trouble: {returned: always, type: dict, description: "Why the checks could not run, with C(text) and C(remedy).
+        Empty where they could."}
+removed_locks: {returned: success, type: list, elements: str, description: "Dead locks that were removed, or would be."}
 """
 
 import ipaddress

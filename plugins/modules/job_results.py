@@ -18,50 +18,24 @@ description:
   - What a job wrote is copied as it is; unlike in logs, nothing is masked.
   - An action plugin does the controller's part.
 options:
-  name:
-    description: Name of the job.
-    type: str
-    required: true
-  root:
-    description: The workspace on the node, which containers can write.
-    type: path
-    required: true
-  paths:
-    description: Files and folders, relative to O(root).
-    type: list
-    elements: str
-    required: true
-  dest:
-    description: Folder on the controller, created if missing.
-    type: str
-    required: true
-  max_gib:
-    description: Maximum total size in GiB.
-    type: float
-    default: 16
-  folder:
-    description: Where the node packs what it sends. Set by the action plugin.
-    type: path
+  name: {type: str, required: true, description: Name of the job.}
+  root: {type: path, required: true, description: "The workspace on the node, which containers can write."}
+  paths: {type: list, elements: str, required: true, description: "Files and folders, relative to O(root)."}
+  dest: {type: str, required: true, description: "Folder on the controller, created if missing."}
+  max_gib: {type: float, default: 16, description: Maximum total size in GiB.}
+  folder: {type: path, description: Where the node packs what it sends. Set by the action plugin.}
 attributes:
-  check_mode:
-    support: full
-    description: Nothing is copied, and the node is not contacted.
-    details:
-      - What would be copied is not predicted.
-  diff_mode:
-    support: none
-    description: Results are not shown as a diff.
-  idempotent:
-    support: full
-    description: Results that are there already are not copied again.
+  check_mode: {support: full, description: "Nothing is copied, and the node is not contacted. What would be copied is
+      not predicted."}
+  diff_mode: {support: none, description: Results are not shown as a diff.}
+  idempotent: {support: full, description: Results that are there already are not copied again.}
 notes:
   - Links are not followed, as the job itself may have made them. Anything other than a plain file or folder is left
     out.
   - The node packs the files first, so it needs as much free space where Ansible keeps its temporary files.
 seealso:
-  - module: swarmspeed.cluster.job_logs
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  - {module: swarmspeed.cluster.job_logs}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -74,24 +48,11 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-dest:
-  description: Folder with the results on the controller.
-  returned: success
-  type: str
-files:
-  description: Files that are now in RV(dest), relative to it.
-  returned: success
-  type: list
-  elements: str
-moved:
-  description: Where former results were moved to; empty where none were moved.
-  returned: success
-  type: str
-problems:
-  description: What is missing on the node, or was left out, and why.
-  returned: success
-  type: list
-  elements: str
+dest: {returned: success, type: str, description: Folder with the results on the controller.}
+files: {returned: success, type: list, elements: str, description: "Files that are now in RV(dest), relative to it."}
+moved: {returned: success, type: str, description: Where former results were moved to; empty where none were moved.}
+problems: {returned: success, type: list, elements: str, description: "What is missing on the node, or was left out, and
+    why."}
 """
 
 from pathlib import Path

@@ -17,62 +17,30 @@ description:
   - Implemented as an action plugin.
 options:
   files:
-    description: The files, directories first.
     type: list
     elements: dict
     required: true
+    description: The files, directories first.
     suboptions:
-      path:
-        description: Absolute path on the node. M(swarmspeed.cluster.node_facts) must have read it in this run.
-        type: path
-        required: true
-      content:
-        description: Text of the file or block. When not given, the path is a directory.
-        type: str
-      mode:
-        description: Octal mode as text.
-        type: str
-        default: "0644"
-      owner:
-        description: Numeric owner.
-        type: int
-        default: 0
-      group:
-        description: Numeric group.
-        type: int
-        default: 0
-      secret:
-        description: Whether the content must never be shown, not even in a diff.
-        type: bool
-        default: false
-      block:
-        description: Manage only the block of this name in the file, as M(ansible.builtin.blockinfile) keeps it; mode
-          and owner are left alone.
-        type: str
-      mark:
-        description:
-          - Text in the first line of this collection's file. A file there without it belongs to someone else. It is
-            never removed, and where this collection's file is wanted, the task fails before it writes anything.
-          - M(swarmspeed.cluster.node_facts) must have searched for the same mark.
-        type: str
-      state:
-        description: Whether it should exist.
-        type: str
-        choices: [present, absent]
-        default: present
+      path: {type: path, required: true, description: Absolute path on the node. M(swarmspeed.cluster.node_facts) must
+          have read it in this run.}
+      content: {type: str, description: "Text of the file or block. When not given, the path is a directory."}
+      mode: {type: str, default: '0644', description: Octal mode as text.}
+      owner: {type: int, default: 0, description: Numeric owner.}
+      group: {type: int, default: 0, description: Numeric group.}
+      secret: {type: bool, default: false, description: "Whether the content must never be shown, not even in a diff."}
+      block: {type: str, description: "Manage only the block of this name in the file, as M(ansible.builtin.blockinfile)
+          keeps it; mode and owner are left alone."}
+      mark: {type: str, description: "Text in the first line of this collection's file. A file there without it belongs
+          to someone else. It is never removed, and where this collection's file is wanted, the task fails before it
+          writes anything. M(swarmspeed.cluster.node_facts) must have searched for the same mark."}
+      state: {type: str, choices: [present, absent], default: present, description: Whether it should exist.}
 attributes:
-  check_mode:
-    support: full
-    description: Predicts from the facts; the node is not contacted.
-  diff_mode:
-    support: full
-    description: One diff per file. The former text is shown only where M(swarmspeed.cluster.node_facts) returned it;
-      else its SHA-256.
-  idempotent:
-    support: full
-    description: A file that is already right is left alone.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: Predicts from the facts; the node is not contacted.}
+  diff_mode: {support: full, description: One diff per file. The former text is shown only where
+      M(swarmspeed.cluster.node_facts) returned it; else its SHA-256.}
+  idempotent: {support: full, description: A file that is already right is left alone.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -85,9 +53,5 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-files:
-  description: Paths that were changed, or would be in check mode.
-  returned: always
-  type: list
-  elements: str
+files: {returned: always, type: list, elements: str, description: "Paths that were changed, or would be in check mode."}
 """

@@ -12,78 +12,41 @@ short_description: Write files into a folder that containers can write
 version_added: 0.1.0
 description:
   - Writes files, and unpacks an archive, below a folder that is mounted into containers, such as the workspace.
-  - Root in a container can replace a file or folder there with a link at any moment. Modules that write by path would
-    follow the link, and write as root of the host wherever it leads. This module opens every path component by the
-    handle of its parent folder, follows no link, and replaces a file by renaming a new one.
-  - A link in place of a file is replaced. A link in place of a folder is an error, and nothing is written through it.
+  - Root in a container can replace a file or folder there with a link at any moment. Every path component is therefore
+    opened by the handle of its parent folder, no link is followed, and a file is replaced by renaming a new one. A link
+    in place of a file is replaced. A link in place of a folder is an error, and nothing is written through it.
 options:
-  root:
-    description: The folder. It must exist unless only O(absent) is given, and its own path is not checked.
-    type: path
-    required: true
-  archive:
-    description:
-      - A tar archive on this host to unpack below O(root), of plain files and folders with relative paths. Files that
-        are only in O(root) stay.
-      - It should be where no container can write.
-    type: path
-  whole:
-    description:
-      - Folder below O(root) that is to hold the files of O(archive) and nothing else. It appears whole, by renaming a
-        new one; what had its name before is removed.
-      - Without it, O(archive) is unpacked into O(root).
-    type: str
+  root: {type: path, required: true, description: "The folder. It must exist unless only O(absent) is given, and its own
+      path is not checked."}
+  archive: {type: path, description: "A tar archive on this host to unpack below O(root), of plain files and folders
+      with relative paths. Files that are only in O(root) stay. It should be where no container can write."}
+  whole: {type: str, description: "Folder below O(root) that is to hold the files of O(archive) and nothing else. It
+      appears whole, by renaming a new one; what had its name before is removed. Without it, O(archive) is unpacked into
+      O(root)."}
   absent:
+    type: list
+    elements: dict
+    default: []
     description: What is removed below O(root), and folders that are empty then. No link is followed.
-    type: list
-    elements: dict
-    default: []
     suboptions:
-      path:
-        description: Path relative to O(root), of a file or a folder.
-        type: str
-        required: true
-      sha256:
-        description: Remove only a file with this content, with what Python has compiled of it.
-        type: str
-      empty:
-        description: Remove only a folder in which nothing lies.
-        type: bool
-        default: false
+      path: {type: str, required: true, description: "Path relative to O(root), of a file or a folder."}
+      sha256: {type: str, description: "Remove only a file with this content, with what Python has compiled of it."}
+      empty: {type: bool, default: false, description: Remove only a folder in which nothing lies.}
   files:
-    description: Files to write. Their folders are created with mode 0755.
     type: list
     elements: dict
     default: []
+    description: Files to write. Their folders are created with mode 0755.
     suboptions:
-      path:
-        description: Path relative to O(root).
-        type: str
-        required: true
-      content:
-        description: Text of the file. Not for secrets, as containers can read it.
-        type: str
-        required: true
-      mode:
-        description: Permissions, as octal digits.
-        type: str
-        default: '0644'
+      path: {type: str, required: true, description: Path relative to O(root).}
+      content: {type: str, required: true, description: "Text of the file. Not for secrets, as containers can read it."}
+      mode: {type: str, default: '0644', description: "Permissions, as octal digits."}
 attributes:
-  check_mode:
-    support: full
-    description: Reports which files differ, and that an archive would be unpacked.
-  diff_mode:
-    support: partial
-    description: Text before and after.
-    details:
-      - Not for unpacked files.
-  idempotent:
-    support: partial
-    description: A file that is already as requested stays.
-    details:
-      - O(archive) is unpacked by every call, and so is O(whole); check first whether anything differs.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Reports which files differ, and that an archive would be unpacked."}
+  diff_mode: {support: partial, description: Text before and after., details: Not for unpacked files.}
+  idempotent: {support: partial, description: A file that is already as requested stays., details: "O(archive) is
+      unpacked by every call, and so is O(whole); check first whether anything differs."}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -91,26 +54,13 @@ EXAMPLES = r"""
   swarmspeed.cluster.mounted_files:
     root: /srv/swarmspeed/lab/workspace
     archive: /srv/swarmspeed/lab/workspace.tar.gz
-
-- name: Write a debug configuration
-  swarmspeed.cluster.mounted_files:
-    root: /srv/swarmspeed/lab/workspace
-    files:
-      - path: .vscode/launch.json
-        content: "{{ configuration | to_nice_json }}"
 """
 
 RETURN = r"""
-files:
-  description: Paths of the files that were written, relative to O(root). In check mode those of O(files) only.
-  returned: success
-  type: list
-  elements: str
-removed:
-  description: Paths that were removed, or in check mode would be, relative to O(root).
-  returned: success
-  type: list
-  elements: str
+files: {returned: success, type: list, elements: str, description: "Paths of the files that were written, relative to
+    O(root). In check mode those of O(files) only."}
+removed: {returned: success, type: list, elements: str, description: "Paths that were removed, or in check mode would
+    be, relative to O(root)."}
 """
 
 import re

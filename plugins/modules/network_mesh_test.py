@@ -12,122 +12,54 @@ short_description: Test the network between all pairs of nodes
 version_added: 0.1.0
 description:
   - Starts a process for a limited time, in the container or on a host without containers, that answers the other nodes
-    and tests them. With O(outer), a second one does so on the host itself.
-  - Tests pairs in rounds, in which each node is busy with one other and all nodes work at the same time, whatever the
-    number of Ansible's forks. So N nodes take about as long as N pairs.
-  - Tests name resolution, TCP on the rendezvous ports of ranks, a ping that must not be fragmented, ssh and the clock
-    difference; on the host, TCP and UDP on the ports given. All UDP datagrams are tiny; one to a port of the engine
+    and tests them; with O(outer), a second one on the host itself. All pairs are tested in rounds, all nodes at the
+    same time.
+  - Tests names, TCP on the rendezvous ports, a ping that must not be fragmented, ssh and the clock difference; on the
+    host, TCP and UDP on the ports given; then two seconds of all-reduce. One tiny datagram to a port of the engine
     makes the engine log that it could not read it.
-  - Two seconds of all-reduce over all nodes show which interface Gloo or NCCL uses.
-  - Does not judge the results. The action M(swarmspeed.cluster.network_test_result) judges those of all nodes.
-  - Fails only where its parameters are wrong. A missing container is reported in RV(trouble).
+  - Does not judge the results; M(swarmspeed.cluster.network_test_result) does. A missing container is reported in
+    RV(trouble).
 options:
-  step:
-    description:
-      - V(start) starts the process. V(pairs) has it test the others, once all nodes have started theirs. V(paired)
-        waits until it has. V(collective) has it run the all-reduce, once all nodes have tested all others. V(end)
-        collects the results and ends the process.
-    type: str
-    choices: [start, pairs, paired, collective, end]
-    required: true
-  run:
-    description: A word that distinguishes this run from concurrent ones.
-    type: str
-    required: true
-  token:
-    description: Token by which the nodes identify one another in this run.
-    type: str
-  node:
-    description: Name of this node among O(hosts).
-    type: str
-    required: true
-  hosts:
-    description: All nodes, in the same order everywhere.
-    type: list
-    elements: str
-    required: true
-  container:
-    description: Container in which the ranks run. When not given, they run on the host itself.
-    type: str
-  wrapper:
-    description: Command words before O(python) that give it the environment of the ranks.
-    type: list
-    elements: str
-    default: []
-  python:
-    description: Python with torch, 3.8 or later.
-    type: str
-    default: python3
-  subnet:
-    description: The training network.
-    type: str
-  addresses:
-    description: Address of each node in the network between the hosts.
-    type: dict
-    default: {}
-  names:
-    description: Names in the training network, by node, that must resolve to its address. None is checked when empty.
-    type: dict
-    default: {}
-  ports:
-    description: First and last port for the rendezvous of ranks. The highest free one is used.
-    type: list
-    elements: int
-    default: [29500, 29599]
-  ssh:
-    description: Whether each node must reach every other by ssh.
-    type: bool
-    default: true
-  backend:
-    description: Backend of the all-reduce. When not given, there is none.
-    type: str
-    choices: [gloo, nccl]
-  env_file:
-    description: File with the environment of the ranks, where O(wrapper) does not give it.
-    type: str
-    default: ''
+  step: {type: str, choices: [start, pairs, paired, collective, end], required: true, description: "V(start) starts the
+      process. V(pairs) has it test the others, once all nodes have started theirs. V(paired) waits until it has.
+      V(collective) has it run the all-reduce, once all nodes have tested all others. V(end) collects the results and
+      ends the process."}
+  run: {type: str, required: true, description: A word that distinguishes this run from concurrent ones.}
+  token: {type: str, description: Token by which the nodes identify one another in this run.}
+  node: {type: str, required: true, description: Name of this node among O(hosts).}
+  hosts: {type: list, elements: str, required: true, description: "All nodes, in the same order everywhere."}
+  container: {type: str, description: "Container in which the ranks run. When not given, they run on the host itself."}
+  wrapper: {type: list, elements: str, default: [], description: Command words before O(python) that give it the
+      environment of the ranks.}
+  python: {type: str, default: python3, description: "Python with torch, 3.8 or later."}
+  subnet: {type: str, description: The training network.}
+  addresses: {type: dict, default: {}, description: Address of each node in the network between the hosts.}
+  names: {type: dict, default: {}, description: "Names in the training network, by node, that must resolve to its
+      address. None is checked when empty."}
+  ports: {type: list, elements: int, default: [29500, 29599], description: First and last port for the rendezvous of
+      ranks. The highest free one is used.}
+  ssh: {type: bool, default: true, description: Whether each node must reach every other by ssh.}
+  backend: {type: str, choices: [gloo, nccl], description: "Backend of the all-reduce. When not given, there is none."}
+  env_file: {type: str, default: '', description: "File with the environment of the ranks, where O(wrapper) does not
+      give it."}
   outer:
+    type: dict
     description: What to test between the hosts themselves. Nothing when not given.
-    type: dict
     suboptions:
-      tcp:
-        description: Ports of services that listen on a node, by node.
-        type: dict
-        default: {}
-      udp:
-        description: Ports on which datagrams must arrive.
-        type: list
-        elements: int
-        default: []
-      subnet:
-        description: The network between the hosts.
-        type: str
-        required: true
-  peers:
-    description: RV(ready) of all nodes, by name. For V(pairs), V(collective), and V(end) after
-      a collective.
-    type: dict
-    default: {}
-  life:
-    description: Seconds after which the processes end by themselves.
-    type: int
-    default: 300
+      tcp: {type: dict, default: {}, description: "Ports of services that listen on a node, by node."}
+      udp: {type: list, elements: int, default: [], description: Ports on which datagrams must arrive.}
+      subnet: {type: str, required: true, description: The network between the hosts.}
+  peers: {type: dict, default: {}, description: "RV(ready) of all nodes, by name. For V(pairs), V(collective), and
+      V(end) after a collective."}
+  life: {type: int, default: 300, description: Seconds after which the processes end by themselves.}
 notes:
   - Run it with privileges (become); other accounts may not use the engine or see datagrams.
 attributes:
-  check_mode:
-    support: full
-    description: Runs the same in check mode.
-    details:
-      - The processes change nothing and leave nothing behind.
-  diff_mode:
-    support: none
-    description: There is nothing to compare.
-  idempotent:
-    support: none
-    description: V(start) starts a process each time. The task never reports a change.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: Runs the same in check mode. The processes change nothing and leave nothing
+      behind.}
+  diff_mode: {support: none, description: There is nothing to compare.}
+  idempotent: {support: none, description: V(start) starts a process each time. The task never reports a change.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -141,42 +73,20 @@ EXAMPLES = r"""
     container: "lab-{{ inventory_hostname }}"
     subnet: 10.64.0.0/24
   register: started
-
-- name: Test all others
-  swarmspeed.cluster.network_mesh_test:
-    step: pairs
-    run: "{{ run.id }}"
-    node: "{{ inventory_hostname }}"
-    hosts: "{{ ansible_play_hosts }}"
-    peers: "{{ dict(ansible_play_hosts | zip(ansible_play_hosts | map('extract', hostvars, ['started', 'ready']))) }}"
 """
 
 RETURN = r"""
-ready:
-  description: Where the process answers. C(inner) is in the training network, C(outer) between the hosts.
-  returned: with step start
-  type: dict
-pairs:
-  description: What was found about the other nodes, one entry per node and check.
-  returned: with steps paired and end
-  type: list
-  elements: dict
-passable:
-  description: Whether every other node was reached, so that a collective can be tried.
-  returned: with steps paired and end
-  type: bool
-seen:
-  description: Ports at which datagrams from the others arrived, by node.
-  returned: with step end
-  type: dict
-collective:
-  description: Result of the all-reduce. Empty where none was requested.
-  returned: with step end
-  type: dict
-trouble:
-  description: Why nothing could be tested from here, with C(text) and C(remedy). Empty where it could.
-  returned: success
-  type: dict
+ready: {returned: with step start, type: dict, description: "Where the process answers. C(inner) is in the training
+    network, C(outer) between the hosts."}
+pairs: {returned: with steps paired and end, type: list, elements: dict, description: "What was found about the other
+    nodes, one entry per node and check."}
+passable: {returned: with steps paired and end, type: bool, description: "Whether every other node was reached, so that
+    a collective can be tried."}
+seen: {returned: with step end, type: dict, description: "Ports at which datagrams from the others arrived, by node."}
+collective: {returned: with step end, type: dict, description: Result of the all-reduce. Empty where none was
+    requested.}
+trouble: {returned: success, type: dict, description: "Why nothing could be tested from here, with C(text) and
+    C(remedy). Empty where it could."}
 """
 
 import sys

@@ -18,37 +18,18 @@ description:
   - Does not judge the result, and fails only where it cannot test. The filter
     P(swarmspeed.cluster.overlay_faults#filter) determines which nodes are at fault.
 options:
-  container:
-    description: The container to test from.
-    type: str
-    required: true
-  hosts:
-    description: Containers to reach, by their names in the overlay network's DNS, each under a name for the result.
-    type: dict
-    required: true
-  port:
-    description: The TCP port to connect to, such as that of the containers' sshd.
-    type: int
-    required: true
-  seconds:
-    description: Seconds that one try may take, 1 to 30.
-    type: int
-    default: 3
-  patience:
-    description: Seconds to wait for what is not reached at first. Used by the action plugin only.
-    type: int
-    default: 0
-  python:
-    description: Python in the container, 3.8 or later.
-    type: str
-    default: python3
-extends_documentation_fragment:
-  - swarmspeed.cluster.attributes.read_only
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  container: {type: str, required: true, description: The container to test from.}
+  hosts: {type: dict, required: true, description: "Containers to reach, by their names in the overlay network's DNS,
+      each under a name for the result."}
+  port: {type: int, required: true, description: "The TCP port to connect to, such as that of the containers' sshd."}
+  seconds: {type: int, default: 3, description: "Seconds that one try may take, 1 to 30."}
+  patience: {type: int, default: 0, description: Seconds to wait for what is not reached at first. Used by the action
+      plugin only.}
+  python: {type: str, default: python3, description: "Python in the container, 3.8 or later."}
+extends_documentation_fragment: [swarmspeed.cluster.attributes.read_only]
+author: The swarmspeed.cluster founders (@swarmspeed)
 seealso:
-  - plugin: swarmspeed.cluster.overlay_faults
-    plugin_type: filter
+  - {plugin: swarmspeed.cluster.overlay_faults, plugin_type: filter}
 """
 
 EXAMPLES = r"""
@@ -62,12 +43,9 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-reached:
-  description:
-    - C(stage) and C(error), by the names in O(hosts). The stage is V(done) where the host was reached, V(name) where
-      its name does not resolve, V(connect) where nothing answers at its address.
-  returned: success
-  type: dict
+reached: {returned: success, type: dict, description: "C(stage) and C(error), by the names in O(hosts). The stage is
+    V(done) where the host was reached, V(name) where its name does not resolve, V(connect) where nothing answers at its
+    address."}
 """
 
 from typing import Any

@@ -23,60 +23,32 @@ description:
     it.
   - Folders of the operating system, such as C(/etc) or C(/srv), are refused. No link below a folder is followed.
 options:
-  cluster:
-    description: Name of the cluster.
-    type: str
-    required: true
-  root:
-    description: The node state directory, C(cluster_root).
-    type: path
-    required: true
+  cluster: {type: str, required: true, description: Name of the cluster.}
+  root: {type: path, required: true, description: "The node state directory, C(cluster_root)."}
   folders:
-    description: Folders, in the order in which they are made, each after the one it lies in, or removed.
     type: list
     elements: dict
     required: true
+    description: Folders, in the order in which they are made, each after the one it lies in, or removed.
     suboptions:
-      path:
-        description: Absolute path.
-        type: path
-        required: true
-      whole:
-        description: Whether to remove it with all that is in it, if it is ours. With O(state=absent) only.
-        type: bool
-        default: false
-      files:
-        description: Files below it that this collection made, by their paths relative to it, whose last part may be a
-          shell pattern. They are removed also where the folder is not ours. With O(state=absent) only.
-        type: list
-        elements: str
-        default: []
-      known:
-        description: Whether to remove the files that this collection puts into O(root) or the folder C(etc) in it, by
-          their names, also where the folder is not ours. With O(state=absent) only.
-        type: bool
-        default: false
-      jobs:
-        description: Whether to remove the folders of jobs in it, also where it is not ours. With O(state=absent) only.
-        type: bool
-        default: false
-  state:
-    description: V(present) makes folders that are missing and records all; V(absent) removes what is ours.
-    type: str
-    choices: [present, absent]
-    default: present
+      path: {type: path, required: true, description: Absolute path.}
+      whole: {type: bool, default: false, description: "Whether to remove it with all that is in it, if it is ours. With
+          O(state=absent) only."}
+      files: {type: list, elements: str, default: [], description: "Files below it that this collection made, by their
+          paths relative to it, whose last part may be a shell pattern. They are removed also where the folder is not
+          ours. With O(state=absent) only."}
+      known: {type: bool, default: false, description: "Whether to remove the files that this collection puts into
+          O(root) or the folder C(etc) in it, by their names, also where the folder is not ours. With O(state=absent)
+          only."}
+      jobs: {type: bool, default: false, description: "Whether to remove the folders of jobs in it, also where it is not
+          ours. With O(state=absent) only."}
+  state: {type: str, choices: [present, absent], default: present, description: V(present) makes folders that are
+      missing and records all; V(absent) removes what is ours.}
 attributes:
-  check_mode:
-    support: full
-    description: Predicts what it would do, and changes nothing.
-  diff_mode:
-    support: full
-    description: What is recorded, and what is removed.
-  idempotent:
-    support: full
-    description: What is recorded stays as it is.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Predicts what it would do, and changes nothing."}
+  diff_mode: {support: full, description: "What is recorded, and what is removed."}
+  idempotent: {support: full, description: What is recorded stays as it is.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -99,24 +71,13 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-created:
-  description: Folders that were made.
-  returned: success
-  type: list
-  elements: str
-  sample: [/srv/swarmspeed/lab]
-removed:
-  description: Files and folders that were removed.
-  returned: success
-  type: list
-  elements: str
-  sample: [/srv/swarmspeed/lab/workspace]
-kept:
-  description: Of each folder that stays although its removal was asked for, a sentence that says why.
-  returned: success
-  type: list
-  elements: str
-  sample: ["/data/code is kept: it had files in it when it was first used here (now: notes.txt)"]
+created: {returned: success, type: list, elements: str, sample: [/srv/swarmspeed/lab], description: Folders that were
+    made.}
+removed: {returned: success, type: list, elements: str, sample: [/srv/swarmspeed/lab/workspace], description: Files and
+    folders that were removed.}
+kept: {returned: success, type: list, elements: str, sample: ['/data/code is kept: it had files in it when it was first
+    used here (now: notes.txt)'], description: "Of each folder that stays although its removal was asked for, a sentence
+    that says why."}
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -16,51 +16,19 @@ description:
     that would be removed are known before anything is changed, in check mode too.
   - Fails only where it cannot simulate at all. What prevents the installation is in RV(problems).
 options:
-  packages:
-    description: Packages to install.
-    type: list
-    elements: str
-    required: true
-  locked:
-    description: Those of O(packages) that must all have one version.
-    type: list
-    elements: str
-    default: []
-  version:
-    description: That version, or its beginning. When empty, the newest that all O(locked) have in common.
-    type: str
-    default: ''
-  prefix:
-    description: Prefix of the variables that messages name, such as V(docker).
-    type: str
-    required: true
-  sources:
-    description: Text of a deb822 file to add to apt's sources.
-    type: str
-    default: ''
-  address:
-    description: Address of the new repository, to distinguish its errors from others.
-    type: str
-    default: ''
-  without:
-    description: Source files of the host that will be removed.
-    type: list
-    elements: path
-    default: []
-  holds:
-    description: Packages on hold that may change nevertheless.
-    type: list
-    elements: str
-    default: []
-  may_go:
-    description: Packages that may be removed.
-    type: list
-    elements: str
-    default: []
-extends_documentation_fragment:
-  - swarmspeed.cluster.attributes.read_only
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  packages: {type: list, elements: str, required: true, description: Packages to install.}
+  locked: {type: list, elements: str, default: [], description: Those of O(packages) that must all have one version.}
+  version: {type: str, default: '', description: "That version, or its beginning. When empty, the newest that all
+      O(locked) have in common."}
+  prefix: {type: str, required: true, description: "Prefix of the variables that messages name, such as V(docker)."}
+  sources: {type: str, default: '', description: Text of a deb822 file to add to apt's sources.}
+  address: {type: str, default: '', description: "Address of the new repository, to distinguish its errors from
+      others."}
+  without: {type: list, elements: path, default: [], description: Source files of the host that will be removed.}
+  holds: {type: list, elements: str, default: [], description: Packages on hold that may change nevertheless.}
+  may_go: {type: list, elements: str, default: [], description: Packages that may be removed.}
+extends_documentation_fragment: [swarmspeed.cluster.attributes.read_only]
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -73,37 +41,15 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-packages:
-  description: What to pass to apt, with the version of each locked package.
-  returned: success
-  type: list
-  elements: str
-  sample: ["docker-ce=5:27.5.1-1~debian.12~bookworm", "containerd.io"]
-version:
-  description: The version of the locked packages, or null.
-  returned: success
-  type: str
-installs:
-  description: Packages that would be new, with their versions.
-  returned: success
-  type: dict
-replaces:
-  description: Packages that would change, with their new versions.
-  returned: success
-  type: dict
-removes:
-  description: Packages that would be removed, with their versions.
-  returned: success
-  type: dict
-problems:
-  description: What prevents the installation, each a sentence with its remedy.
-  returned: success
-  type: list
-  elements: str
-cannot_fetch:
-  description: Whether a repository could not be read.
-  returned: success
-  type: bool
+packages: {returned: success, type: list, elements: str, sample: ['docker-ce=5:27.5.1-1~debian.12~bookworm',
+    containerd.io], description: "What to pass to apt, with the version of each locked package."}
+version: {returned: success, type: str, description: "The version of the locked packages, or null."}
+installs: {returned: success, type: dict, description: "Packages that would be new, with their versions."}
+replaces: {returned: success, type: dict, description: "Packages that would change, with their new versions."}
+removes: {returned: success, type: dict, description: "Packages that would be removed, with their versions."}
+problems: {returned: success, type: list, elements: str, description: "What prevents the installation, each a sentence
+    with its remedy."}
+cannot_fetch: {returned: success, type: bool, description: Whether a repository could not be read.}
 """
 
 import tempfile

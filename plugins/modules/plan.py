@@ -19,92 +19,33 @@ description:
     diffs in it hold no secrets.
   - Implemented as an action plugin; nothing is sent to a node.
 options:
-  stage:
-    description:
-      - V(check) returns the hosts to plan the roles for. It fails where a role concerns the cluster as a whole and
-        O(hosts), all of its hosts, are not in one batch of the play, as with C(--limit), C(serial) or C(strategy=free).
-      - V(make) plans for all hosts; use it with C(run_once). Where the run has planned before, in the variable
-        C(swarmspeed_plan), prints what that plan did not foresee.
-      - V(print) prints the text of the plan in the variable C(swarmspeed_plan).
-      - V(report) reports the changes planned for one host, from the plan in the variable C(swarmspeed_plan). It fails
-        where a role refuses to begin or a consent is missing (for a role that concerns the cluster as a whole, on any
-        of its hosts). In check mode it reports the changes as changed, with their diff.
-      - V(drift) lists what the roles selected by the tags of the run would change on one host, from the plan in the
-        variable C(swarmspeed_plan). It does not fail.
-    type: str
-    choices: [check, make, print, report, drift]
-    default: make
-  roles:
-    description: The roles to plan, or to report.
-    type: list
-    elements: str
-    choices:
-      - host
-      - nvidia_driver
-      - docker
-      - nvidia_container_toolkit
-      - swarm
-      - overlay_network
-      - training_image
-      - ssh_trust
-      - nccl_env
-      - training_container
-      - workspace
-      - assets
-      - deepspeed_launch
-    default:
-      - host
-      - nvidia_driver
-      - docker
-      - nvidia_container_toolkit
-      - swarm
-      - overlay_network
-      - training_image
-      - ssh_trust
-      - nccl_env
-      - training_container
-      - workspace
-      - assets
-      - deepspeed_launch
-  hosts:
-    description: The hosts to plan for. A host of which nothing was gathered in this run is left out.
-    type: list
-    elements: str
-    default: []
-  gathered:
-    description: Name of the variable that holds each host's registered result of M(swarmspeed.cluster.node_facts).
-    type: str
-    default: ''
-  cluster:
-    description: What M(swarmspeed.cluster.cluster_facts) returned. C(image), the name of the training image, is added
-      by the role training_image, or given where that role is not in O(roles). Empty where a role that concerns each
-      host on its own is applied alone.
-    type: dict
-    default: {}
-  run:
-    description: Identifies the run. Facts of another run are not used.
-    type: str
-    default: ''
-  file:
-    description: File on the controller to write the plan to as JSON, readable by its owner only. None when empty.
-    type: str
-    default: ''
-  print:
-    description: Whether to print the text of the plan.
-    type: bool
-    default: false
+  stage: {type: str, choices: [check, make, print, report, drift], default: make, description: "V(check) returns the
+      hosts to plan for, and fails where a role concerns the cluster as a whole and not all O(hosts) are in one batch of
+      the play. V(make) plans for all hosts (C(run_once)). The others read the plan in the variable C(swarmspeed_plan).
+      V(print) prints its text. V(report) reports the changes of one host, and fails where a role refuses to begin or a
+      consent is missing. V(drift) lists what the roles selected by the tags of the run would change on one host, and
+      does not fail."}
+  roles: {type: list, elements: str, choices: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm,
+      overlay_network, training_image, ssh_trust, nccl_env, training_container, workspace, assets, deepspeed_launch],
+      default: [host, nvidia_driver, docker, nvidia_container_toolkit, swarm, overlay_network, training_image,
+      ssh_trust, nccl_env, training_container, workspace, assets, deepspeed_launch], description: "The roles to plan, or
+      to report."}
+  hosts: {type: list, elements: str, default: [], description: The hosts to plan for. A host of which nothing was
+      gathered in this run is left out.}
+  gathered: {type: str, default: '', description: Name of the variable that holds each host's registered result of
+      M(swarmspeed.cluster.node_facts).}
+  cluster: {type: dict, default: {}, description: "What M(swarmspeed.cluster.cluster_facts) returned. C(image), the name
+      of the training image, is added by the role training_image, or given where that role is not in O(roles). Empty
+      where a role that concerns each host on its own is applied alone."}
+  run: {type: str, default: '', description: Identifies the run. Facts of another run are not used.}
+  file: {type: str, default: '', description: "File on the controller to write the plan to as JSON, readable by its
+      owner only. None when empty."}
+  print: {type: bool, default: false, description: Whether to print the text of the plan.}
 attributes:
-  check_mode:
-    support: full
-    description: With O(stage=report), reports the planned changes as changed.
-  diff_mode:
-    support: full
-    description: With O(stage=report), shows the planned changes.
-  idempotent:
-    support: full
-    description: Never changes anything on a host.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "With O(stage=report), reports the planned changes as changed."}
+  diff_mode: {support: full, description: "With O(stage=report), shows the planned changes."}
+  idempotent: {support: full, description: Never changes anything on a host.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -112,102 +53,46 @@ EXAMPLES = r"""
   swarmspeed.cluster.node_facts:
     plan: [docker]
   register: gathered
-
-- name: Plan
-  swarmspeed.cluster.plan:
-    roles: [docker]
-    hosts: "{{ ansible_play_hosts }}"
-    gathered: gathered
-  run_once: true
-  register: swarmspeed_plan
-
-- name: Print the plan
-  swarmspeed.cluster.plan:
-    stage: print
-  run_once: true
 """
 
 RETURN = r"""
-run:
-  description: O(run).
-  returned: with O(stage=make)
-  type: str
-roles:
-  description: The roles that were planned, in the order of a run.
-  returned: with O(stage=make)
-  type: list
-  elements: str
-hosts:
-  description: The hosts that were planned for.
-  returned: with O(stage=make) and O(stage=check)
-  type: list
-  elements: str
-text:
-  description: The plan as text. With tags, that of the roles that they select.
-  returned: with O(stage=make)
-  type: str
-  sample: "Plan: 12 to add, 3 to change, 0 to remove."
-document:
-  description: The plan as JSON; docs/plan.md of this collection describes the format.
-  returned: with O(stage=make)
-  type: dict
-report:
-  description: The first plan of the run, with what was found when it planned again (C(found_after_apply)); this is
-    written to O(file).
-  returned: with O(stage=make)
-  type: dict
-image:
-  description: The name of the training image; empty where it is not known, or not used.
-  returned: with O(stage=make)
-  type: str
-pending:
-  description: By host and role, whether there is something to do or to refuse.
-  returned: with O(stage=make)
-  type: dict
-stops:
-  description: By host and role, why the role must not begin, as sentences.
-  returned: with O(stage=make)
-  type: dict
-refused:
-  description: By role and host, what is refused, whatever consents are given, as sentences. Covers the roles that tags
-    select, or all where they select none.
-  returned: with O(stage=make)
-  type: dict
-consents:
-  description: By variable and host, the consents that are missing, as sentences. Covers the roles that tags select.
-  returned: with O(stage=make)
-  type: dict
-drift:
-  description: By host and role, one text for each change that C(verify.yml) fails on.
-  returned: with O(stage=make)
-  type: dict
-diffs:
-  description: By host and role, the changes as Ansible's diffs.
-  returned: with O(stage=make)
-  type: dict
-acts:
-  description: By host and role, what the role's tasks read. May hold secrets.
-  returned: with O(stage=make)
-  type: dict
-whole_group:
-  description: Whether one of the roles concerns the cluster as a whole.
-  returned: with O(stage=check)
-  type: bool
+run: {returned: with O(stage=make), type: str, description: O(run).}
+roles: {returned: with O(stage=make), type: list, elements: str, description: "The roles that were planned, in the order
+    of a run."}
+hosts: {returned: with O(stage=make) and O(stage=check), type: list, elements: str, description: The hosts that were
+    planned for.}
+text: {returned: with O(stage=make), type: str, sample: 'Plan: 12 to add, 3 to change, 0 to remove.', description: "The
+    plan as text. With tags, that of the roles that they select."}
+document: {returned: with O(stage=make), type: dict, description: The plan as JSON; docs/plan.md of this collection
+    describes the format.}
+report: {returned: with O(stage=make), type: dict, description: "The first plan of the run, with what was found when it
+    planned again (C(found_after_apply)); this is written to O(file)."}
+image: {returned: with O(stage=make), type: str, description: "The name of the training image; empty where it is not
+    known, or not used."}
+pending: {returned: with O(stage=make), type: dict, description: "By host and role, whether there is something to do or
+    to refuse."}
+stops: {returned: with O(stage=make), type: dict, description: "By host and role, why the role must not begin, as
+    sentences."}
+refused: {returned: with O(stage=make), type: dict, description: "By role and host, what is refused, whatever consents
+    are given, as sentences. Covers the roles that tags select, or all where they select none."}
+consents: {returned: with O(stage=make), type: dict, description: "By variable and host, the consents that are missing,
+    as sentences. Covers the roles that tags select."}
+drift: {returned: with O(stage=make), type: dict, description: "By host and role, one text for each change that
+    C(verify.yml) fails on."}
+diffs: {returned: with O(stage=make), type: dict, description: "By host and role, the changes as Ansible's diffs."}
+acts: {returned: with O(stage=make), type: dict, description: "By host and role, what the role's tasks read. May hold
+    secrets."}
+whole_group: {returned: with O(stage=check), type: bool, description: Whether one of the roles concerns the cluster as a
+    whole.}
 by_role:
+  returned: with O(stage=drift)
+  type: list
+  elements: dict
   description: What the selected roles would change on this host, in the order of a run.
-  returned: with O(stage=drift)
-  type: list
-  elements: dict
   contains:
-    role: {description: The role., type: str}
-    what: {description: "One text for each change.", type: list, elements: str}
-msg:
-  description: The same, a line for each role; empty where nothing differs.
-  returned: with O(stage=drift)
-  type: str
-changes:
-  description: The changes planned for this host.
-  returned: with O(stage=report)
-  type: list
-  elements: dict
+    role: {type: str, description: The role.}
+    what: {type: list, elements: str, description: One text for each change.}
+msg: {returned: with O(stage=drift), type: str, description: "The same, a line for each role; empty where nothing
+    differs."}
+changes: {returned: with O(stage=report), type: list, elements: dict, description: The changes planned for this host.}
 """

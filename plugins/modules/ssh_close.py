@@ -18,10 +18,8 @@ description:
   - Does nothing where C(ServerAliveInterval) is part of C(ssh_args) or C(ansible_ssh_common_args), as all connections
     then have it, nor for connections other than ssh.
   - Implemented as an action plugin; nothing is sent to the host.
-extends_documentation_fragment:
-  - swarmspeed.cluster.attributes.read_only
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+extends_documentation_fragment: [swarmspeed.cluster.attributes.read_only]
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -34,8 +32,5 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-closed:
-  description: Whether a connection that was kept was closed.
-  returned: always
-  type: bool
+closed: {returned: always, type: bool, description: Whether a connection that was kept was closed.}
 """

@@ -11,151 +11,73 @@ module: swarm_membership
 short_description: Make a host a manager or worker of one particular Docker swarm
 version_added: 0.1.0
 description:
-  - Creates, joins or leaves a Docker swarm, and on a manager keeps the list of nodes in order.
-  - Knows which swarm a host is in. A host in another swarm is an error that changes nothing, unless
-    O(leave_foreign=true).
-  - Needs no Docker client and no Python package on the host. Talks to the engine's socket, API version 1.41 (engine
-    20.10) or later.
-  - Succeeds only once the engine reports the node as C(active), and for a manager only once it can control the swarm.
-    The states C(pending), C(locked) and C(error) are failures that report what to do.
-  - A join that fails is undone, so that the host is in no swarm, as before.
-  - A host that was in this swarm and was removed from the list by a manager leaves it and joins again.
+  - Creates, joins or leaves a Docker swarm, and on a manager keeps the list of nodes in order. Needs nothing but the
+    engine's socket (20.10 or later).
+  - A host in another swarm is an error that changes nothing, unless O(leave_foreign=true).
+  - Succeeds only once the engine reports the node as C(active), and for a manager only once it can control the swarm. A
+    join that fails is undone. A host that a manager removed from the list leaves the swarm and joins again.
   - Join tokens are never part of a message, a diff or an error.
 options:
-  state:
-    description:
-      - What the host should be.
-      - V(absent) takes it out of this swarm. It leaves a host in another swarm alone, with a warning, unless
-        O(leave_foreign=true). A manager is demoted first where enough others remain.
-      - With V(worker), a manager of this swarm is demoted. With V(manager), the module waits for a worker of it to be
-        promoted, as only another manager can do that, see O(node_roles).
-    type: str
-    choices: [manager, worker, absent]
-    required: true
-  cluster:
-    description: Name of the cluster. Kept in the swarm's label C(swarmspeed.cluster), by which the swarm is identified.
-    type: str
-    required: true
-  init:
-    description:
-      - This host creates the swarm if there is none. Set it for the first manager only.
-      - It joins instead where O(remote_addrs) and O(join_token) are given, and where O(cluster_id) or O(member_ids)
-        show that the swarm exists, so that no second swarm is created beside the first.
-    type: bool
-    default: false
-  remote_addrs:
-    description: Managers to join through, as C(host:2377). Tried in this order until one answers.
-    type: list
-    elements: str
-    default: []
-  join_token:
-    description: The token for O(state), manager or worker. Needed where the host has to join.
-    type: str
-  member_ids:
-    description:
-      - Node ids that the managers of this swarm list. An empty list means that there is no swarm yet.
-      - Determines whether a worker is in this swarm, as a worker itself does not know. When not given, an active worker
-        is an error.
-    type: list
-    elements: str
-  cluster_id:
-    description: Id of this swarm, where known. A manager of a swarm with another id counts as foreign.
-    type: str
-  advertise_addr:
-    description:
-      - Address or interface by which the other nodes reach this one. Needed on hosts with several addresses.
-      - Fixed when the node joins. A node that advertises another address is left as it is, with a warning.
-    type: str
-  listen_addr:
-    description: Address and port to listen on for swarm traffic.
-    type: str
-    default: 0.0.0.0:2377
-  data_path_addr:
-    description: Address or interface for the traffic of overlay networks. Used when the node joins. The engine's
-      default is O(advertise_addr).
-    type: str
-  data_path_port:
-    description:
-      - UDP port for the traffic of overlay networks, 1024 to 49151. The engine's default is 4789.
-      - Like O(default_addr_pool) and O(subnet_size), fixed when the swarm is created. Requesting another value for an
-        existing swarm is an error.
-    type: int
-  default_addr_pool:
-    description: IPv4 networks that overlay networks get their subnets from. The engine's default is V(10.0.0.0/8).
-    type: list
-    elements: str
-    default: []
-  subnet_size:
-    description: Prefix length of those subnets, at most 29. The engine's default is 24.
-    type: int
-  leave_foreign:
-    description: Leave another swarm that the host is in. Ends what that swarm runs on the host, and the swarm itself
-      if this is its last manager.
-    type: bool
-    default: false
-  adopt:
-    description: With O(init=true), take over a swarm without label that the host manages, by adding the label.
-    type: bool
-    default: false
-  force:
-    description: With O(state=absent), leave even as the last manager, or where the remaining managers are not a
-      majority.
-    type: bool
-    default: false
-  hostnames:
-    description:
-      - On a manager, host names as the engines report them, each with the node id of the host that has it, or a list of
-        ids where several hosts have it. V(null) stands for a host in no swarm.
-      - A node that is down and has one of these names under another id is removed from the list. So is one with the
-        name and the address of a present node, once it is down, which takes about 15 seconds. Nodes with other names
-        are never touched.
-    type: dict
-    default: {}
-  node_roles:
-    description:
-      - On a manager, node ids with their roles, V(manager) or V(worker). These nodes are promoted or demoted through
-        this manager.
-      - A demotion that would leave the swarm without a majority of managers that answer, or without any, is an error.
-    type: dict
-    default: {}
-  node_availability:
-    description:
-      - On a manager, node ids with V(active), V(pause) or V(drain), which are set through this manager. Nodes that are
-        not named keep what they have.
-    type: dict
-    default: {}
-  removed_nodes:
-    description:
-      - On a manager, host names or node ids of nodes that left. They are removed from the list as soon as they are
-        down. A node that stays up is an error.
-      - With O(state=absent), this happens before the manager itself leaves. It is skipped where the swarm ends with
-        this manager.
-    type: list
-    elements: str
-    default: []
-  return_tokens:
-    description: On a manager, return RV(join_tokens). Set C(no_log=true) on the task.
-    type: bool
-    default: false
-  timeout:
-    description: Seconds to wait for each effect, such as the node being active.
-    type: int
-    default: 60
+  state: {type: str, choices: [manager, worker, absent], required: true, description: "What the host should be.
+      V(absent) takes it out of this swarm. It leaves a host in another swarm alone, with a warning, unless
+      O(leave_foreign=true). A manager is demoted first where enough others remain. With V(worker), a manager of this
+      swarm is demoted. With V(manager), the module waits for a worker of it to be promoted, as only another manager can
+      do that, see O(node_roles)."}
+  cluster: {type: str, required: true, description: "Name of the cluster. Kept in the swarm's label
+      C(swarmspeed.cluster), by which the swarm is identified."}
+  init: {type: bool, default: false, description: "This host creates the swarm if there is none. Set it for the first
+      manager only. It joins instead where O(remote_addrs) and O(join_token) are given, and where O(cluster_id) or
+      O(member_ids) show that the swarm exists, so that no second swarm is created."}
+  remote_addrs: {type: list, elements: str, default: [], description: "Managers to join through, as C(host:2377). Tried
+      in this order until one answers."}
+  join_token: {type: str, description: "The token for O(state), manager or worker. Needed where the host has to join."}
+  member_ids: {type: list, elements: str, description: "Node ids that the managers of this swarm list. An empty list
+      means that there is no swarm yet. Determines whether a worker is in this swarm, as a worker itself does not know.
+      When not given, an active worker is an error."}
+  cluster_id: {type: str, description: "Id of this swarm, where known. A manager of a swarm with another id counts as
+      foreign."}
+  advertise_addr: {type: str, description: "Address or interface by which the other nodes reach this one. Needed on
+      hosts with several addresses. Fixed when the node joins. A node that advertises another address is left as it is,
+      with a warning."}
+  listen_addr: {type: str, default: '0.0.0.0:2377', description: Address and port to listen on for swarm traffic.}
+  data_path_addr: {type: str, description: Address or interface for the traffic of overlay networks. Used when the node
+      joins. The engine's default is O(advertise_addr).}
+  data_path_port: {type: int, description: "UDP port for the traffic of overlay networks, 1024 to 49151. The engine's
+      default is 4789. Like O(default_addr_pool) and O(subnet_size), fixed when the swarm is created. Requesting another
+      value for an existing swarm is an error."}
+  default_addr_pool: {type: list, elements: str, default: [], description: IPv4 networks that overlay networks get their
+      subnets from. The engine's default is V(10.0.0.0/8).}
+  subnet_size: {type: int, description: "Prefix length of those subnets, at most 29. The engine's default is 24."}
+  leave_foreign: {type: bool, default: false, description: "Leave another swarm that the host is in. Ends what that
+      swarm runs on the host, and the swarm itself if this is its last manager."}
+  adopt: {type: bool, default: false, description: "With O(init=true), take over a swarm without label that the host
+      manages, by adding the label."}
+  force: {type: bool, default: false, description: "With O(state=absent), leave even as the last manager, or where the
+      remaining managers are not a majority."}
+  hostnames: {type: dict, default: {}, description: "On a manager, host names as the engines report them, each with the
+      node id of the host that has it, or a list of ids where several hosts have it. V(null) stands for a host in no
+      swarm. A node that is down and has one of these names under another id is removed from the list. So is one with
+      the name and the address of a present node, once it is down, which takes about 15 seconds. Nodes with other names
+      are never touched."}
+  node_roles: {type: dict, default: {}, description: "On a manager, node ids with their roles, V(manager) or V(worker).
+      These nodes are promoted or demoted through this manager. A demotion that would leave the swarm without a majority
+      of managers that answer, or without any, is an error."}
+  node_availability: {type: dict, default: {}, description: "On a manager, node ids with V(active), V(pause) or
+      V(drain), which are set through this manager. Nodes that are not named keep what they have."}
+  removed_nodes: {type: list, elements: str, default: [], description: "On a manager, host names or node ids of nodes
+      that left. They are removed from the list as soon as they are down. A node that stays up is an error. With
+      O(state=absent), this happens before the manager itself leaves. It is skipped where the swarm ends with this
+      manager."}
+  return_tokens: {type: bool, default: false, description: "On a manager, return RV(join_tokens). Set C(no_log=true) on
+      the task."}
+  timeout: {type: int, default: 60, description: "Seconds to wait for each effect, such as the node being active."}
 attributes:
-  check_mode:
-    support: partial
-    description: Predicts what will be done.
-    details:
-      - Where the engine is missing or stopped, the host is assumed to be in no swarm.
-      - The order of a manager's list can only be predicted where the host is a manager already.
-  diff_mode:
-    support: full
-    description: Shows membership, and each node of the list that changes, before and after.
-  idempotent:
-    support: full
-    description: A second run with the same parameters changes nothing.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: partial, description: Predicts what will be done., details: "Where the engine is missing or
+      stopped, the host is assumed to be in no swarm. The order of a manager's list can only be predicted where the host
+      is a manager already."}
+  diff_mode: {support: full, description: "Shows membership, and each node of the list that changes, before and after."}
+  idempotent: {support: full, description: A second run with the same parameters changes nothing.}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -178,61 +100,31 @@ EXAMPLES = r"""
     remote_addrs: ["10.20.0.11:2377"]
     join_token: "{{ first.join_tokens.worker }}"
     advertise_addr: 10.20.0.12
-
-- name: Remove stale entries of two hosts from the list
-  swarmspeed.cluster.swarm_membership:
-    state: manager
-    cluster: demo
-    hostnames:
-      gpu1: 2hdkdavc3qmc5ip327xdgyodv
-      gpu2: 7vaur21bposb0j0matczug7aq
-
-- name: Leave the swarm, even as its last manager
-  swarmspeed.cluster.swarm_membership:
-    state: absent
-    cluster: demo
-    force: true
 """
 
 RETURN = r"""
-actions:
-  description: What was done, or would be done in check mode, in order.
-  returned: always
-  type: list
-  elements: str
-  sample: [leave foreign swarm, join as worker]
-state:
-  description: What the host is now, or would be. V(other) is a host in another swarm, which is possible only with
-    O(state=absent).
-  returned: success
-  type: str
-  sample: worker
-cluster_id:
-  description: Id of the swarm. On a worker, the value of O(cluster_id), as a worker does not know it. V(null) where
-    neither is known.
-  returned: success
-  type: str
-node_id:
-  description: Id of this node, V(null) where it has none (yet).
-  returned: success
-  type: str
+actions: {returned: always, type: list, elements: str, sample: [leave foreign swarm, join as worker], description: "What
+    was done, or would be done in check mode, in order."}
+state: {returned: success, type: str, sample: worker, description: "What the host is now, or would be. V(other) is a
+    host in another swarm, which is possible only with O(state=absent)."}
+cluster_id: {returned: success, type: str, description: "Id of the swarm. On a worker, the value of O(cluster_id), as a
+    worker does not know it. V(null) where neither is known."}
+node_id: {returned: success, type: str, description: "Id of this node, V(null) where it has none (yet)."}
 nodes:
-  description: The list of nodes. Empty except on managers.
   returned: success
   type: list
   elements: dict
+  description: The list of nodes. Empty except on managers.
   contains:
-    id: {description: Node id., type: str, returned: always}
-    hostname: {description: Host name as the engine reports it., type: str, returned: always}
-    role: {description: manager or worker., type: str, returned: always}
-    state: {description: "ready, down, unknown or disconnected.", type: str, returned: always}
-    availability: {description: "active, pause or drain.", type: str, returned: always}
-    addr: {description: Address at which the managers see it., type: str, returned: always}
-    leader: {description: Whether it leads the managers., type: bool, returned: always}
-join_tokens:
-  description: Keys C(worker) and C(manager). One that equals O(join_token) is masked by Ansible.
-  returned: on managers with O(return_tokens=true), except in check mode before the swarm exists
-  type: dict
+    id: {returned: always, type: str, description: Node id.}
+    hostname: {returned: always, type: str, description: Host name as the engine reports it.}
+    role: {returned: always, type: str, description: manager or worker.}
+    state: {returned: always, type: str, description: "ready, down, unknown or disconnected."}
+    availability: {returned: always, type: str, description: "active, pause or drain."}
+    addr: {returned: always, type: str, description: Address at which the managers see it.}
+    leader: {returned: always, type: bool, description: Whether it leads the managers.}
+join_tokens: {returned: 'on managers with O(return_tokens=true), except in check mode before the swarm exists', type:
+    dict, description: Keys C(worker) and C(manager). One that equals O(join_token) is masked by Ansible.}
 """
 
 from typing import Any

@@ -17,37 +17,18 @@ description:
     repeatedly and shows the log on the console. It sends less to the host than that module, as it cannot start a job.
   - Changes nothing.
 options:
-  name:
-    description: Name of the job.
-    type: str
-    required: true
-  jobs_dir:
-    description: Folder of all jobs on the host.
-    type: path
-    required: true
-  log_offset:
-    description:
-      - Byte of the log at which RV(log) begins. A negative number counts from the end, and there is no wait.
-    type: int
-    default: 0
-  log_limit:
-    description: Maximum number of bytes of the log to return, 1 to 1048576.
-    type: int
-    default: 65536
-  wait:
-    description:
-      - Maximum seconds to wait, 0 to 60, until the log continues after O(log_offset), the job ends, or another run of
-        it begins.
-      - There is no wait for a job that does not run.
-    type: float
-    default: 0
-extends_documentation_fragment:
-  - swarmspeed.cluster.attributes.read_only
+  name: {type: str, required: true, description: Name of the job.}
+  jobs_dir: {type: path, required: true, description: Folder of all jobs on the host.}
+  log_offset: {type: int, default: 0, description: "Byte of the log at which RV(log) begins. A negative number counts
+      from the end, and there is no wait."}
+  log_limit: {type: int, default: 65536, description: "Maximum number of bytes of the log to return, 1 to 1048576."}
+  wait: {type: float, default: 0, description: "Maximum seconds to wait, 0 to 60, until the log continues after
+      O(log_offset), the job ends, or another run of it begins. There is no wait for a job that does not run."}
+extends_documentation_fragment: [swarmspeed.cluster.attributes.read_only]
 seealso:
-  - module: swarmspeed.cluster.training_job
-  - module: swarmspeed.cluster.training_job_info
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  - {module: swarmspeed.cluster.training_job}
+  - {module: swarmspeed.cluster.training_job_info}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -56,48 +37,24 @@ EXAMPLES = r"""
     name: digits
     jobs_dir: /srv/swarmspeed/lab/jobs
   register: read
-
-- name: Wait up to half a minute for what it prints next
-  swarmspeed.cluster.training_job_follow:
-    name: digits
-    jobs_dir: /srv/swarmspeed/lab/jobs
-    log_offset: "{{ read.log_offset }}"
-    wait: 30
 """
 
 RETURN = r"""
 job:
-  description:
-    - Name, state, figures, GPUs and NCCL connections of the job, as M(swarmspeed.cluster.training_job) returns them.
-      C(state) is V(absent) where there is no such job.
   returned: success
   type: dict
+  description: Name, state, figures, GPUs and NCCL connections of the job, as M(swarmspeed.cluster.training_job) returns
+    them. C(state) is V(absent) where there is no such job.
   contains:
-    name:
-      description: Name of the job.
-      type: str
-    state:
-      description: One of C(absent), C(starting), C(running), C(succeeded), C(failed), C(stopped) and C(lost).
-      type: str
-    reason:
-      description: Why it failed or was lost, else empty.
-      type: str
-log:
-  description: The log from O(log_offset), as whole lines while the job runs. Secrets of the job are hidden.
-  returned: success
-  type: str
-log_offset:
-  description: Byte at which the next call should continue.
-  returned: success
-  type: int
-log_size:
-  description: Size of the log in bytes.
-  returned: success
-  type: int
-log_path:
-  description: The log on the host.
-  returned: success
-  type: str
+    name: {type: str, description: Name of the job.}
+    state: {type: str, description: "One of C(absent), C(starting), C(running), C(succeeded), C(failed), C(stopped) and
+        C(lost)."}
+    reason: {type: str, description: "Why it failed or was lost, else empty."}
+log: {returned: success, type: str, description: "The log from O(log_offset), as whole lines while the job runs. Secrets
+    of the job are hidden."}
+log_offset: {returned: success, type: int, description: Byte at which the next call should continue.}
+log_size: {returned: success, type: int, description: Size of the log in bytes.}
+log_path: {returned: success, type: str, description: The log on the host.}
 """
 
 from collections.abc import Mapping

@@ -11,49 +11,29 @@ module: vscode_extensions
 short_description: Unpack VS Code extensions for its server in a container
 version_added: 0.1.0
 description:
-  - Unpacks C(.vsix) files below the folder C(extensions) of O(root), which is mounted at
-    C(/root/.vscode-server/extensions) in the training container, and lists them in C(extensions.json) there, where VS
-    Code's server reads what is installed. Nothing is fetched, and VS Code itself is not needed.
-  - A file is checked as a whole before anything is changed. Refused are members with absolute paths or C(..), links and
-    devices, duplicate or encrypted members, more than 50,000 files and folders or 2 GiB unpacked, a file that is not a
-    zip, an C(extension/package.json) without C(publisher), C(name) and C(version) of letters, digits and C(._-), an
-    extension for another platform than the node's, and two files of the same extension.
+  - Unpacks C(.vsix) files below the folder C(extensions) of O(root), which the training container mounts at
+    C(/root/.vscode-server/extensions), and lists them in C(extensions.json) there. Nothing is fetched.
+  - A file is checked as a whole before anything is changed. Refused are paths that lead outside, links, devices,
+    duplicate or encrypted members, more than 50,000 files or 2 GiB, a missing or malformed C(package.json), another
+    platform than the node's, and two files of the same extension.
   - What is unpacked appears in one step. Extensions that this module unpacked and that O(files) does not name are
-    removed; others in that folder, and their entries in C(extensions.json), stay.
+    removed; others stay.
   - As containers can write to that folder, no link is followed there. A folder with the name of a wanted extension is
     replaced.
 options:
-  root:
-    description: Folder that holds the record of what was unpacked, for root only, and the folder C(extensions).
-    type: path
-    required: true
-  files:
-    description: Paths of the C(.vsix) files on this host. Without any, all extensions that this module unpacked are
-      removed.
-    type: list
-    elements: path
-    default: []
-  state:
-    description: V(absent) removes all extensions that this module unpacked, and the folders where they are then empty.
-      Not while a container has them mounted.
-    type: str
-    choices: [present, absent]
-    default: present
+  root: {type: path, required: true, description: "Folder that holds the record of what was unpacked, for root only, and
+      the folder C(extensions)."}
+  files: {type: list, elements: path, default: [], description: "Paths of the C(.vsix) files on this host. Without any,
+      all extensions that this module unpacked are removed."}
+  state: {type: str, choices: [present, absent], default: present, description: "V(absent) removes all extensions that
+      this module unpacked, and the folders where they are then empty. Not while a container has them mounted."}
 attributes:
-  check_mode:
-    support: full
-    description: Checks the files as well, and changes nothing.
-  diff_mode:
-    support: partial
-    description: The folders of the extensions before and after.
-    details:
-      - Not their contents.
-  idempotent:
-    support: full
-    description: A file is not unpacked again while its SHA-256 is recorded, its folder has a C(package.json), and the
-      list names it.
-author:
-  - The swarmspeed.cluster founders (@swarmspeed)
+  check_mode: {support: full, description: "Checks the files as well, and changes nothing."}
+  diff_mode: {support: partial, description: The folders of the extensions before and after., details: Not their
+      contents.}
+  idempotent: {support: full, description: "A file is not unpacked again while its SHA-256 is recorded, its folder has a
+      C(package.json), and the list names it."}
+author: The swarmspeed.cluster founders (@swarmspeed)
 """
 
 EXAMPLES = r"""
@@ -63,30 +43,13 @@ EXAMPLES = r"""
     files:
       - /srv/swarmspeed/lab/assets/vscode/ms-python.python.vsix
       - /srv/swarmspeed/lab/assets/vscode/ms-python.debugpy.vsix
-
-- name: Remove what was unpacked
-  swarmspeed.cluster.vscode_extensions:
-    root: /srv/swarmspeed/lab/vscode
-    state: absent
 """
 
 RETURN = r"""
-extensions:
-  description: Folders of all extensions in O(files), below C(extensions).
-  returned: success
-  type: list
-  elements: str
-  sample: [ms-python.python-2026.4.0]
-unpacked:
-  description: Those that were unpacked, or would be.
-  returned: success
-  type: list
-  elements: str
-removed:
-  description: Folders that were removed, or would be.
-  returned: success
-  type: list
-  elements: str
+extensions: {returned: success, type: list, elements: str, sample: [ms-python.python-2026.4.0], description: "Folders of
+    all extensions in O(files), below C(extensions)."}
+unpacked: {returned: success, type: list, elements: str, description: "Those that were unpacked, or would be."}
+removed: {returned: success, type: list, elements: str, description: "Folders that were removed, or would be."}
 """
 
 import platform
