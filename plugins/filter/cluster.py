@@ -14,7 +14,6 @@ from ansible.errors import AnsibleFilterError
 from ..module_utils.hostfile import filters as hostfile_filters
 from ..module_utils.hostfile.text import HostsError
 from ..plugin_utils.cluster.trees import code_digest, tree_manifest
-from ..plugin_utils.core.values import fingerprint
 
 
 def _manifest(root: str, exclude: list[str] | None = None) -> dict[str, str]:
@@ -45,6 +44,5 @@ class FilterModule:
         return {
             "tree_manifest": _manifest,
             "code_digest": code_digest,
-            "fingerprint": fingerprint,
             "launch_plan": _launch_plan,
         }

@@ -15,7 +15,6 @@ description:
     the offload features of interfaces from the kernel, without ethtool.
   - Never changes anything. What cannot be read, for example because C(ip) is missing, is reported in RV(problems) with
     what to do.
-  - From the results of all hosts, the filter P(swarmspeed.cluster.underlay#filter) finds the subnet that they share.
 options:
   subnet:
     description:
@@ -24,8 +23,8 @@ options:
 extends_documentation_fragment:
   - swarmspeed.cluster.attributes.read_only
 seealso:
-  - plugin: swarmspeed.cluster.underlay
-    plugin_type: filter
+  - module: swarmspeed.cluster.cluster_facts
+    description: Finds the subnet that all hosts share.
 author:
   - The swarmspeed.cluster founders (@swarmspeed)
 """

@@ -9,7 +9,6 @@ option, no path elsewhere, no template that was evaluated.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +23,6 @@ from ansible_collections.swarmspeed.cluster.plugins.action import job_logs as JO
 from ansible_collections.swarmspeed.cluster.plugins.action import training_job as training_job_action
 from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table, jobs_to_stop
-from ansible_collections.swarmspeed.cluster.plugins.filter.subnets import underlay
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
     key_line,
@@ -186,18 +184,6 @@ def test_facts_that_another_module_returned_later_are_read_again() -> None:
     with pytest.raises(AnsibleError) as caught:
         view_of(forged)
     one_line(str(caught.value))
-
-
-def test_fabric_info_of_a_node() -> None:
-    """The filter underlay is also used without node_facts."""
-    for path in leaves(GPU1["fabric"]):
-        for value in HOSTILE.values():
-            try:
-                found = underlay({"gpu1": planted(GPU1["fabric"], path, value), "gpu2": GPU2["fabric"]})
-            except AnsibleError as error:
-                assert str(error).isprintable() and len(str(error)) < 2000
-                continue
-            harmless(json.dumps({key: found[key] for key in ("subnet", "interfaces", "addresses")}))
 
 
 DIGEST = f"sha256:{'ab' * 32}"

@@ -27,8 +27,8 @@ from ansible_collections.swarmspeed.cluster.plugins.action import (
 )
 from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table
-from ansible_collections.swarmspeed.cluster.plugins.filter.subnets import underlay
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import ssh_command
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError, common_underlay
 
 from tests.adversary.hostile import KEY, KEY_FILE, facts, one_line, planted
 
@@ -184,15 +184,15 @@ def fabric(address: str, name: str = "eth0") -> dict[str, Any]:
 
 
 def test_a_nodes_address_adds_a_proxy_command_to_everybodys_ssh_config() -> None:
-    with pytest.raises(AnsibleError) as caught:
-        underlay({"gpu1": fabric("10.20.0.1\n  ProxyCommand touch /root/owned"), "gpu2": facts(2)["fabric"]})
+    with pytest.raises(UnderlayError) as caught:
+        common_underlay({"gpu1": fabric("10.20.0.1\n  ProxyCommand touch /root/owned"), "gpu2": facts(2)["fabric"]})
     one_line(str(caught.value))
     assert "interfaces[0].addresses[0].address is '10.20.0.1\\n  ProxyCommand" in str(caught.value)
 
 
 def test_a_nodes_interface_adds_a_line_to_an_environment() -> None:
-    with pytest.raises(AnsibleError) as caught:
-        underlay({"gpu1": fabric("10.20.0.1", "eth0\nLD_PRELOAD=/x.so"), "gpu2": facts(2)["fabric"]})
+    with pytest.raises(UnderlayError) as caught:
+        common_underlay({"gpu1": fabric("10.20.0.1", "eth0\nLD_PRELOAD=/x.so"), "gpu2": facts(2)["fabric"]})
     one_line(str(caught.value))
 
 

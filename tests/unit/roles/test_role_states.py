@@ -15,7 +15,7 @@ import pytest
 import yaml
 from ansible.errors import AnsibleError
 from ansible.plugins.loader import init_plugin_loader
-from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine, subnets
+from ansible_collections.swarmspeed.cluster.plugins.filter import driver, engine
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.variables import BESIDE, role_specs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.docker.planner import KEY_FILE
@@ -136,7 +136,7 @@ def filters() -> None:
     """The filters of these roles, beside those that role_values has, and Ansible's lookups."""
     init_plugin_loader([])
     known = templar({}).environment.filters
-    for module in (driver, engine, subnets):
+    for module in (driver, engine):
         for name, function in module.FilterModule().filters().items():
             known[f"swarmspeed.cluster.{name}"] = function
 

@@ -36,11 +36,6 @@ def test_a_tree_that_is_no_directory(tmp_path: Path, name: str) -> None:
     )
 
 
-def test_a_fingerprint_begins_the_hash_of_the_json() -> None:
-    # printf '{"a":1}' | sha256sum
-    assert FILTERS["fingerprint"]({"a": 1}) == "015abd7f5cc57a2d"
-
-
 def test_the_plan_of_a_launch() -> None:
     assert FILTERS["launch_plan"]({"a": 2, "b": 4, "c": 0}, "b:1,3@a") == {
         "hosts": [{"name": "a", "slots": 2}, {"name": "b", "slots": 4}],

@@ -282,6 +282,11 @@ def test_a_fingerprint_is_that_of_the_value(one: Any, two: Any) -> None:
     assert len(fingerprint(one)) == 16 and set(fingerprint(one)) <= set("0123456789abcdef")
 
 
+def test_a_fingerprint_begins_the_hash_of_the_json() -> None:
+    # printf '{"a":1}' | sha256sum
+    assert fingerprint({"a": 1}) == "015abd7f5cc57a2d"
+
+
 def test_a_fingerprint_stays_the_same_between_releases() -> None:
     # It is a label on containers: with another one every cluster would recreate them.
     assert fingerprint({"b": [1, None, True], "a": "ü"}) == fingerprint({"a": "ü", "b": [1, None, True]})
