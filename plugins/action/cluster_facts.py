@@ -13,6 +13,7 @@ from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import ReportedError, accept, ssh_public_key
 from ..plugin_utils.cluster.underlay import UnderlayError
+from ..plugin_utils.nvidia_driver.planner import requested
 from ..plugin_utils.nvidia_driver.version_host import host_of
 from ..plugin_utils.overlay_network.addressing import OverlayError, OverlayRequest
 from ..plugin_utils.registry.cluster_view import ClusterError, cluster_view
@@ -51,7 +52,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
                 },
                 "host_key_file": {"type": "str", "no_log": False},
                 "versions": {"type": "dict", "default": {}},
-                "drivers": {"type": "dict", "default": {}},
+                "gathered": {"type": "str", "default": ""},
                 "run": {"type": "str", "default": ""},
             }
         )
@@ -93,7 +94,10 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         view["host_keys"] = {
             name: (facts[name]["files"].get(arguments["host_key_file"]) or {}).get("content") for name in hosts
         }
-        view["versions"] = versions_of(view, facts, arguments["versions"], arguments["drivers"])
+        # What is requested of each host's driver is in its variables, which are part of what was gathered.
+        gathered = {name: hostvars[name].get(arguments["gathered"]) or {} for name in hosts}
+        drivers = {name: requested(found["wishes"]) for name, found in gathered.items() if found.get("wishes")}
+        view["versions"] = versions_of(view, facts, arguments["versions"], drivers)
         result.update(changed=False, ansible_facts={"swarmspeed_cluster": view})
         return result
 
@@ -113,10 +117,10 @@ def checked_facts(host: str, found: Any) -> dict[str, Any]:
 
 
 def versions_of(
-    view: Mapping[str, Any], facts: Mapping[str, Any], requested: Mapping[str, Any], drivers: Mapping[str, Any]
+    view: Mapping[str, Any], facts: Mapping[str, Any], chosen: Mapping[str, Any], drivers: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the versions for the hosts that take part: one without a slot has no say."""
     table = load_table()
     taking_part = [name for name in view["hosts"] if view["slots"][name] and view["accelerator"] == "cuda"]
     hosts = [host_of(name, facts[name], drivers.get(name) or {}, table) for name in taking_part]
-    return choose(hosts, parse_requested(requested), table, view["accelerator"]).as_dict()
+    return choose(hosts, parse_requested(chosen), table, view["accelerator"]).as_dict()

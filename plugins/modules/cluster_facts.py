@@ -45,8 +45,8 @@ options:
   versions: {type: dict, default: {}, description: "What the user set for the training image, by the names of its
       variables without C(training_image_). What is empty or left out is chosen from the table of versions
       (C(docs/versions.md))."}
-  drivers: {type: dict, default: {}, description: "Request for each host's driver, by host, as the filter
-      P(swarmspeed.cluster.driver_request#filter) returns it. It determines which driver will run there, and so which
+  gathered: {type: str, default: '', description: "Name of the variable that holds each host's registered result of
+      M(swarmspeed.cluster.node_facts). The host's variables in it determine which driver will run there, and so which
       CUDA."}
   run: {type: str, default: '', description: "The run in which the facts must have been gathered, as it was passed to
       M(swarmspeed.cluster.node_facts); facts of another run count as missing. When empty, facts of any run are used."}

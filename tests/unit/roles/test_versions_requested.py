@@ -35,7 +35,8 @@ def test_versions_are_chosen_again_each_time_facts_are_gathered() -> None:
     (task,) = load("preflight/tasks/cluster.yml")
     (arguments,) = [part for name, part in task.items() if name.endswith("cluster_facts")]
     assert arguments["versions"] == "{{ swarmspeed_versions_requested }}"
-    assert arguments["drivers"] == "{{ _preflight_driver }}"
+    (gathers, *dummy) = load("preflight/tasks/gather.yml")
+    assert arguments["gathered"] == gathers["register"]
 
 
 @pytest.mark.parametrize(

@@ -6,31 +6,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import pytest
 import yaml
-from ansible.errors import AnsibleFilterError
-from ansible_collections.swarmspeed.cluster.plugins.filter.driver import (
-    FilterModule,
-    driver_exclusion,
-    driver_request,
-)
+from ansible_collections.swarmspeed.cluster.plugins.filter.driver import FilterModule, driver_exclusion
 
 FILTERS = Path(__file__).parents[4] / "plugins/filter"
-
-
-def test_the_settings_are_those_of_the_host() -> None:
-    requested = driver_request({"nvidia_driver_branch": 570, "nvidia_driver_hold": True, "other": 1})
-    assert requested.pop("offers")["debian 12"][0]["branch"] == 535
-    assert {"linux": "7.0", "branch": 580, "driver": "580.142"} in requested.pop("builds")
-    assert requested == {"branch": 570, "hold": True}
-
-
-@pytest.mark.parametrize("wishes", [None, [], "580"])
-def test_what_is_no_mapping_is_refused(wishes: Any) -> None:
-    with pytest.raises(AnsibleFilterError, match="driver_request: expected the variables of a host as a mapping"):
-        driver_request(wishes)
 
 
 def test_the_exclusion_is_the_same_in_any_order() -> None:
