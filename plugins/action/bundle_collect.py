@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,31 @@ from ..plugin_utils.bundle.folder import own_folder
 from ..plugin_utils.bundle.manifest import BundleError, system_name
 from ..plugin_utils.connection.fetched import archive_bytes, fetch_at_most
 from ..plugin_utils.connection.node_action import NodeAction
+from ..plugin_utils.docker.engine import docker_plan
+from ..plugin_utils.nvidia_container_toolkit.toolkit import toolkit_plan
 from ..plugin_utils.validate.bundle import reported
 
 MODULE = "swarmspeed.cluster.bundle_collect"
+PLANS = {"docker": docker_plan, "nvidia_container_toolkit": toolkit_plan}
+
+
+def resolved(system: Mapping[str, Any], groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the module's arguments, with what the roles would install on a host like this one that has nothing yet."""
+    bare = {"system": system, "packages": {}, "docker": {}, "engine": {}, "files": {}, "held": []}
+    made: list[dict[str, Any]] = []
+    sources: list[str] = []
+    without: list[str] = []
+    for group in groups:
+        one = dict(group)
+        if "request" in one:
+            plan = PLANS[one["prefix"]](bare, one.pop("request"))
+            packages = plan["packages"]
+            one.update(packages=packages, locked=plan.get("locked", packages), version=plan["version"])
+            sources.append(plan["sources"])
+            without += plan["stale_sources"]
+        if one.get("packages"):
+            made.append(one)
+    return {"groups": made, "sources": "\n".join(filter(None, sources)), "without": without}
 
 
 class ActionModule(NodeAction):
@@ -36,7 +59,7 @@ class ActionModule(NodeAction):
             raise AnsibleActionFail("bundle and system are needed: a folder, and what node_facts says of the host.")
         bundle = Path(arguments["bundle"]).expanduser()
         work = str(self._connection._shell.tmpdir)
-        arguments["folder"] = work
+        arguments.update(resolved(arguments["system"], arguments.get("groups") or []), folder=work)
         answer = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
         if answer.get("failed"):
             return {**result, **answer}

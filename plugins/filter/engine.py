@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Plans for engine and container toolkit, for an offline bundle. Documented in the .yml files beside this one."""
+"""What containers have of CUDA and of their host's GPUs. Documented in the .yml files beside this one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,8 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils.docker import engine
-from ..plugin_utils.nvidia_container_toolkit import cuda, smoke, toolkit
+from ..plugin_utils.nvidia_container_toolkit import cuda, smoke
 from ..plugin_utils.validate.filters import one_line
-
-
-@one_line("swarmspeed.cluster.docker_plan", "what node_facts returned")
-def docker_plan(facts: Any, request: Any) -> dict[str, Any]:
-    """Return what is to be done for the engine of the host whose facts these are."""
-    return engine.docker_plan(_mapping("docker_plan", facts), _mapping("docker_plan", request))
-
-
-@one_line("swarmspeed.cluster.toolkit_plan", "what node_facts returned")
-def toolkit_plan(facts: Any, request: Any) -> dict[str, Any]:
-    """Return what is to be done for the container toolkit of the host whose facts these are."""
-    return toolkit.toolkit_plan(_mapping("toolkit_plan", facts), _mapping("toolkit_plan", request))
 
 
 @one_line("swarmspeed.cluster.cuda_verdict", "what an image and a driver say of CUDA")
@@ -54,8 +41,6 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters by name."""
         return {
-            "docker_plan": docker_plan,
-            "toolkit_plan": toolkit_plan,
             "cuda_verdict": cuda_verdict,
             "smoke_problem": smoke_problem,
         }

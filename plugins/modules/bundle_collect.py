@@ -27,11 +27,16 @@ options:
     description: The packages wanted, in parts that are each installed together.
     suboptions:
       prefix: {type: str, required: true, description: "Prefix of the variables that messages name, such as V(docker)."}
-      packages: {type: list, elements: str, required: true, description: Names of packages.}
+      packages: {type: list, elements: str, default: [], description: Names of packages.}
       locked: {type: list, elements: str, default: [], description: Those of them that must all have one version.}
       version: {type: str, default: '', description: "That version, or its beginning."}
-  sources: {type: str, default: '', description: Text of a deb822 file to add to apt's sources.}
-  without: {type: list, elements: path, default: [], description: Source files of the host to leave out.}
+      request: {type: dict, description: "With O(groups[].prefix) V(docker) or V(nvidia_container_toolkit), the role's
+          variables without that prefix (C(source), C(version), C(repository_url), C(repository_key)). The action plugin
+          has the role's plan turn them into all else."}
+  sources: {type: str, default: '', description: Text of a deb822 file to add to apt's sources. Set by the action
+      plugin.}
+  without: {type: list, elements: path, default: [], description: Source files of the host to leave out. Set by the
+      action plugin.}
   folder: {type: path, description: Where the module works on the host. Set by the action plugin.}
   lacking: {type: list, elements: str, description: Names of files to download. Set by the action plugin.}
 attributes:
@@ -85,9 +90,10 @@ def main() -> None:
     names: dict[str, Any] = {"type": "list", "elements": "str"}
     group = {
         "prefix": {"type": "str", "required": True},
-        "packages": {**names, "required": True},
+        "packages": {**names, "default": []},
         "locked": {**names, "default": []},
         "version": {"type": "str", "default": ""},
+        "request": {"type": "dict"},
     }
     module = AnsibleModule(
         argument_spec={

@@ -109,6 +109,28 @@ def test_only_what_is_lacking_or_damaged_is_fetched(tmp_path: Path, node: Node) 
     assert (folder / "one.deb").read_bytes() == b"one"
 
 
+def test_what_roles_would_install_on_an_empty_host_is_resolved(tmp_path: Path, node: Node) -> None:
+    node.answers = [{"debs": []}]
+    groups = [
+        {"prefix": "host", "packages": ["chrony"]},
+        {"prefix": "docker", "request": {"source": "distribution", "version": ""}},
+        {
+            "prefix": "nvidia_container_toolkit",
+            "request": {"version": "1.18.2", "repository_url": "https://x.example.com/deb", "repository_key": "key"},
+        },
+        {"prefix": "workspace", "packages": []},
+    ]
+    system = {**SYSTEM, "codename": "bookworm"}
+    node.action(bundle_collect, check=True, bundle=str(tmp_path / "bundle"), system=system, groups=groups)
+    (sent,) = node.requested
+    host, docker, toolkit = sent["groups"]
+    assert host == {"prefix": "host", "packages": ["chrony"]}
+    assert docker["prefix"] == "docker" and "docker.io" in docker["packages"] and not docker["locked"]
+    assert toolkit["locked"] == toolkit["packages"] and toolkit["version"] == "1.18.2"
+    assert "request" not in {**docker, **toolkit}
+    assert "URIs: https://x.example.com/deb/amd64\n" in sent["sources"] and sent["without"]
+
+
 def test_check_mode_says_what_would_be_fetched(tmp_path: Path, node: Node) -> None:
     node.answers = [{"debs": [deb("one", b"one")]}]
     result = node.action(bundle_collect, check=True, bundle=str(tmp_path / "bundle"), system=SYSTEM, groups=[])

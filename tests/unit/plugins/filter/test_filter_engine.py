@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""The filters over plans, and the keys that come with the roles."""
+"""The filters over what ran in containers, and the keys that come with the roles."""
 
 from __future__ import annotations
 
@@ -29,15 +29,9 @@ def test_the_keys_are_those_of_their_owners(path: str, digest: str) -> None:
     assert hashlib.sha256((ROOT / "roles" / path).read_bytes()).hexdigest() == digest
 
 
-@pytest.mark.parametrize("name", ["docker_plan", "toolkit_plan"])
-def test_what_is_no_mapping_is_refused(name: str) -> None:
-    with pytest.raises(AnsibleFilterError, match=rf"^swarmspeed.cluster.{name}: expected a mapping, got list$"):
-        FILTERS[name]([], {})
-
-
-def test_plans_of_an_empty_host() -> None:
-    assert FILTERS["docker_plan"]({}, {})["packages"][-1] == "iptables"
-    assert FILTERS["toolkit_plan"]({}, {})["mode"] == "runtime"
+def test_what_is_no_mapping_is_refused() -> None:
+    with pytest.raises(AnsibleFilterError, match=r"^swarmspeed.cluster.smoke_problem: expected a mapping, got list$"):
+        FILTERS["smoke_problem"]([], {}, {}, image="i", gpus=1, slots=1)
 
 
 def test_cuda_of_a_list_alone() -> None:

@@ -164,7 +164,7 @@ BARE = {
     "files": {},
     "held": [],
 }
-"""As roles/host/tasks/bundle_packages.yml gives it to the plans of the roles: a host that has nothing yet."""
+"""As the action bundle_collect gives it to the plans of the roles: a host that has nothing yet."""
 
 
 @pytest.mark.parametrize(
