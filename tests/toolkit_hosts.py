@@ -95,7 +95,8 @@ def done(**more: Any) -> dict[str, Any]:
 
 
 def plan(facts: dict[str, Any], **request: Any) -> dict[str, Any]:
-    return toolkit_plan(facts, {**REQUEST, **request})
+    found = toolkit_plan(facts, {**REQUEST, **request})
+    return {**found, "problems": [f"{text}. Remedy: {remedy}" for text, remedy in found["problems"]]}
 
 
 def planned(facts: Mapping[str, Any], inputs: Inputs = CUDA, **requested: Any) -> Plan:

@@ -14,10 +14,11 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
 from ..plugin_utils.core.files import write_whole
+from ..plugin_utils.core.problems import Problem
 from ..plugin_utils.core.roles import PLANNED, TOGETHER, concern_group, requested_roles
 from ..plugin_utils.core.values import plain
 from ..plugin_utils.plan.again import followed, unforeseen
-from ..plugin_utils.plan.changes import Inputs, Refusal
+from ..plugin_utils.plan.changes import Inputs
 from ..plugin_utils.plan.document import written
 from ..plugin_utils.plan.drift import drift
 from ..plugin_utils.plan.fold import Plan
@@ -104,7 +105,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         self,
         plan: Plan,
         selected: Sequence[str],
-        needed: Sequence[Refusal],
+        needed: Sequence[Problem],
         arguments: Mapping[str, Any],
         variables: Mapping[str, Any],
     ) -> dict[str, Any]:

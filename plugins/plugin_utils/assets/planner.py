@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import Any
 
 from ...module_utils.common.untrusted_text import on_one_line
+from ..core.problems import Problem
 from ..core.values import mapping, texts
-from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan
+from ..plan.changes import Change, Changes, Consent, Inputs, RolePlan
 from ..plan.controller import TEXT
 from ..plan.fold import Facts, Wishes
 from .gathered import ENVIRONMENTS, ROLE, cache_of, manifest_path, sources_of
@@ -209,12 +210,11 @@ def _add_given(cluster: _Cluster) -> None:
                     host.changes.add(f"{name} on {other.name}", f"{count} files missing or different", after)
 
 
-def _refusals(host: _Host, several: bool) -> Iterator[Refusal]:
+def _refusals(host: _Host, several: bool) -> Iterator[Problem]:
     for variable in ENVIRONMENTS if host.manifests else ():
         for name, value in mapping(host.wishes.get(variable)).items():
             if name in COMPILED and f"{value}/".startswith(f"{host.root}/"):
-                yield Refusal(
-                    ROLE,
+                yield Problem(
                     host.name,
                     f"{name} in {variable} is below {host.root}, where programs cannot write",
                     f"set {name} to a folder of each node's own, such as /tmp/cache, or leave it out",
@@ -223,8 +223,7 @@ def _refusals(host: _Host, several: bool) -> Iterator[Refusal]:
         return
     kind, free = str(host.part.get("filesystem") or ""), host.part.get("free_bytes")
     if kind in SHARED and several:
-        yield Refusal(
-            ROLE,
+        yield Problem(
             host.name,
             f"{host.root} is on {kind}, which several nodes may have mounted, and each would write there",
             "set assets_path to a folder on a disk of the node's own",
@@ -232,11 +231,12 @@ def _refusals(host: _Host, several: bool) -> Iterator[Refusal]:
     came = host.part.get("incoming_bytes")
     needed = max(0, host.bytes - (came if isinstance(came, int) else 0))
     if isinstance(free, int) and needed > free:
-        yield Refusal(
-            ROLE,
+        yield Problem(
             host.name,
-            f"{size_text(free)} are free in {host.root}, and {size_text(needed)} are needed there for "
-            f"{', '.join(host.wrong)}",
+            (
+                f"{size_text(free)} are free in {host.root}, and {size_text(needed)} are needed there for "
+                f"{', '.join(host.wrong)}"
+            ),
             "make room, or set assets_path to a folder on a larger disk",
         )
 

@@ -17,9 +17,11 @@ SHOWN_HOSTS = 5
 
 @dataclass(frozen=True)
 class Problem:
-    """One line of the report. ``subject`` is a host, a group or a variable; ``fatal`` is false for a mere warning.
+    """``subject`` is a host, a group or a variable; ``fatal`` is false for a mere warning. ``text`` and ``remedy`` are
+    clauses without a full stop.
 
-    ``check`` is the name of the check that found it, which ``collect`` fills in.
+    ``check`` is the name of the check that found it, which ``collect`` fills in; ``role`` that of the role which would
+    not begin on a host, which the plan's fold fills in.
     """
 
     subject: str
@@ -27,6 +29,11 @@ class Problem:
     remedy: str
     check: str = ""
     fatal: bool = True
+    role: str = ""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.text}. Remedy: {self.remedy}"
 
     def line(self) -> str:
         """Return ``subject: text. Remedy: remedy.``"""

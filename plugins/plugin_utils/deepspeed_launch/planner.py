@@ -19,11 +19,12 @@ from ...module_utils.ds_config.text import secrets, secrets_in_text
 from ...module_utils.hostfile.filters import Plan as Launched
 from ...module_utils.hostfile.filters import plan as launch_of
 from ...module_utils.hostfile.text import HostsError
+from ..core.problems import Problem
 from ..core.values import mapping
 from ..launch.command import LaunchError
 from ..launch.integration import ARGUMENT_VARIABLE as ARGUMENT
 from ..launch.integration import Integration, conflict
-from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Sealed, Unknown, sealed
+from ..plan.changes import Change, Changes, Inputs, RolePlan, Sealed, Unknown, sealed
 from ..plan.files import add_file, differs, fact_after, found_file
 from ..plan.fold import Facts, Wishes
 from ..plan.managed_file import ManagedFile
@@ -103,7 +104,7 @@ class DeepspeedLaunchPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
-        refusals: list[Refusal] = []
+        refusals: list[Problem] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
@@ -119,7 +120,7 @@ class DeepspeedLaunchPlanner:
             try:
                 launched = launch_of(slots, wished["deepspeed_launch_include"], wished["deepspeed_launch_exclude"])
             except HostsError as error:
-                refusals.append(Refusal(ROLE, host, " ".join(str(error).split()), "correct the variables of the job"))
+                refusals.append(Problem(host, " ".join(str(error).split()), "correct the variables of the job"))
                 continue
             node = Node(host, wished, mapping(found.get("files")), inputs.cluster, launched)
             collected, left = Changes(ROLE, host), dict(node.files)
@@ -164,30 +165,30 @@ def _passed(wishes: Mapping[str, Any], decided: Integration) -> dict[str, Any]:
     }
 
 
-def _refused(node: Node, inputs: Inputs) -> Refusal | None:
+def _refused(node: Node, inputs: Inputs) -> Problem | None:
     """Return why nothing is written on a host: what is there is somebody else's, or cannot be had."""
     wishes = node.wishes
     both = conflict(
         wishes[ARGUMENT], configured(wishes), [str(word) for word in wishes.get("deepspeed_launch_args") or []]
     )
     if both:
-        return Refusal(ROLE, node.host, both, _ONE_CONFIGURATION)
+        return Problem(node.host, both, _ONE_CONFIGURATION)
     try:
         for dummy in _wanted(node):
             pass
         extensions.digests(wishes, inputs.files)
     except extensions.ExtensionError as error:
-        return Refusal(ROLE, node.host, *error.args)
+        return Problem(node.host, *error.args)
     except FileLeftError as error:
-        return Refusal(ROLE, node.host, f"{error}. It was left as it is", "correct or remove it")
+        return Problem(node.host, f"{error}. It was left as it is", "correct or remove it")
     except LaunchError as error:
-        return Refusal(ROLE, node.host, str(error).rstrip("."), "correct it, or set deepspeed_launch_vscode: false")
+        return Problem(node.host, str(error).rstrip("."), "correct it, or set deepspeed_launch_vscode: false")
     if _edited(node) and (wishes["deepspeed_launch_launcher"] != "deepspeed" or on_hosts(wishes)):
         text = (
             "deepspeed_launch_vscode is for deepspeed_launch_launcher: deepspeed in containers, not for "
             f"{wishes['deepspeed_launch_launcher']} with deepspeed_launch_runtime: {wishes['deepspeed_launch_runtime']}"
         )
-        return Refusal(ROLE, node.host, text, "set deepspeed_launch_vscode: false")
+        return Problem(node.host, text, "set deepspeed_launch_vscode: false")
     return None
 
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..plan.changes import Refusal
-from .gathered import ROLE
+from ..core.problems import Problem
 from .host import DISTRIBUTION, SHIPPED, Host, Request, packages_wanted
 
 _VERSION = re.compile(r"(?:^|[^0-9.])([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?(?![0-9])")
@@ -42,19 +41,22 @@ def numbers_otherwise(version: str) -> bool | None:
     return answers.pop() if len(answers) == 1 else None
 
 
-def refusals(versions: Mapping[str, str]) -> Iterator[Refusal]:
+def refusals(versions: Mapping[str, str]) -> Iterator[Problem]:
     """Yield the hosts of the other kind where the cluster has engines of both; ``versions`` are those after the run."""
     kinds = {host: numbers_otherwise(version) for host, version in versions.items()}
     others = [host for host, kind in kinds.items() if kind is False]
     for host, kind in kinds.items():
         if kind and others:
-            yield Refusal(
-                ROLE,
+            yield Problem(
                 host,
-                f"engine {versions[host]} and those of {_shown(others, versions)} cannot read each other's packets on "
-                "an encrypted overlay network (moby#51798)",
-                'set docker_version: "29.3" or later, or one version on all hosts, or set overlay_network_encrypted: '
-                "false",
+                (
+                    f"engine {versions[host]} and those of {_shown(others, versions)} cannot read each other's "
+                    "packets on an encrypted overlay network (moby#51798)"
+                ),
+                (
+                    'set docker_version: "29.3" or later, or one version on all hosts, or set '
+                    "overlay_network_encrypted: false"
+                ),
             )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..plan.changes import Refusal
+from ..core.problems import Problem
 from .gathered import ROLE
 from .host import Host
 
@@ -21,7 +21,7 @@ def missing_engines(
     wishes: Mapping[str, Mapping[str, Any]],
     planned: Sequence[str],
     selected: Sequence[str],
-) -> Iterator[Refusal]:
+) -> Iterator[Problem]:
     """Yield a refusal for each host without a running engine.
 
     ``planned`` are the roles that the playbook has, ``selected`` those of them that the tags of the run name. Where
@@ -39,7 +39,7 @@ def missing_engines(
         if not here.running:
             text = "the Docker engine does not run" if here.installed else "there is no Docker engine"
             starts = "starts it" if here.installed else "installs it"
-            yield Refusal(ROLE, host, f"{text}, which {needing[0]} needs", f"{tags}, which {starts}")
+            yield Problem(host, f"{text}, which {needing[0]} needs", f"{tags}, which {starts}", role=ROLE)
         elif here.stale_swarm_ports and "swarm" in needing:
             text = "the Docker engine has kept ports from a swarm that it has left, which swarm needs"
-            yield Refusal(ROLE, host, text, f"{tags}, which restarts it")
+            yield Problem(host, text, f"{tags}, which restarts it", role=ROLE)

@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..core.problems import Problem
+from ..plan.changes import Change, Inputs, RolePlan
 from ..plan.files import differs, entry_of
 from ..plan.fold import Facts, Wishes
 from . import encryption
@@ -53,7 +54,7 @@ class DockerPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
-        refusals: list[Refusal] = []
+        refusals: list[Problem] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         encrypting: dict[str, str] = {}
@@ -69,9 +70,7 @@ class DockerPlanner:
             changes += made
             if parsed.swarm and wished["overlay_network_encrypted"]:
                 encrypting[host] = engine_after(parsed, Host(found))
-            for problem in planned["problems"]:
-                text, dummy, remedy = problem.rpartition(". Remedy: ")
-                refusals.append(Refusal(ROLE, host, text, remedy))
+            refusals += [Problem(host, text, remedy) for text, remedy in planned["problems"]]
             acts[host] = act(Host(found), parsed, planned)
             if made:
                 after[host] = facts_after(found, parsed, planned)

@@ -12,7 +12,8 @@ from typing import Any
 
 from ...module_utils.apt.pins import names
 from ...module_utils.firewall.state import FIREWALLD
-from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..core.problems import Problem
+from ..plan.changes import Change, Inputs, RolePlan
 from ..plan.fold import Facts, Wishes
 from ..plan.managed_file import ManagedFile
 from .changes import facts_after, host_changes
@@ -50,7 +51,7 @@ class HostPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
-        refusals: list[Refusal] = []
+        refusals: list[Problem] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, gathered in facts.items():
@@ -101,17 +102,18 @@ def _undo(found: Differences) -> dict[str, Any]:
     }
 
 
-def _refusals(found: Differences) -> list[Refusal]:
+def _refusals(found: Differences) -> list[Problem]:
     host = found.here.name
     refusals = [
-        Refusal(
-            ROLE,
+        Problem(
             host,
             f"{item.path} exists and is not ours: its first line does not say '{item.mark}'",
-            "write what is wanted into it yourself and unset the variables for it "
-            "(host_pip_index, host_pip_proxy and host_ca_certificate), or move it away",
+            (
+                "write what is wanted into it yourself and unset the variables for it "
+                "(host_pip_index, host_pip_proxy and host_ca_certificate), or move it away"
+            ),
         )
         for item in found.foreign
     ]
     problems = found.firewall["problems"] if found.firewall else []
-    return refusals + [Refusal(ROLE, host, problem, "correct host_firewall_ports") for problem in problems]
+    return refusals + [Problem(host, problem, "correct host_firewall_ports") for problem in problems]

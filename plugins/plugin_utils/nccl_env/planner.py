@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cluster.given_addresses import own_subnet
-from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Unknown
+from ..core.problems import Problem
+from ..plan.changes import Change, Changes, Inputs, RolePlan, Unknown
 from ..plan.container import container_of, entry_point, run_inside, runs_as_ours
 from ..plan.files import add_file, differs, entry_of, fact_after, found_file
 from ..plan.fold import Facts, Wishes
@@ -76,7 +77,7 @@ class NcclEnvPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
-        refusals: list[Refusal] = []
+        refusals: list[Problem] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
@@ -85,11 +86,12 @@ class NcclEnvPlanner:
                 continue
             requested = request(host, wishes[host], inputs)
             refusals += [
-                Refusal(
-                    ROLE,
+                Problem(
                     host,
-                    f"{path} was there before this collection and others than its owner can write there (mode {mode}), "
-                    "who could replace what root puts there",
+                    (
+                        f"{path} was there before this collection and others than its owner can write there "
+                        f"(mode {mode}), who could replace what root puts there"
+                    ),
                     f"chmod go-w {path} there, or set another cluster_root",
                 )
                 for path, mode in exposed(found, ours(requested))
@@ -100,13 +102,12 @@ class NcclEnvPlanner:
                     "container accepts keys from a folder of root alone"
                 )
                 remedy = f"chown root {requested.etc} there, or set another cluster_root"
-                refusals.append(Refusal(ROLE, host, text, remedy))
+                refusals.append(Problem(host, text, remedy))
             known, release = _section(found, "files"), release_of(requested, found)
             try:
                 planned = setting_plan(requested, _section(found, "fabric"), release.text or requested.expected)
             except NcclError as error:
-                text, dummy, remedy = str(error).rpartition(". Remedy: ")
-                refusals.append(Refusal(ROLE, host, text, remedy))
+                refusals.append(Problem(host, error.text, error.remedy))
                 acts[host] = {**NOTHING, "subnet": requested.subnet}
                 continue
             owned = [

@@ -32,6 +32,10 @@ _LIKE = 0.85
 class NcclError(Exception):
     """A setting that NCCL would not take, or would not take as it is meant."""
 
+    def __init__(self, text: str, remedy: str) -> None:
+        super().__init__(f"{text}. Remedy: {remedy}")
+        self.text, self.remedy = text, remedy
+
 
 @dataclass(frozen=True)
 class Range:

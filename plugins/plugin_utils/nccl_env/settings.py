@@ -165,9 +165,9 @@ def gid_index(ports: list[Port], subnet: str) -> int:
         return min(common)
     listed = ", ".join(f"{port.name}: {choice[0] if choice else 'none'}" for port, choice in zip(ports, choices))
     raise NcclError(
-        f"the RoCE ports have no GID index in common ({listed}), and NCCL before {shown(FINDS_GID)} takes one for all. "
-        f"Remedy: use an image with NCCL {shown(FINDS_GID)} or later, or name ports with one index in NCCL_IB_HCA and "
-        "the index in NCCL_IB_GID_INDEX, both in nccl_env_settings"
+        f"the RoCE ports have no GID index in common ({listed}), and NCCL before {shown(FINDS_GID)} takes one for all",
+        f"use an image with NCCL {shown(FINDS_GID)} or later, or name ports with one index in NCCL_IB_HCA and "
+        "the index in NCCL_IB_GID_INDEX, both in nccl_env_settings",
     )
 
 
@@ -278,7 +278,7 @@ def nccl_plan(requested: Mapping[str, Any], fabric: Mapping[str, Any]) -> dict[s
     reported = {name: complaint(name, value, requested["release"]) for name, value in given.items()}
     wrong = [f"{name} {text}" for name, text in reported.items() if text]
     if wrong:
-        raise NcclError(f"{'; '.join(wrong)}. Remedy: correct it in nccl_env_settings")
+        raise NcclError("; ".join(wrong), "correct it in nccl_env_settings")
     settings = {setting.name: setting for setting in own_settings(requested, fabric)}
     for name, value in given.items():
         settings[name] = Setting(name, as_text(value), "nccl_env_settings")

@@ -27,11 +27,12 @@ CGROUP_OPTION = "native.cgroupdriver"
 
 @dataclass(frozen=True)
 class Access:
-    """``mode`` is ``cdi`` or ``runtime``; ``config`` are keys for daemon.json; ``problem`` says why it cannot be."""
+    """``mode`` is ``cdi`` or ``runtime``; ``config`` are keys for daemon.json; ``problem`` says why it cannot
+    be, and what to do."""
 
     mode: str
     config: Mapping[str, Any]
-    problem: str | None = None
+    problem: tuple[str, str] | None = None
 
 
 def access(
@@ -60,13 +61,13 @@ def access(
         problem = None
         if version is not None and version < CDI_SINCE:
             problem = (
-                f"nvidia_container_toolkit_mode is cdi, and the engine is {engine}: CDI came with 25.0. "
-                "Remedy: set nvidia_container_toolkit_mode: auto, or install a newer engine"
+                f"nvidia_container_toolkit_mode is cdi, and the engine is {engine}: CDI came with 25.0",
+                "set nvidia_container_toolkit_mode: auto, or install a newer engine",
             )
         elif off:
             problem = (
-                "nvidia_container_toolkit_mode is cdi, and features.cdi is false in the engine's configuration. "
-                "Remedy: take it out, or set nvidia_container_toolkit_mode: auto"
+                "nvidia_container_toolkit_mode is cdi, and features.cdi is false in the engine's configuration",
+                "take it out, or set nvidia_container_toolkit_mode: auto",
             )
         config = _cdi_config(version, settings, features)
     else:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...module_utils.apt.pins import recorded
+from ..core.problems import Problem
 from ..docker.host import Host
 from ..nvidia_driver.planner import applies
-from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..plan.changes import Change, Inputs, RolePlan
 from ..plan.files import differs
 from ..plan.fold import Facts, Wishes
 from .access import KEEP, RUNTIME
@@ -58,7 +59,7 @@ class NvidiaContainerToolkitPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
-        refusals: list[Refusal] = []
+        refusals: list[Problem] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
@@ -70,7 +71,7 @@ class NvidiaContainerToolkitPlanner:
             planned = toolkit_plan(found, requested)
             made, then = toolkit_changes(host, found, requested, planned, inputs.digest_key)
             changes += made
-            refusals += [_refusal(host, str(problem)) for problem in planned["problems"]]
+            refusals += [Problem(host, text, remedy) for text, remedy in planned["problems"]]
             acts[host] = act(Host(found), requested, planned, str(inputs.cluster.get("image") or ""), inputs.digest_key)
             if made:
                 after[host] = then
@@ -165,8 +166,3 @@ def _before(requested: Mapping[str, Any], planned: Mapping[str, Any], installs: 
         "held": planned["recorded"],
         "requested": requested["version"] or "it",
     }
-
-
-def _refusal(host: str, problem: str) -> Refusal:
-    text, dummy, remedy = problem.rpartition(". Remedy: ")
-    return Refusal(ROLE, host, text, remedy)

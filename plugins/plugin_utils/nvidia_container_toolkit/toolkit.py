@@ -219,36 +219,36 @@ def _in_the_way(host: Host, restarts: list[str], changes: bool) -> list[str]:
     return host.running_containers if changes and active_jobs(host.facts) else []
 
 
-def _problems(requested: Request, host: Host, way: Access, packages: list[str]) -> list[str]:
+def _problems(requested: Request, host: Host, way: Access, packages: list[str]) -> list[tuple[str, str]]:
     if requested.source == KEEP:
         return []
     problems = [way.problem] if way.problem else []
     if packages:
         problems += [
-            f"{problem}. Remedy: correct it"
+            (problem, "correct it")
             for problem in source_problems(
                 "nvidia_container_toolkit", requested.repository_url, requested.repository_key
             )
         ]
         machine = str(host.part("system").get("architecture") or "")
         if machine and machine not in _ARCHITECTURES:
-            problems.append(f"NVIDIA has no container toolkit for {machine}. Remedy: set cluster_accelerator: cpu")
+            problems.append((f"NVIDIA has no container toolkit for {machine}", "set cluster_accelerator: cpu"))
     ours = recorded(host.part("files"), RECORD_PATH)
     foreign = [name for name in names(host.facts.get("held")) if name in packages and name not in ours]
     if foreign:
         problems.append(
-            f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, and version "
-            f"{requested.version} is requested. Remedy: apt-mark unhold {' '.join(foreign)} if that may be, or set "
-            "nvidia_container_toolkit_source: keep"
+            (
+                f"{', '.join(foreign)} is on hold in version {host.version_of(foreign[0])}, and version "
+                f"{requested.version} is requested",
+                f"apt-mark unhold {' '.join(foreign)} if that may be, or set nvidia_container_toolkit_source: keep",
+            )
         )
     return problems
 
 
-def _clashes(host: Host, merged: Mapping[str, Any]) -> list[str]:
+def _clashes(host: Host, merged: Mapping[str, Any]) -> list[tuple[str, str]]:
     unit = unit_from_facts(host.part("engine").get("unit"))
-    return [
-        f"{CONFIG_PATH}: {problem}. Remedy: see the unit of the engine" for problem in conflicts(unit, dict(merged))
-    ]
+    return [(f"{CONFIG_PATH}: {problem}", "see the unit of the engine") for problem in conflicts(unit, dict(merged))]
 
 
 def _missing(requested: Request, host: Host, way: Access) -> list[str]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..plan.changes import Change, Inputs, Refusal, RolePlan
+from ..core.problems import Problem
+from ..plan.changes import Change, Inputs, RolePlan
 from ..plan.files import differs, entry_of
 from ..plan.fold import Facts, Wishes
 from ..plan.managed_file import ManagedFile
@@ -66,7 +67,7 @@ class NvidiaDriverPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
-        refusals: list[Refusal] = []
+        refusals: list[Problem] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         for host, found in facts.items():
@@ -78,7 +79,7 @@ class NvidiaDriverPlanner:
             planned = make_plan(found, request)
             made, then = driver_changes(host, found, request, planned, inputs.digest_key)
             changes += made
-            refusals += [Refusal(ROLE, host, one.text, one.remedy) for one in planned.refusals]
+            refusals += [Problem(host, one.text, one.remedy) for one in planned.refusals]
             sysfs = str(wishes[host]["preflight_sysfs_root"] or "/sys")
             acts[host] = {**act(Node(found), request, planned, sysfs, inputs.digest_key), **undo}
             if made:

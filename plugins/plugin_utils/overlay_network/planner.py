@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.problems import Problem
 from ..core.values import mapping, texts, whole
 from ..docker.unseen import unseen
-from ..plan.changes import Changes, Consent, Inputs, Refusal, RolePlan
+from ..plan.changes import Changes, Consent, Inputs, RolePlan
 from ..plan.fold import Facts, Wishes
 from ..plan.jobs import active_jobs
 from ..plan.play_hosts import unknown_hosts
@@ -224,18 +225,17 @@ def _consent(network: Network, attached: Mapping[str, str], facts: Facts, wishes
     )
 
 
-def _refusals(network: Network, facts: Facts, hosts: list[str], wishes: Mapping[str, Any]) -> Iterator[Refusal]:
+def _refusals(network: Network, facts: Facts, hosts: list[str], wishes: Mapping[str, Any]) -> Iterator[Problem]:
     swarm = mapping(mapping(facts[hosts[0]].get("docker")).get("swarm"))
     if swarm.get("state") != "active" or swarm.get("manager") is not True:
         text = "it manages no swarm, and an overlay network is made in one"
-        yield Refusal(ROLE, hosts[0], text, "apply the role swarm first")
+        yield Problem(hosts[0], text, "apply the role swarm first")
     if not network.differing or not wishes["overlay_network_recreate"]:
         return
     for host in hosts:
         for container, networks in _containers(facts[host]).items():
             if network.name in networks and container != f"{network.cluster}-{host}":
-                yield Refusal(
-                    ROLE,
+                yield Problem(
                     host,
                     f"container {container} is not ours and is on network {network.name}, which is to be replaced",
                     f"take it off (docker network disconnect {network.name} {container}), or remove it",

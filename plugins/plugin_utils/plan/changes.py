@@ -11,6 +11,7 @@ from typing import Any
 
 from ...module_utils.common.digests import keyed_digest
 from ...module_utils.engine.daemon_config import same
+from ..core.problems import Problem
 
 ADD, CHANGE, REMOVE = "+", "~", "-"
 ACTIONS = (ADD, CHANGE, REMOVE)
@@ -117,20 +118,6 @@ class Changes:
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why a role would not begin on a host, with the remedy. Both are clauses without a full stop."""
-
-    role: str
-    host: str
-    text: str
-    remedy: str
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.text}. Remedy: {self.remedy}"
-
-
-@dataclass(frozen=True)
 class Inputs:
     """What planners read beside facts and wishes.
 
@@ -145,12 +132,15 @@ class Inputs:
 
 @dataclass(frozen=True)
 class RolePlan:
-    """What one role would do. ``acts`` is what its tasks read, by host, and may hold secrets; ``facts`` is what
-    ``node_facts`` would return afterwards, by host, as far as that is known. ``cluster`` is what planners of later
-    roles find in ``Inputs.cluster`` beside what was there."""
+    """What one role would do, and why it would not begin on a host (``refusals``).
+
+    ``acts`` is what its tasks read, by host, and may hold secrets; ``facts`` is what ``node_facts`` would return
+    afterwards, by host, as far as that is known. ``cluster`` is what planners of later roles find in
+    ``Inputs.cluster`` beside what was there.
+    """
 
     changes: Sequence[Change] = ()
-    refusals: Sequence[Refusal] = ()
+    refusals: Sequence[Problem] = ()
     acts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     facts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cluster: Mapping[str, Any] = field(default_factory=dict)

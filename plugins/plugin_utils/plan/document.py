@@ -27,7 +27,9 @@ def document(plan: Plan, run: str = "") -> dict[str, Any]:
         "hosts": list(plan.hosts),
         "counts": asdict(plan.counts),
         "changes": [_change(change) for change in plan.changes],
-        "refusals": [asdict(refusal) for refusal in plan.refusals],
+        "refusals": [
+            {"role": one.role, "host": one.subject, "text": one.text, "remedy": one.remedy} for one in plan.refusals
+        ],
         "found_after_apply": [],
     }
 

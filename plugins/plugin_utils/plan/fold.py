@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from .changes import Change, Counts, Inputs, PlanError, Refusal, RolePlan, counts
+from ..core.problems import Problem
+from .changes import Change, Counts, Inputs, PlanError, RolePlan, counts
 
 Facts = Mapping[str, Mapping[str, Any]]
 """By host, as ``node_facts`` returns them."""
@@ -36,7 +37,7 @@ class Plan:
     roles: tuple[str, ...]
     hosts: tuple[str, ...]
     changes: tuple[Change, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[Problem, ...] = ()
     acts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     facts: Facts = field(default_factory=dict)
     cluster: Mapping[str, Any] = field(default_factory=dict)
@@ -53,8 +54,8 @@ class Plan:
     def of(self, role: str, host: str) -> list[Change]:
         return [change for change in self.changes if (change.role, change.host) == (role, host)]
 
-    def refused(self, role: str, host: str) -> list[Refusal]:
-        return [refusal for refusal in self.refusals if (refusal.role, refusal.host) == (role, host)]
+    def refused(self, role: str, host: str) -> list[Problem]:
+        return [refusal for refusal in self.refusals if (refusal.role, refusal.subject) == (role, host)]
 
     def pending(self, role: str, host: str) -> bool:
         """Whether the role has something to do on the host, or to refuse."""
@@ -77,14 +78,14 @@ class Plan:
 def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inputs) -> Plan:
     """Plan role after role, each on the facts as the roles before it leave them."""
     changes: list[Change] = []
-    refusals: list[Refusal] = []
+    refusals: list[Problem] = []
     acts: dict[str, dict[str, Mapping[str, Any]]] = {host: {} for host in facts}
     after: dict[str, Mapping[str, Any]] = dict(facts)
     for planner in planners:
         part = planner.plan(after, wishes, inputs)
         _check(planner.role, part, after)
         changes += part.changes
-        refusals += part.refusals
+        refusals += (replace(refusal, role=planner.role) for refusal in part.refusals)
         for host, act in part.acts.items():
             acts[host][planner.role] = act
         after.update(part.facts)
@@ -96,7 +97,7 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
         roles=tuple(planner.role for planner in planners),
         hosts=tuple(facts),
         changes=tuple(sorted(changes, key=lambda change: order[change.host])),
-        refusals=tuple(sorted(refusals, key=lambda refusal: order[refusal.host])),
+        refusals=tuple(sorted(refusals, key=lambda refusal: order[refusal.subject])),
         acts=acts,
         facts=after,
         cluster=inputs.cluster,
@@ -105,11 +106,11 @@ def fold(planners: Sequence[Planner], facts: Facts, wishes: Wishes, inputs: Inpu
 
 def _check(role: str, part: RolePlan, facts: Facts) -> None:
     """Raise ``PlanError`` where a planner speaks of another role, of an unknown host, or twice of the same thing."""
-    entries: list[Change | Refusal] = [*part.changes, *part.refusals]
-    for entry in entries:
-        if entry.role != role or entry.host not in facts:
-            raise PlanError(f"the planner of {role} speaks of {entry.role} on {entry.host}")
-    for host in (*part.acts, *part.facts):
+    for change in part.changes:
+        if change.role != role:
+            raise PlanError(f"the planner of {role} speaks of {change.role} on {change.host}")
+    spoken = (*(change.host for change in part.changes), *(refusal.subject for refusal in part.refusals))
+    for host in (*spoken, *part.acts, *part.facts):
         if host not in facts:
             raise PlanError(f"the planner of {role} speaks of {host}, whose facts it was not given")
     seen: set[tuple[str, str]] = set()

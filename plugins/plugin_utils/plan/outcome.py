@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .changes import Refusal
+from ..core.problems import Problem
 from .document import document
 from .fold import Plan
 from .text import consent_text, diff, drift_text, plan_text
 
 
-def outcome(plan: Plan, run: str, selected: Sequence[str], needed: Sequence[Refusal] = ()) -> dict[str, Any]:
+def outcome(plan: Plan, run: str, selected: Sequence[str], needed: Sequence[Problem] = ()) -> dict[str, Any]:
     """Return the result of the action that plans.
 
     All is planned; ``selected`` are the roles that the tags of the run name, which are printed and written, and whose
@@ -50,12 +50,12 @@ Entries = dict[str, list[dict[str, str]]]
 """By host, with text and remedy."""
 
 
-def _refused(plan: Plan, role: str, needed: Sequence[Refusal], *, gated: bool) -> Entries:
+def _refused(plan: Plan, role: str, needed: Sequence[Problem], *, gated: bool) -> Entries:
     """Return what is refused."""
     found: Entries = {}
     for one in (*(plan.refusals if gated else ()), *needed):
-        if one.role == role and one.host in plan.hosts:
-            found.setdefault(one.host, []).append({"text": one.text, "remedy": one.remedy})
+        if one.role == role and one.subject in plan.hosts:
+            found.setdefault(one.subject, []).append({"text": one.text, "remedy": one.remedy})
     return found
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.problems import listing
+from ..core.problems import Problem, listing
 from ..core.roles import HOST_BY_HOST
-from .changes import Refusal
 
 OUT_OF_STEP = ("free", "host_pinned")
 """Strategies by which a host begins a task while others are still at an earlier one."""
@@ -107,16 +106,18 @@ def apart(role: str, hosts: Sequence[str], play: PlayHosts) -> str:
     )
 
 
-def unknown_hosts(role: str, hosts: Sequence[str], known: Sequence[str]) -> Iterator[Refusal]:
+def unknown_hosts(role: str, hosts: Sequence[str], known: Sequence[str]) -> Iterator[Problem]:
     """Refuse on the hosts that are ``known`` what is planned for all ``hosts`` of the cluster or for none."""
     missing = _without(hosts, known)
     for host in known:
-        yield Refusal(
-            role,
+        yield Problem(
             host,
-            "the role concerns all hosts of the groups managers and workers, and nothing is known of "
-            f"{listing(missing) if missing else 'the others'}",
+            (
+                "the role concerns all hosts of the groups managers and workers, and nothing is known of "
+                f"{listing(missing) if missing else 'the others'}"
+            ),
             "start these hosts, or take them out of the inventory",
+            role=role,
         )
 
 

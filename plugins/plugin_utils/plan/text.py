@@ -24,7 +24,7 @@ def plan_text(plan: Plan) -> str:
     """Return the whole plan."""
     lines = _by_host(plan.changes)
     if plan.refusals:
-        lines += ["Refused:", *(f"  {one.host}: {one.role}: {one.sentence}." for one in plan.refusals), ""]
+        lines += ["Refused:", *(f"  {one.subject}: {one.role}: {one.sentence}." for one in plan.refusals), ""]
     missing = plan.missing_consents
     if missing:
         lines.append("Needs your consent:")

@@ -13,10 +13,10 @@ from typing import Any
 from ansible.errors import AnsibleError
 
 from ..core.constraints import judge
-from ..core.problems import listing
+from ..core.problems import Problem, listing
 from ..core.variables import ROLES, constraints, role_specs
 from ..docker.needed import missing_engines
-from ..plan.changes import Inputs, Refusal
+from ..plan.changes import Inputs
 from ..plan.controller import TEXT, here, read, split_kind
 from ..plan.fold import Plan, fold
 from ..plan.variables import VariableError, typed
@@ -35,7 +35,7 @@ class Made:
     """``needed``: what the selected roles need of a role that is not selected."""
 
     plan: Plan
-    needed: Sequence[Refusal]
+    needed: Sequence[Problem]
 
 
 def make_plan(  # noqa: PLR0917 - what a run has, each of another type

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cluster.given_addresses import senders
-from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan
+from ..core.problems import Problem
+from ..plan.changes import Change, Changes, Inputs, RolePlan
 from ..plan.container import container_of, entry_point, runs_as_ours
 from ..plan.files import add_file, differs, entry_of, fact_after, found_file
 from ..plan.fold import Facts, Wishes
@@ -92,15 +93,15 @@ class SshTrustPlanner:
         return RolePlan(changes, acts=acts, facts=after)
 
 
-def _misplaced(hosts: list[str], on_hosts: list[str], requested: list[str]) -> Refusal | None:
+def _misplaced(hosts: list[str], on_hosts: list[str], requested: list[str]) -> Problem | None:
     """Return why ``ssh_trust_hosts`` cannot be as it is requested."""
     if requested and not on_hosts:
         text = "ssh_trust_hosts is set, but ranks run in containers, which have keys of their own"
-        return Refusal(ROLE, requested[0], text, "remove it, or deepspeed_launch_runtime: host")
+        return Problem(requested[0], text, "remove it, or deepspeed_launch_runtime: host")
     if requested and len(requested) < len(hosts):
         other = next(host for host in hosts if host not in requested)
         text = f"ssh_trust_hosts is set here, and not for {other}"
-        return Refusal(ROLE, requested[0], text, "set it once, for the group cluster")
+        return Problem(requested[0], text, "set it once, for the group cluster")
     return None
 
 

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...module_utils.common.reported import accept, ssh_public_key
-from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan
+from ..core.problems import Problem
+from ..plan.changes import Change, Changes, Inputs, RolePlan
 from ..plan.files import add_file, differs, entry_of, fact_after, found_file
 from ..plan.fold import Facts
 from ..plan.managed_file import ManagedFile
@@ -37,14 +38,14 @@ _WHY = "ssh_trust_hosts"
 def plan_servers(requested: Mapping[str, Request], facts: Facts, inputs: Inputs, wanted: bool) -> RolePlan:
     """Plan all hosts together, or what is to be removed of them where it is not ``wanted`` any more."""
     acts: dict[str, Mapping[str, Any]] = dict.fromkeys(facts, NOTHING)
-    refusals: list[Refusal] = []
+    refusals: list[Problem] = []
     host_keys = {}
     for host in requested if wanted else ():
         host_keys[host] = _host_key(host, files_of(facts[host]))
         if not host_keys[host]:
             text = f"ssh_trust_hosts pins the keys of the hosts' sshd, and {HOST_KEY} does not exist there"
             remedy = "install openssh-server, or have it generated with ssh-keygen -A; or ssh_trust_hosts: false"
-            refusals.append(Refusal(ROLE, host, text, remedy))
+            refusals.append(Problem(host, text, remedy))
     if refusals:
         return RolePlan(refusals=refusals, acts=acts)
     first = next(iter(requested.values())).first

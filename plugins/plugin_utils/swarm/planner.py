@@ -71,7 +71,7 @@ class SwarmPlanner:
         members = [_member(host, facts, wishes, inputs.cluster) for host in hosts if not unseen(facts[host])]
         name = str(members[0].wishes["cluster_name"])
         refusals = list(stuck(members, name))
-        cluster = Cluster(name, members, frozenset(refusal.host for refusal in refusals))
+        cluster = Cluster(name, members, frozenset(refusal.subject for refusal in refusals))
         if members[0].host in cluster.left_out:  # no one else knows what belongs to this swarm
             return RolePlan(refusals=refusals, acts=nothing)
         refusals += [*lives_elsewhere(cluster), *fixed(cluster, facts)]
@@ -80,7 +80,7 @@ class SwarmPlanner:
         except SwarmError as error:
             refusals.append(refused_step(members[0].host, str(error)))
             steps = []
-        changes = _changes(cluster, steps, {refusal.host for refusal in refusals})
+        changes = _changes(cluster, steps, {refusal.subject for refusal in refusals})
         records = {host: found for host, found in to_record(cluster, facts, inputs.digest_key).items() if not refusals}
         for host, files in records.items():
             for item in files:

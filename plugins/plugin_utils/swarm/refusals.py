@@ -8,30 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..plan.changes import Refusal
+from ..core.problems import Problem
 from ..plan.requested import Requested
 from .checks import check_swarm_fixed
 from .foreign import check_foreign_swarm
-from .gathered import ROLE
 from .members import MANAGER, Cluster, Member
 
 
-def stuck(members: Sequence[Member], name: str) -> Iterator[Refusal]:
+def stuck(members: Sequence[Member], name: str) -> Iterator[Problem]:
     """Hosts whose engine does not run, or which neither leave nor join a swarm in the state that they are in."""
     for member in members:
         if member.docker.get("running") is not True:
-            yield Refusal(ROLE, member.host, "its Docker engine does not run", "apply the role docker first")
+            yield Problem(member.host, "its Docker engine does not run", "apply the role docker first")
         elif member.docker.get("stale_swarm_ports"):
             text = "its Docker engine has kept ports from a swarm that it has left"
-            yield Refusal(ROLE, member.host, text, "systemctl restart docker, or apply the role docker first")
+            yield Problem(member.host, text, "systemctl restart docker, or apply the role docker first")
     running = {member.host: member.docker for member in members if member.docker.get("running") is True}
     managers = [member.host for member in members if member.role == MANAGER]
     # Whether another swarm may be left is a consent of the change that leaves it.
-    for problem in check_foreign_swarm(running, managers=managers, cluster_name=name, leave_foreign=True, adopt=False):
-        yield Refusal(ROLE, problem.subject, problem.text, problem.remedy)
+    yield from check_foreign_swarm(running, managers=managers, cluster_name=name, leave_foreign=True, adopt=False)
 
 
-def lives_elsewhere(cluster: Cluster) -> Iterator[Refusal]:
+def lives_elsewhere(cluster: Cluster) -> Iterator[Problem]:
     """The cluster's swarm lives on in another manager: a second one is not formed beside it by accident."""
     if cluster.exists:
         return
@@ -39,8 +37,7 @@ def lives_elsewhere(cluster: Cluster) -> Iterator[Refusal]:
     for member in cluster.members[1:]:
         ours = member.node_id and member.manages and member.label == cluster.name
         if ours and member.host not in cluster.left_out and not member.wishes["swarm_leave_foreign"]:
-            yield Refusal(
-                ROLE,
+            yield Problem(
                 member.host,
                 f"is a manager of this cluster's swarm, but {first}, the first host of group managers, is not",
                 f"list {member.host} first in group managers; with swarm_leave_foreign: true that swarm is given up "
@@ -49,7 +46,7 @@ def lives_elsewhere(cluster: Cluster) -> Iterator[Refusal]:
             return
 
 
-def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[Refusal]:
+def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[Problem]:
     """What is fixed when a swarm is formed is as configured."""
     first = cluster.first
     wanted = Requested(
@@ -65,15 +62,15 @@ def fixed(cluster: Cluster, facts: Mapping[str, Mapping[str, Any]]) -> Iterator[
     hosts = [member.host for member in cluster.members]
     for problem in check_swarm_fixed(facts, wanted):
         if problem.fatal and problem.subject in hosts:
-            yield Refusal(ROLE, problem.subject, problem.text, problem.remedy)
+            yield Problem(problem.subject, problem.text, problem.remedy)
         elif problem.fatal:
-            yield Refusal(ROLE, first.host, f"{problem.subject} {problem.text}", problem.remedy)
+            yield Problem(first.host, f"{problem.subject} {problem.text}", problem.remedy)
 
 
-def refused_step(host: str, sentence: str) -> Refusal:
+def refused_step(host: str, sentence: str) -> Problem:
     """Return why ``swarm_membership`` would not change the list of nodes; its sentence ends with what to do."""
     for mark in (". ", ": "):
         text, found, remedy = sentence.rstrip(".").rpartition(mark)
         if found:
-            return Refusal(ROLE, host, text, f"{remedy[:1].lower()}{remedy[1:]}")
-    return Refusal(ROLE, host, sentence.rstrip("."), "correct the group of that host")
+            return Problem(host, text, f"{remedy[:1].lower()}{remedy[1:]}")
+    return Problem(host, sentence.rstrip("."), "correct the group of that host")

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils.engine.swap import NEW, OLD
+from ..core.problems import Problem
 from ..core.values import mapping, texts
 from ..docker.unseen import unseen
 from ..nccl_env.settings import chooses_rdma
-from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan
+from ..plan.changes import Change, Changes, Consent, Inputs, RolePlan
 from ..plan.container import container_name, container_of, run_inside
 from ..plan.files import add_file, differs, entry_of, fact_after
 from ..plan.fold import Facts, Wishes
@@ -143,7 +144,7 @@ class TrainingContainerPlanner:
 
     def plan(self, facts: Facts, wishes: Wishes, inputs: Inputs) -> RolePlan:
         changes: list[Change] = []
-        refusals: list[Refusal] = []
+        refusals: list[Problem] = []
         acts: dict[str, Mapping[str, Any]] = {}
         after: dict[str, Mapping[str, Any]] = {}
         hosts = [host for host in texts(inputs.cluster.get("hosts")) if host in facts]
@@ -155,7 +156,7 @@ class TrainingContainerPlanner:
                 left = Node(host, wished, found, {}, container)
                 acts[host] = {**NOTHING, "name": left.name, "ours": left.ours, "left": left.left}  # for teardown
                 continue
-            wrong = [Refusal(ROLE, host, *one) for one in problems(wished, found, inputs.files)]
+            wrong = [Problem(host, *one) for one in problems(wished, found, inputs.files)]
             wrong += _misplaced(host, wished, found)
             profile = "" if wrong else seccomp_profile(wished, inputs.files)
             settings = wanted_settings(host, wished, found, inputs.cluster, container, profile=profile)
@@ -185,23 +186,23 @@ class TrainingContainerPlanner:
         return RolePlan(changes, refusals, acts, after)
 
 
-def _misplaced(host: str, wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Refusal]:
+def _misplaced(host: str, wishes: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Problem]:
     """What of the folders shows only on the host, where links lead elsewhere. The rest was refused before."""
     for judge in (wrong_places, overlaps):
         for trouble in judge(wishes, real_paths(facts)):
-            yield Refusal(ROLE, host, f"{trouble.subject}: {trouble.text}", trouble.remedy)
+            yield Problem(host, f"{trouble.subject}: {trouble.text}", trouble.remedy)
 
 
-def _refusal(node: Node) -> Iterator[Refusal]:
+def _refusal(node: Node) -> Iterator[Problem]:
     foreign = [node.name] if node.container and not node.ours else []
     foreign += [name for name in (node.name + NEW, node.name + OLD) if name in node.beside and name not in node.left]
     if foreign:
         text = f"a container {foreign[0]} exists that this collection did not make"
-        yield Refusal(ROLE, node.host, text, "rename or remove it, or choose another cluster_name")
+        yield Problem(node.host, text, "rename or remove it, or choose another cluster_name")
     elif not node.settings[IMAGE]:
         text = "the name of the training image is not known, which the role training_image works out"
         remedy = "set swarmspeed_image to a name that docker image ls shows, or use site.yml --tags training_container"
-        yield Refusal(ROLE, node.host, text, remedy)
+        yield Problem(node.host, text, remedy)
 
 
 def _compare(changes: Changes, node: Node, key: str) -> list[str]:

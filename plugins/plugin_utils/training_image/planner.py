@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..core.problems import Problem
 from ..core.values import mapping, texts
 from ..docker.unseen import unseen
-from ..plan.changes import Change, Changes, Consent, Inputs, Refusal, RolePlan, Unknown
+from ..plan.changes import Change, Changes, Consent, Inputs, RolePlan, Unknown
 from ..plan.container import container_of
 from ..plan.fold import Facts, Wishes
 from ..plan.jobs import active_jobs
@@ -160,7 +161,7 @@ class TrainingImagePlanner:
         wished = wishes[hosts[0]]
         built = recipe(wished, inputs) if wished["training_image_source"] == "build" else None
         if isinstance(built, Trouble):
-            refusal = Refusal(ROLE, hosts[0], f"{built.subject} {built.text}", built.remedy)
+            refusal = Problem(hosts[0], f"{built.subject} {built.text}", built.remedy)
             return RolePlan(refusals=[refusal], acts=nothing)
         reference = built.reference if built else str(wished.get("swarmspeed_image") or named(wished))
         addresses = mapping(mapping(inputs.cluster.get("underlay")).get("addresses"))
@@ -199,12 +200,11 @@ def _plan_host(cluster: _Cluster, host: str) -> Changes:
     return changes
 
 
-def _refusals(cluster: _Cluster) -> Iterable[Refusal]:
+def _refusals(cluster: _Cluster) -> Iterable[Problem]:
     """Refuse where it should be present and is not. One of another content cannot be replaced; verify fails at it."""
     for host in cluster.hosts if cluster.source == "present" else ():
         if not cluster.contents[host] and not unseen(cluster.facts[host]):
-            yield Refusal(
-                ROLE,
+            yield Problem(
                 host,
                 f"the image {cluster.reference} is not there, and training_image_source is present",
                 "load it on this node (docker load), or set training_image_source to pull, archive or build",

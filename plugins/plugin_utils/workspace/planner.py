@@ -12,8 +12,9 @@ from typing import Any
 from ...module_utils.common.untrusted_text import on_one_line
 from ...module_utils.hostfile.text import HostsError
 from ...module_utils.job.code_places import CODE
+from ..core.problems import Problem
 from ..core.values import mapping, texts
-from ..plan.changes import Change, Changes, Inputs, Refusal, RolePlan, Unknown
+from ..plan.changes import Change, Changes, Inputs, RolePlan, Unknown
 from ..plan.controller import NAMES
 from ..plan.files import found_file
 from ..plan.fold import Facts, Wishes
@@ -53,7 +54,7 @@ class _Host:
     facts: Mapping[str, Any]
     wishes: Mapping[str, Any]
     changes: Changes
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[Problem] = field(default_factory=list)
     act: dict[str, Any] = field(default_factory=lambda: dict(NOTHING))
     after: dict[str, Any] = field(default_factory=dict)
 
@@ -61,7 +62,7 @@ class _Host:
         return mapping(self.facts.get(name))
 
     def refuse(self, text: str, remedy: str) -> None:
-        self.refusals.append(Refusal(ROLE, self.name, text, remedy))
+        self.refusals.append(Problem(self.name, text, remedy))
 
 
 class WorkspacePlanner:

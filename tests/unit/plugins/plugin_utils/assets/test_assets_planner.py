@@ -125,7 +125,7 @@ def test_files_of_somebody_else_are_replaced_only_with_consent() -> None:
 def test_a_disk_that_is_too_small_is_refused_on_its_node_alone() -> None:
     made = plan(host(free=1 << 29), host())
     (refusal,) = made.refusals
-    assert (refusal.host, refusal.sentence) == (
+    assert (refusal.subject, refusal.sentence) == (
         ONE,
         f"512.0 MiB are free in {ROOT}, and 1.0 GiB are needed there for net. "
         "Remedy: make room, or set assets_path to a folder on a larger disk",

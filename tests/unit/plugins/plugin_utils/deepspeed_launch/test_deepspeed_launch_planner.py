@@ -200,7 +200,7 @@ def test_a_configuration_that_means_the_same_stays_as_it_is_written() -> None:
 )
 def test_what_is_no_such_file_is_refused_and_left_alone(path: str, text: str, what: str) -> None:
     made = plan({**done(**JOB), path: file(text)}, **JOB)
-    assert made.changes == () and [refusal.host for refusal in made.refusals] == list(HOSTS)
+    assert made.changes == () and [refusal.subject for refusal in made.refusals] == list(HOSTS)
     assert made.refusals[0].text.startswith(f"{path} is not a {what}: ")
     assert made.refusals[0].sentence.endswith("It was left as it is. Remedy: correct or remove it")
 
@@ -267,7 +267,7 @@ def test_what_preflight_says_of_the_configuration_is_not_planned() -> None:
 
 def test_slots_that_are_not_there_are_refused() -> None:
     made = plan(**JOB, deepspeed_launch_include="gpu7")
-    assert made.changes == () and [one.host for one in made.refusals] == list(HOSTS)
+    assert made.changes == () and [one.subject for one in made.refusals] == list(HOSTS)
     assert "gpu7" in made.refusals[0].text and "\n" not in made.refusals[0].text
 
 
@@ -281,7 +281,7 @@ def test_slots_that_are_not_there_are_refused() -> None:
 )
 def test_what_one_process_cannot_start_is_refused(wished: dict[str, Any], words: str) -> None:
     (refusal,) = plan(**{**JOB, "deepspeed_launch_vscode": True, **wished}).refusals
-    assert refusal.host == "gpu1" and words in refusal.text
+    assert refusal.subject == "gpu1" and words in refusal.text
     assert refusal.remedy.endswith("set deepspeed_launch_vscode: false")
     assert plan(**{**JOB, **wished}).refusals == ()
 
@@ -491,7 +491,7 @@ def test_a_script_by_its_path_in_the_container_is_read(tmp_path: Path) -> None:
 
 def test_two_configurations_are_refused_before_anything_is_changed(tmp_path: Path) -> None:
     made = of_source(tmp_path, TRAINER, deepspeed_launch_args=["--deepspeed", "my.json"])
-    assert made.changes == () and {refusal.host for refusal in made.refusals} == set(HOSTS)
+    assert made.changes == () and {refusal.subject for refusal in made.refusals} == set(HOSTS)
     assert made.refusals[0].sentence == (
         "deepspeed_launch_args has --deepspeed, and the script gets the cluster's ds_config.json as well. Remedy: "
         "write it into deepspeed_launch_ds_config instead, or set deepspeed_launch_integration: none"

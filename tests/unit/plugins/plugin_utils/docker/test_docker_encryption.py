@@ -52,7 +52,7 @@ def test_which_releases_are_of_the_other_kind(version: str, kind: bool | None) -
 
 def test_both_kinds_in_one_cluster_are_refused_with_what_works() -> None:
     (found,) = refusals({"gpu1": OLD, "gpu2": ODD, "gpu3": NEW, "gpu4": ""})
-    assert (found.host, found.sentence) == (
+    assert (found.subject, found.sentence) == (
         "gpu2",
         f"engine {ODD} and those of gpu1 ({OLD}) and 1 more cannot read each other's packets on an encrypted overlay "
         'network (moby#51798). Remedy: set docker_version: "29.3" or later, or one version on all hosts, or set '
@@ -76,7 +76,7 @@ def plan(*versions: str, **wished: Any) -> Plan:
 
 def test_the_plan_refuses_it_where_the_overlay_is_encrypted() -> None:
     found = plan(OLD, ODD, overlay_network_encrypted=True).refusals
-    assert [one.host for one in found] == ["gpu1"] and "moby#51798" in found[0].sentence
+    assert [one.subject for one in found] == ["gpu1"] and "moby#51798" in found[0].sentence
     # As another role's variable may come.
     assert plan(OLD, ODD, overlay_network_encrypted="yes").refusals
     assert not plan(OLD, ODD, overlay_network_encrypted=False).refusals
@@ -96,4 +96,6 @@ def test_a_host_without_an_engine_has_that_of_its_release() -> None:
     facts = {"gpu1": fresh, "gpu2": host({"docker.io": "26.1.5+dfsg1-9"})}
     wishes = {name: {**WISHES, "overlay_network_encrypted": True} for name in facts}
     (found,) = fold([DockerPlanner()], facts, wishes, INPUTS).refusals
-    assert found.host == "gpu1" and found.sentence.startswith("engine 29.1 and those of gpu2 (26.1.5+dfsg1-9) cannot")
+    assert found.subject == "gpu1" and found.sentence.startswith(
+        "engine 29.1 and those of gpu2 (26.1.5+dfsg1-9) cannot"
+    )

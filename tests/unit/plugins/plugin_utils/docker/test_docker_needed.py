@@ -24,7 +24,7 @@ INSTALLS = "there is no Docker engine, which {} needs. Remedy: site.yml --tags d
 def refused(tags: list[str], skipped: list[str] | None = None, **engines: dict[str, bool]) -> list[tuple[str, str]]:
     facts = {host: {"docker": engine} for host, engine in engines.items()}
     found = missing_engines(facts, dict.fromkeys(facts, CONTAINERS), PLANNED, requested_roles(tags, skipped or []))
-    return [(refusal.host, refusal.sentence) for refusal in found]
+    return [(refusal.subject, refusal.sentence) for refusal in found]
 
 
 def test_an_engine_that_the_run_does_not_start_is_refused() -> None:

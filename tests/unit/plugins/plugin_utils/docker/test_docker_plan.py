@@ -106,7 +106,8 @@ def running(*names: str) -> dict[str, Any]:
 
 
 def plan(facts: dict[str, Any], **request: Any) -> dict[str, Any]:
-    return docker_plan(facts, {**REQUEST, **request})
+    found = docker_plan(facts, {**REQUEST, **request})
+    return {**found, "problems": [f"{text}. Remedy: {remedy}" for text, remedy in found["problems"]]}
 
 
 # The facts

@@ -223,7 +223,7 @@ def test_only_existing_accounts_are_added_and_none_is_created(accounts: Any) -> 
     made = plan(host(DEBIAN, accounts=known), docker_users=["nosuchuser", "ada", "nosuchuser"])
     (refusal, *others) = made.refusals
     assert not [other for other in others if "nosuchuser" in other.text]
-    assert (refusal.role, refusal.host) == ("docker", "gpu1")
+    assert (refusal.role, refusal.subject) == ("docker", "gpu1")
     assert refusal.text == "docker_users has 'nosuchuser', and there is no such account"
     assert refusal.remedy == "create it (sudo adduser nosuchuser), or take it out of docker_users"
     assert "nosuchuser" not in act(made)["users"]
@@ -255,7 +255,7 @@ def test_what_a_reload_is_enough_for_needs_no_consent() -> None:
 
 def test_what_is_refused_has_text_and_remedy() -> None:
     made = plan(host(CE), docker_source="keep", docker_version="28")
-    assert [(one.host, one.text, one.remedy) for one in made.refusals] == [
+    assert [(one.subject, one.text, one.remedy) for one in made.refusals] == [
         (
             "gpu1",
             "docker_version is 28, the engine here is 5:27.5.1-1~debian.12~bookworm, and docker_source is keep",

@@ -112,7 +112,8 @@ def test_the_default_runtime_by_choice() -> None:
     ],
 )
 def test_cdi_that_cannot_be(more: dict[str, Any], problem: str) -> None:
-    assert way("cdi", **more).problem == problem
+    found = way("cdi", **more).problem
+    assert found is not None and ". Remedy: ".join(found) == problem
 
 
 def test_how_a_container_asks() -> None:

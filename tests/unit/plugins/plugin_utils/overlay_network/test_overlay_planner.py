@@ -163,7 +163,7 @@ def test_containers_of_others_are_not_taken_off() -> None:
     found["gpu3"]["docker"]["containers"]["theirs"] = {"state": "running", "addresses": {"lab": "10.65.0.7"}}
     assert plan(found).refusals == ()  # nothing would be replaced
     made = plan(found, overlay_network_recreate=True)
-    assert [(one.host, one.sentence) for one in made.refusals] == [
+    assert [(one.subject, one.sentence) for one in made.refusals] == [
         (
             "gpu3",
             "container theirs is not ours and is on network lab, which is to be replaced. Remedy: take it off (docker "
@@ -174,7 +174,7 @@ def test_containers_of_others_are_not_taken_off() -> None:
 
 def test_without_a_swarm_there_is_no_overlay() -> None:
     made = plan(out())
-    assert [(one.host, one.sentence) for one in made.refusals] == [
+    assert [(one.subject, one.sentence) for one in made.refusals] == [
         ("gpu1", "it manages no swarm, and an overlay network is made in one. Remedy: apply the role swarm first")
     ]
     wishes = {host: {**WISHES, **swarm_hosts.WISHES} for host in HOSTS}
@@ -186,7 +186,7 @@ def test_without_a_swarm_there_is_no_overlay() -> None:
 def test_it_is_planned_for_all_hosts_or_for_none(given_inputs: Inputs) -> None:
     found = {host: known for host, known in cluster().items() if host != "gpu3"}
     made = plan(found, given_inputs)
-    assert [one.host for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
+    assert [one.subject for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
 
 
 @pytest.mark.parametrize("wished", [{"cluster_network_mode": "host"}, {"deepspeed_launch_runtime": "host"}])

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
     ADD,
     CHANGE,
@@ -19,7 +20,6 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes im
     Counts,
     Inputs,
     PlanError,
-    Refusal,
     RolePlan,
     Unknown,
     sealed,
@@ -97,7 +97,9 @@ class Install:
             if missing:
                 after[host] = {**found, "there": [*found["there"], *missing]}
         acts = {host: {"seen": list(found["there"])} for host, found in facts.items()}
-        refusals = [Refusal(self.role, host, "is cursed", "bless it") for host, f in facts.items() if f.get("cursed")]
+        refusals = [
+            Problem(host, "is cursed", "bless it", role=self.role) for host, f in facts.items() if f.get("cursed")
+        ]
         return RolePlan(changes, refusals, acts, after)
 
 
@@ -182,7 +184,7 @@ class Fixed:
     [
         (RolePlan([Change("two", "a", "x", ADD, None, 1)]), "the planner of one speaks of two on a"),
         (RolePlan([Change("one", "b", "x", ADD, None, 1)]), "the planner of one speaks of one on b"),
-        (RolePlan(refusals=[Refusal("one", "b", "x", "y")]), "the planner of one speaks of one on b"),
+        (RolePlan(refusals=[Problem("b", "x", "y", role="one")]), "the planner of one speaks of one on b"),
         (RolePlan(acts={"b": {}}), "the planner of one speaks of b, whose facts it was not given"),
         (RolePlan(facts={"b": {}}), "the planner of one speaks of b, whose facts it was not given"),
         (

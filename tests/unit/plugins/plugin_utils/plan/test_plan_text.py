@@ -9,13 +9,8 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import (
-    Changes,
-    Consent,
-    Refusal,
-    Unknown,
-    sealed,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.problems import Problem
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Changes, Consent, Unknown, sealed
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.document import document, plain, written
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import Plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.outcome import outcome, stops
@@ -89,7 +84,7 @@ def test_without_changes_there_is_one_line() -> None:
 
 
 def test_what_is_refused_is_listed() -> None:
-    refused = Plan(("docker",), ("gpu1",), refusals=(Refusal("docker", "gpu1", "x is odd", "correct it"),))
+    refused = Plan(("docker",), ("gpu1",), refusals=(Problem("gpu1", "x is odd", "correct it", role="docker"),))
     assert plan_text(refused) == "Refused:\n  gpu1: docker: x is odd. Remedy: correct it.\n\nNo changes."
 
 
@@ -181,7 +176,7 @@ def test_the_outcome_is_by_host_and_role() -> None:
 
 
 def test_a_refusal_is_reported_before_a_consent() -> None:
-    refusal = Refusal("docker", "gpu2", "x is odd", "correct it")
+    refusal = Problem("gpu2", "x is odd", "correct it", role="docker")
     base = plan(False)
     both = Plan(base.roles, base.hosts, base.changes, (refusal,))
     assert stops(both, "docker", "gpu2") == ["x is odd. Remedy: correct it"]

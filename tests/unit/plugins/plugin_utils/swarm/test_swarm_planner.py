@@ -207,7 +207,7 @@ def test_a_manager_that_is_still_to_join_counts_for_the_majority() -> None:
         **out("gpu4", "gpu5"),
     }
     alone = plan({host: found[host] for host in hosts[:3]}, inputs("gpu2"))
-    assert [(one.host, one.text, one.remedy) for one in alone.refusals] == [
+    assert [(one.subject, one.text, one.remedy) for one in alone.refusals] == [
         (
             "gpu1",
             "Cannot demote gpu3 (id-gpu3): without it 1 of 2 managers answer, and a swarm needs a majority, of at "
@@ -315,7 +315,7 @@ def test_a_swarm_of_another_cluster_is_not_adopted() -> None:
 def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident() -> None:
     found = {**out(), "gpu2": facts("gpu2", member("gpu2", listed("gpu2", "manager")))}
     made = plan(found, inputs("gpu2"))
-    assert [(one.host, one.text) for one in made.refusals] == [
+    assert [(one.subject, one.text) for one in made.refusals] == [
         ("gpu2", "is a manager of this cluster's swarm, but gpu1, the first host of group managers, is not")
     ]
     assert plan(found, inputs("gpu2"), swarm_leave_foreign=True).refusals == ()
@@ -335,23 +335,23 @@ def test_a_swarm_that_lives_on_in_another_manager_is_not_given_up_by_accident() 
 def test_what_neither_leaves_nor_joins_is_refused_whatever_is_allowed(swarm: Any, text: str) -> None:
     left = (listed("gpu1", "manager"), listed("gpu2"))
     made = plan(whole(*left, gpu3=swarm), swarm_leave_foreign=True)
-    assert [(one.host, one.text) for one in made.refusals] == [("gpu3", text)]
+    assert [(one.subject, one.text) for one in made.refusals] == [("gpu3", text)]
     assert shown(made) == []
     # Without the first manager it is unknown who is in the swarm, so nothing more is reported.
     made = plan({**out(), "gpu1": facts("gpu1", swarm)})
-    assert [one.host for one in made.refusals] == ["gpu1"] and shown(made) == []
+    assert [one.subject for one in made.refusals] == ["gpu1"] and shown(made) == []
 
 
 def test_an_engine_that_does_not_run_joins_nothing() -> None:
     made = plan({**out(), "gpu2": facts("gpu2", OUT, running=False)})
-    assert [(one.host, one.sentence) for one in made.refusals] == [
+    assert [(one.subject, one.sentence) for one in made.refusals] == [
         ("gpu2", "its Docker engine does not run. Remedy: apply the role docker first")
     ]
 
 
 def test_an_engine_that_has_kept_ports_joins_nothing() -> None:
     made = plan({**out(), "gpu2": facts("gpu2", OUT, stale_swarm_ports=[7946])})
-    assert [(one.host, one.sentence) for one in made.refusals] == [
+    assert [(one.subject, one.sentence) for one in made.refusals] == [
         (
             "gpu2",
             "its Docker engine has kept ports from a swarm that it has left. Remedy: systemctl restart docker, or apply"
@@ -425,7 +425,7 @@ def test_a_worker_that_has_its_address_or_never_had_it_stays(addresses: list[str
 )
 def test_a_manager_with_another_address_is_refused(host: str, remedy: str) -> None:
     made = plan(moved(host, "manager"), inputs("gpu2") if host == "gpu2" else None)
-    assert [(one.host, one.sentence) for one in made.refusals] == [
+    assert [(one.subject, one.sentence) for one in made.refusals] == [
         (
             host,
             "is a manager of the swarm at the address 10.9.9.9, which it no longer has, and that is fixed when a node "
@@ -441,7 +441,7 @@ def test_a_manager_with_another_address_is_refused(host: str, remedy: str) -> No
 def test_it_is_planned_for_all_hosts_or_for_none(given: Inputs) -> None:
     found = {host: known for host, known in whole().items() if host != "gpu3"}
     made = plan(found, given)
-    assert [one.host for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
+    assert [one.subject for one in made.refusals] == ["gpu1", "gpu2"] and shown(made) == []
     who = "gpu3" if given.cluster else "the others"
     assert made.refusals[0].text.endswith(f"nothing is known of {who}")
     assert outcome(made, "", [])["stops"]["gpu1"]["swarm"] != []
@@ -570,5 +570,5 @@ def test_without_a_record_of_this_very_membership_it_is_another_swarm(text: str 
 def test_a_swarm_that_a_manager_still_lists_is_not_dead() -> None:
     nodes = (listed("gpu3", "manager"), listed("gpu2"))
     made = plan(whole(gpu1=OUT, gpu3=member("gpu3", *nodes)))
-    assert [refusal.host for refusal in made.refusals] == ["gpu3"]
+    assert [refusal.subject for refusal in made.refusals] == ["gpu3"]
     assert {change.before for change in made.missing_consents} >= {"worker of another swarm"}

@@ -148,7 +148,7 @@ def test_pulled_is_on_every_node_that_lacks_it() -> None:
 def test_present_is_refused_where_it_is_not() -> None:
     made = plan(host("a"), host(), host("b"), **PRESENT)
     assert made.changes == ()
-    assert [(one.host, one.text) for one in made.refusals] == [
+    assert [(one.subject, one.text) for one in made.refusals] == [
         (SECOND, f"the image {REF} is not there, and training_image_source is present"),
     ]
     # Another content cannot be replaced: verify compares the two.
@@ -158,7 +158,7 @@ def test_present_is_refused_where_it_is_not() -> None:
 
 def test_a_source_of_deepspeed_that_is_none_is_refused() -> None:
     (refusal,) = plan(training_image_deepspeed_source="nonsense").refusals
-    assert refusal.host == FIRST and refusal.sentence.startswith(
+    assert refusal.subject == FIRST and refusal.sentence.startswith(
         "training_image_deepspeed_source is neither an archive"
     )
 
