@@ -15,13 +15,13 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..module_utils.asset_transfer.pieces import pieces, write_piece
 from ..module_utils.common.reported import ReportedError
+from ..module_utils.transfer.assets.pieces import pieces, write_piece
 from ..plugin_utils.assets.cache_io import path_of
 from ..plugin_utils.assets.manifest import Manifest, from_text, size_text
 from ..plugin_utils.connection.following import say
-from ..plugin_utils.connection.transfer_action import TransferAction
 from ..plugin_utils.plan.controller import here
+from ..plugin_utils.transfer.action import TransferAction
 from ..plugin_utils.validate import assets
 
 MODULE = "swarmspeed.cluster.asset_transfer"

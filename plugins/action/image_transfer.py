@@ -13,8 +13,8 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.common.reported import ReportedError
 from ..plugin_utils.connection.following import say
-from ..plugin_utils.connection.transfer_action import TransferAction
-from ..plugin_utils.training_image.transfer import Meter
+from ..plugin_utils.transfer.action import TransferAction
+from ..plugin_utils.transfer.meter import Meter
 from ..plugin_utils.validate import image
 
 MODULE = "swarmspeed.cluster.image_transfer"

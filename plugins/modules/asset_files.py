@@ -48,7 +48,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.asset_transfer.files import recorded_names, remove, remove_empty, verify
+from ..module_utils.transfer.assets.files import recorded_names, remove, remove_empty, verify
 
 
 def verified(root: Path, names: list[str]) -> dict[str, Any]:

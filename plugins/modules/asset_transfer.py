@@ -91,9 +91,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.asset_transfer.run import AssetTransfer, read_listed
-from ..module_utils.image_transfer.receive import TransferError
-from ..module_utils.image_transfer.spool import python_of_the_host
+from ..module_utils.transfer.assets.run import AssetTransfer, read_listed
+from ..module_utils.transfer.receive import TransferError
+from ..module_utils.transfer.spool import python_of_the_host
 
 STEPS = ["start", "queue", "allow", "go", "feed", "wait", "end"]
 

@@ -87,9 +87,9 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.engine.api_io import EngineError, SocketEngine
-from ..module_utils.image_transfer.receive import TransferError
-from ..module_utils.image_transfer.run import Transfer
-from ..module_utils.image_transfer.spool import python_of_the_host
+from ..module_utils.transfer.image.run import Transfer
+from ..module_utils.transfer.receive import TransferError
+from ..module_utils.transfer.spool import python_of_the_host
 
 
 def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:

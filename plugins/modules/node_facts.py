@@ -406,7 +406,6 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils.apt.dpkg_io import SystemDpkg
 from ..module_utils.apt.dpkg_state import DpkgError, read_state
-from ..module_utils.asset_transfer.facts_io import asset_facts
 from ..module_utils.driver.host import gather_driver
 from ..module_utils.driver.host_io import SystemDriverIO
 from ..module_utils.engine.api_io import SocketEngine
@@ -440,6 +439,7 @@ from ..module_utils.node.system_io import (
 )
 from ..module_utils.owned.folders_io import OwnedError, SystemFolders
 from ..module_utils.owned.ownership import states
+from ..module_utils.transfer.assets.facts_io import asset_facts
 from ..module_utils.vscode.state import unpacked
 
 

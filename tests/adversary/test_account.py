@@ -20,8 +20,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.untruste
     FolderError,
     UntrustedFolder,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import MARK, rewrite, with_keys
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.results import ARCHIVE, pack
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.keys import MARK, rewrite, with_keys
 
 from tests.adversary.job_attacks import SECRET, untouched
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.facts_io import asset_facts
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.files import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.assets.facts_io import asset_facts
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.assets.files import (
     install,
     lacking,
     prepare,

@@ -21,10 +21,10 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action import cluster_facts, cluster_report, node_facts
 from ansible_collections.swarmspeed.cluster.plugins.action import job_logs as JOB_LOGS  # a plugin
 from ansible_collections.swarmspeed.cluster.plugins.action import training_job as training_job_action
-from ansible_collections.swarmspeed.cluster.plugins.filter.image import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table, jobs_to_stop
+from ansible_collections.swarmspeed.cluster.plugins.filter.transfer import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.hostfile import text as hostfile
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.keys import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.keys import (
     key_line,
     known_hosts,
     ssh_command,

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import spool_io
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import (
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer import spool_io
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.receive import (
     LinkLost,
     Receiver,
     TransferError,
 )
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool_io import SshLink
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.spool_io import SshLink
 
 DATA = b"of the model" * 1000
 NAME = hashlib.sha256(DATA).hexdigest()
@@ -66,7 +66,7 @@ def test_a_frame_costs_no_more_than_it_may() -> None:
     sends = "import struct, sys; sys.stdout.buffer.write(struct.pack('>cI', b'D', 400 << 20) + b'x' * (400 << 20))"
     program = (
         "import resource, sys\n"
-        "from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import spool_io\n"
+        "from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer import spool_io\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         f"link = spool_io.SshLink([sys.executable, '-c', {sends!r}])\n"
         "try:\n    list(link.frames('x', 0))\nexcept spool_io.LinkLost:\n    pass\n"

@@ -88,11 +88,12 @@ TARGETS = (
     Target(
         "spools and keys",
         tuple(
-            f"{_UTILS}/image_transfer/{name}.py"
-            for name in ("archive", "keys", "lock", "receive", "serve", "spool", "spool_io")
+            f"{_UTILS}/transfer/{name}.py"
+            for name in ("image/archive", "keys", "lock", "receive", "serve", "spool", "spool_io")
         ),
         (
-            f"{_UNIT}/module_utils/image_transfer/test_*.py",
+            f"{_UNIT}/module_utils/transfer/test_*.py",
+            f"{_UNIT}/module_utils/transfer/image/test_*.py",
             f"{_UNIT}/modules/test_asset_transfer_module.py",
             f"{_UNIT}/modules/test_image_transfer_module.py",
             f"{_ATTACKS}/test_account.py",
@@ -111,9 +112,9 @@ TARGETS = (
     ),
     Target(
         "assets on nodes",
-        (f"{_UTILS}/asset_transfer/files.py",),
+        (f"{_UTILS}/transfer/assets/files.py",),
         (
-            f"{_UNIT}/module_utils/asset_transfer/test_*.py",
+            f"{_UNIT}/module_utils/transfer/assets/test_*.py",
             f"{_UNIT}/modules/test_asset_transfer_module.py",
         ),
     ),

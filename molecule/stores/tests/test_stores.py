@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.content import content_of_image
 
 from tests.engines import image_ids, info, inspect
 from tests.image_runs import FOLDER, REPOSITORY, SPOOL, build, distribute, given, left, transfer_line

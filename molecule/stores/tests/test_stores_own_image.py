@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.content import content_of_image
 
 from tests.engines import has_image, image_ids, inspect
 from tests.image_runs import FOLDER, REPOSITORY, build

@@ -25,10 +25,10 @@ from ..common.digests import keyed_digest
 from ..common.untrusted_folder import FolderError, UntrustedFolder
 from ..engine.api_io import Engine, EngineError
 from ..engine.state import engine_settings
-from ..image_transfer.content import image_contents
 from ..job.private import host_jobs_dir
 from ..job.record import JOB_NAME, RecordError, check_state
 from ..job.resource import ACTIVE
+from ..transfer.image.content import image_contents
 from .parsers import (
     container_facts,
     image_clusters,

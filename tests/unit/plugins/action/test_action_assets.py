@@ -16,7 +16,7 @@ import pytest
 from ansible.errors import AnsibleActionFail, AnsibleFilterError
 from ansible.plugins.action import ActionBase
 from ansible_collections.swarmspeed.cluster.plugins.action import asset_sources, asset_transfer
-from ansible_collections.swarmspeed.cluster.plugins.filter.assets import asset_chain
+from ansible_collections.swarmspeed.cluster.plugins.filter.transfer import asset_chain
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import from_text
 
 from tests.hub_stand_in import TOKEN

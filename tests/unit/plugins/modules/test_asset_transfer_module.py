@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.testing import patch_module_args
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.pieces import pieces, write_piece
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.asset_transfer.run import AssetTransfer
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import spool, spool_io
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer import spool, spool_io
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.assets.pieces import pieces, write_piece
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.assets.run import AssetTransfer
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.receive import TransferError
 from ansible_collections.swarmspeed.cluster.plugins.modules import asset_transfer
 from ansible_collections.swarmspeed.cluster.plugins.modules.asset_transfer import step
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.chain import plan
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import digest_of
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.transfer.assets import plan
 
 needs_keygen = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no ssh-keygen")
 NODES = ("lab1", "lab2", "lab3")

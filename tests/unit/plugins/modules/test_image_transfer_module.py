@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer import spool as image_spool
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.receive import TransferError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.run import Transfer
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.spool import running
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer import spool as image_spool
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.content import content_of_image
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.run import Transfer
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.spool import running
 from ansible_collections.swarmspeed.cluster.plugins.modules import image_transfer
 from ansible_collections.swarmspeed.cluster.plugins.modules.image_transfer import step
 

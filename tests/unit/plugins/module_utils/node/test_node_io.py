@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
-from ansible_collections.swarmspeed.cluster.plugins.module_utils.image_transfer.content import content_of_image
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.node import system_io as node_io
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.content import content_of_image
 
 TOKEN = "SWMTKN-1-0iwku0ha2ettwxp3qgmdmdjdf7tx3fqn52ltpbp4irsqq2raj6-6f6neq7zsnph1xhmq67l8to4l"
 ABSENT = {"exists": False, "sha256": None, "mode": None, "owner": None, "group": None}
