@@ -15,16 +15,14 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..module_utils.common.reported import ReportedError
 from ..module_utils.transfer.assets.pieces import pieces, write_piece
 from ..plugin_utils.assets.cache_io import path_of
 from ..plugin_utils.assets.manifest import Manifest, from_text, size_text
 from ..plugin_utils.connection.following import say
 from ..plugin_utils.plan.controller import here
 from ..plugin_utils.transfer.action import TransferAction
-from ..plugin_utils.validate import assets
+from ..plugin_utils.validate.assets import REPLIES
 
-MODULE = "swarmspeed.cluster.asset_transfer"
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
 AGAIN = "Remedy: run again."
@@ -34,19 +32,15 @@ class ActionModule(TransferAction):
     """Steps start and feed need files of the controller; all others but queue are the module's alone."""
 
     TRANSFERS_FILES = True
+    replies = REPLIES
 
-    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        arguments, variables = dict(self._task.args), task_vars or {}
+    def _step(self, step: str, arguments: dict[str, Any]) -> dict[str, Any]:
         given, cache = arguments.pop("manifests", None) or {}, arguments.pop("cache", None)
         bundled = boolean(arguments.pop("bundled", None) or False)
-        step = arguments.get("step")
         if step == "start":
             arguments["listed"] = self._sent(_listed(given))
-        if step == "queue":
-            return {**result, **self._queue(arguments, lambda given: self._ask(given, variables))}
         if step != "feed":
-            return {**result, **self._ask(arguments, variables)}
+            return super()._step(step, arguments)
         if not cache:
             raise AnsibleActionFail("asset_transfer: cache is needed with step feed.")
         manifests, folder = _listed(given), here(str(cache))
@@ -55,15 +49,7 @@ class ActionModule(TransferAction):
             for one in manifests.values()
             for dummy, size, sha256 in one.files
         }
-        return {**result, **self._feed(arguments, manifests, paths, variables)}
-
-    def _ask(self, arguments: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
-        reported = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
-        reported.pop("ansible_facts", None)
-        try:
-            return assets.reply(str(variables.get("inventory_hostname", "this host")), reported)
-        except ReportedError as error:
-            raise AnsibleActionFail(str(error)) from None
+        return self._feed(arguments, manifests, paths)
 
     def _sent(self, manifests: Mapping[str, Manifest]) -> str:
         """Send the lists of files, which can be longer than arguments may be, and return where they are."""
@@ -79,10 +65,8 @@ class ActionModule(TransferAction):
         arguments: dict[str, Any],
         manifests: Mapping[str, Manifest],
         paths: Mapping[str, Path],
-        variables: dict[str, Any],
     ) -> dict[str, Any]:
-        node = str(variables.get("inventory_hostname", "this host"))
-        requested = self._ask(arguments, variables)
+        requested = self._ask(arguments)
         if requested.get("failed"):
             return requested
         sizes = {sha256: size for one in manifests.values() for dummy, size, sha256 in one.files}
@@ -97,13 +81,13 @@ class ActionModule(TransferAction):
                     self._transfer_file(archive.name, remote)
             except OSError as error:
                 raise AnsibleActionFail(f"{error.filename or 'the controller'}: {error}. {AGAIN}") from None
-            taken = self._ask({**arguments, "archive": remote}, variables)
+            taken = self._ask({**arguments, "archive": remote})
             if taken.get("failed"):
                 return taken
             sent += sum(count for dummy, offset, count in piece)
             if time.monotonic() - shown >= EVERY:
                 shown = time.monotonic()
-                say(f"{node}: {size_text(sent)} of {size_text(total)} sent")
+                say(f"{self._node()}: {size_text(sent)} of {size_text(total)} sent")
         return {"changed": False, "bytes": sent}
 
 

@@ -87,78 +87,32 @@ notes: {returned: with step wait, type: list, elements: str, description: What w
     recovered from.}
 """
 
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.transfer.assets.run import AssetTransfer, read_listed
-from ..module_utils.transfer.receive import TransferError
-from ..module_utils.transfer.spool import python_of_the_host
+from ..module_utils.transfer.assets.run import AssetTransfer
+from ..module_utils.transfer.steps import OPTIONS, REQUIRED_IF, run_step
 
 STEPS = ["start", "queue", "allow", "go", "feed", "wait", "end"]
-
-
-def step(params: dict[str, Any], transfer: AssetTransfer) -> dict[str, Any]:
-    """Do what is requested."""
-    result: dict[str, Any] = {"changed": False}
-    if params["step"] == "start":
-        result["gathered"] = transfer.start(read_listed(params["listed"]), params["started_from"])
-    elif params["step"] == "allow":
-        transfer.allow(params["part"], python_of_the_host())
-    elif params["step"] == "go":
-        transfer.go(params["part"])
-    elif params["step"] == "feed":
-        result["needed"] = transfer.feed(params["archive"] or "")
-    elif params["step"] == "wait":
-        reported = transfer.wait(params["seconds"])
-        empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
-        result.update({key: reported.get(key, value) for key, value in empty.items()})
-        result["over"] = reported["over"]
-        result["progress"] = {**transfer.progress(), "state": str(reported.get("state") or "")}
-        # A node that only gives is as it was.
-        result["changed"] = reported.get("state") == "done" and bool(reported.get("changed"))
-    elif params["step"] == "queue":
-        result["running"] = transfer.queue(params["seconds"])
-    else:
-        transfer.end(params["keep"])
-    return result
 
 
 def main() -> None:
     """Do one step."""
     module = AnsibleModule(
         argument_spec={
+            **OPTIONS,
             "step": {"type": "str", "choices": STEPS, "required": True},
-            "run": {"type": "str", "required": True},
-            "place": {"type": "path", "required": True},
             "root": {"type": "path", "required": True},
-            "node": {"type": "str", "required": True},
-            "account": {"type": "str", "default": "root"},
-            "started_from": {"type": "str", "default": ""},
             # The action plugin keeps these three.
             "manifests": {"type": "dict", "default": {}},
             "cache": {"type": "str"},
             "bundled": {"type": "bool", "default": False},
             "listed": {"type": "path"},
             "archive": {"type": "path"},
-            "part": {"type": "dict", "default": {}},
-            "seconds": {"type": "int", "default": 50},
-            "keep": {"type": "bool", "default": False},
         },
-        required_if=[("step", "start", ["listed"]), ("step", "allow", ["part"]), ("step", "go", ["part"])],
+        required_if=[("step", "start", ["listed"]), *REQUIRED_IF],
         supports_check_mode=False,
     )
-    params = module.params
-    if not params["run"].isalnum():
-        module.fail_json(msg=f"asset_transfer: run: {params['run']!r}. Use letters and digits only.")
-    transfer = AssetTransfer(params["place"], params["run"], params["node"], params["account"], params["root"])
-    try:
-        result = step(params, transfer)
-    except TransferError as error:
-        module.fail_json(msg=f"{params['node']}: {error}")
-    except OSError as error:
-        module.fail_json(msg=f"{params['node']}: asset_transfer: {error}. Use become.")
-    module.exit_json(**result)
+    run_step(module, "asset_transfer", AssetTransfer, root=module.params["root"])
 
 
 if __name__ == "__main__":

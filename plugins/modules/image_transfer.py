@@ -82,69 +82,25 @@ notes: {returned: with step wait, type: list, elements: str, description: What w
     recovered from.}
 """
 
-from typing import Any
-
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.engine.api_io import EngineError, SocketEngine
+from ..module_utils.engine.api_io import SocketEngine
 from ..module_utils.transfer.image.run import Transfer
-from ..module_utils.transfer.receive import TransferError
-from ..module_utils.transfer.spool import python_of_the_host
-
-
-def step(params: dict[str, Any], transfer: Transfer) -> dict[str, Any]:
-    """Do what is requested."""
-    result: dict[str, Any] = {"changed": False}
-    if params["step"] == "start":
-        result["gathered"] = transfer.start(params["image"], params["started_from"])
-    elif params["step"] == "allow":
-        transfer.allow(params["part"], python_of_the_host())
-    elif params["step"] == "go":
-        transfer.go(params["part"])
-    elif params["step"] == "wait":
-        reported = transfer.wait(params["seconds"])
-        empty: dict[str, Any] = {"received": {}, "resumed": 0, "seconds": 0.0, "notes": [], "trouble": ""}
-        result.update({key: reported.get(key, value) for key, value in empty.items()})
-        result["over"] = reported["over"]
-        result["progress"] = {**transfer.progress(), "state": str(reported.get("state") or "")}
-        # A node that gives has no seconds: it is as it was.
-        result["changed"] = bool(reported.get("state") == "done" and "seconds" in reported)
-    elif params["step"] == "queue":
-        result["running"] = transfer.queue(params["seconds"])
-    else:
-        transfer.end(params["keep"])
-    return result
+from ..module_utils.transfer.steps import OPTIONS, REQUIRED_IF, run_step
 
 
 def main() -> None:
     """Do one step."""
     module = AnsibleModule(
         argument_spec={
+            **OPTIONS,
             "step": {"type": "str", "choices": ["start", "queue", "allow", "go", "wait", "end"], "required": True},
-            "run": {"type": "str", "required": True},
-            "place": {"type": "path", "required": True},
-            "node": {"type": "str", "required": True},
-            "account": {"type": "str", "default": "root"},
             "image": {"type": "str", "default": ""},
-            "started_from": {"type": "str", "default": ""},
-            "part": {"type": "dict", "default": {}},
-            "seconds": {"type": "int", "default": 50},
-            "keep": {"type": "bool", "default": False},
         },
-        required_if=[("step", "start", ["image"]), ("step", "allow", ["part"]), ("step", "go", ["part"])],
+        required_if=[("step", "start", ["image"]), *REQUIRED_IF],
         supports_check_mode=False,
     )
-    params = module.params
-    if not params["run"].isalnum():
-        module.fail_json(msg=f"image_transfer: run: {params['run']!r}. Use letters and digits only.")
-    transfer = Transfer(params["place"], params["run"], params["node"], params["account"], SocketEngine())
-    try:
-        result = step(params, transfer)
-    except (EngineError, TransferError) as error:
-        module.fail_json(msg=f"{params['node']}: {error}")
-    except OSError as error:
-        module.fail_json(msg=f"{params['node']}: image_transfer: {error}. Use become.")
-    module.exit_json(**result)
+    run_step(module, "image_transfer", Transfer, engine=SocketEngine())
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
@@ -41,6 +41,22 @@ class Link(Protocol):
         """End it."""
 
 
+class Host(Protocol):
+    """What receiving needs of the host."""
+
+    folder: Path
+    """Of the parts."""
+
+    def connect(self, source: Mapping[str, Any]) -> Link:
+        """Connect to a node that gives."""
+
+    def alive(self) -> None:
+        """Show a sign of life."""
+
+    def say(self, **state: Any) -> None:
+        """Keep what is to be reported."""
+
+
 @dataclass(frozen=True)
 class Words:
     """How messages name what is transferred, and what they advise where a source has it damaged."""
@@ -67,6 +83,7 @@ class Receiver:
         self._words = words or Words()
         self._folder, self._sources, self._connect = folder, list(sources), connect
         self._alive, self._clock, self._sleep = alive, clock, sleep
+        self._began = clock()
         self._place = 0
         self._link: Link | None = None
         self._verified: set[str] = set()
@@ -104,6 +121,11 @@ class Receiver:
             f"{what} does not have its digest, and did not when it was fetched once more from {giver}. "
             f"Remedy: check the disk of {giver}, {self._words.cure}."
         )
+
+    def report(self) -> dict[str, Any]:
+        """Return who gave how much, what was recovered from, and how long it has taken."""
+        seconds = round(self._clock() - self._began, 2)
+        return {"received": dict(self.received), "notes": self.notes[-8:], "seconds": seconds}
 
     def close(self) -> None:
         if self._link is not None:
@@ -171,6 +193,16 @@ class Receiver:
             f"no node offers {self._words.whole} any longer ({reported}). {mebibytes(kept)} of it are kept. "
             "Remedy: restore the first node named and run again; the transfer resumes."
         )
+
+
+def receiver_of(part: Mapping[str, Any], system: Host, words: Words | None = None) -> Receiver:
+    """Return a receiver of the parts that the sources of this node's part of a plan have."""
+    sources = {source["name"]: source for source in part["sources"]}
+
+    def connect(name: str) -> Link:
+        return system.connect(sources[name])
+
+    return Receiver(system.folder, list(sources), connect, alive=system.alive, words=words)
 
 
 def write_all(file: BinaryIO, data: bytes) -> None:

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, Callable
 
@@ -56,6 +57,12 @@ class SpoolTransfer:
             "public_key": (self.place / "key.pub").read_text(encoding="utf-8"),
         }
 
+    def keep_only(self, names: Container[str]) -> None:
+        """Remove what came of other parts than these."""
+        for path in self.system.folder.iterdir():
+            if path.name.partition(".")[0] not in names:
+                path.unlink()
+
     # -- what a class below this one provides ---------------------------------------------------------------------
 
     request_limit = 120.0
@@ -68,6 +75,14 @@ class SpoolTransfer:
     def prepare(self) -> None:
         """Make the folder of what is received, without what is worth nothing of an earlier transfer."""
         self.system.folder.mkdir(mode=0o700, exist_ok=True)
+
+    def start(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Begin, as the options of the module request it. What keeps this node from taking part is an answer."""
+        raise NotImplementedError
+
+    def feed(self, archive: str) -> dict[str, Any]:
+        """Take something from the controller, and return what is still needed. Only for a chain that it begins."""
+        raise NotImplementedError
 
     def work(self, part: dict[str, Any]) -> None:
         """Do this node's part, and report its state. Raises ``TransferError``."""
@@ -206,11 +221,15 @@ class SpoolTransfer:
         reported = read_json(self.place / "lock")
         return reported if reported.get("run") == self.run and running(int(reported["pid"])) else {}
 
-    def allow(self, part: dict[str, Any], python: str) -> None:
-        """Let the readers in."""
+    def check_mine(self) -> None:
         if not self.mine():
             raise TransferError("the process of this transfer is gone. Remedy: run again.")
+
+    def allow(self, part: dict[str, Any]) -> None:
+        """Let the readers in."""
+        self.check_mine()
         (self.place / "hosts").write_text(known_hosts(part["sources"]), encoding="utf-8")
+        python = sys.executable or find_program("python3") or "python3"
         command = server_command(str(self.place), python, self.account)
         until = time.time() + 1800 + part["bytes"] // SLOWEST + 3600
         lines = [key_line(key, command, name, self.run, until) for name, key in part["readers"].items()]
@@ -218,8 +237,7 @@ class SpoolTransfer:
 
     def go(self, part: dict[str, Any]) -> None:
         """Send the process its instructions."""
-        if not self.mine():
-            raise TransferError("the process of this transfer is gone. Remedy: run again.")
+        self.check_mine()
         write_json(self.place / "part", part)
 
     def wait(self, seconds: float) -> dict[str, Any]:
@@ -323,7 +341,3 @@ def readers(place: Path) -> list[int]:
                 if program in (entry / "cmdline").read_bytes().split(b"\0"):
                     found.append(int(entry.name))
     return found
-
-
-def python_of_the_host() -> str:
-    return sys.executable or find_program("python3") or "python3"

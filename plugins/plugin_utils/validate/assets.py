@@ -21,5 +21,5 @@ _WHOLE = mapping(
         "public_key": ssh_public_key,
     }
 )
-_REPLIES = Replies("asset_transfer", _WHOLE, {"needed": by_name(hex_digest, COUNT)})
-gathered, reply = _REPLIES.gathered, _REPLIES.reply
+REPLIES = Replies("asset_transfer", _WHOLE, {"needed": by_name(hex_digest, COUNT)})
+gathered, reply = REPLIES.gathered, REPLIES.reply

@@ -53,5 +53,5 @@ _WHOLE = mapping(
         "public_key": ssh_public_key,
     }
 )
-_REPLIES = Replies("image_transfer", _WHOLE, {"state": word})
-gathered, reply = _REPLIES.gathered, _REPLIES.reply
+REPLIES = Replies("image_transfer", _WHOLE, {"state": word})
+gathered, reply = REPLIES.gathered, REPLIES.reply

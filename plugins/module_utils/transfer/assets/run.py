@@ -14,10 +14,11 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ..receive import Receiver, TransferError, Words
+from ..receive import TransferError, Words, receiver_of
 from ..spool import SpoolTransfer, spooled
 from ..spool_io import SpoolIO, read_json, write_json
 from .facts_io import free_bytes
@@ -40,15 +41,10 @@ class AssetTransfer(SpoolTransfer):
         super().__init__(place, run, node, account)
         self.root = Path(root)
         self.system = SpoolIO(self.place, run)
-        self._began = time.monotonic()
-        self._resumed = 0
-        self._changed = False
-        self._received: dict[str, int] = {}
-        self._notes: list[str] = []
 
-    def start(self, assets: Mapping[str, Any], started_from: str) -> dict[str, Any]:
-        """Begin. What keeps this node from taking part is an answer."""
-        return self.begin(started_from, lambda: self.gather(assets))
+    def start(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        assets = read_listed(params["listed"])
+        return self.begin(params["started_from"], lambda: self.gather(assets))
 
     def prepare(self) -> None:
         # Beside the assets, so that files move into place without being copied; the keys stay with the spool.
@@ -64,9 +60,8 @@ class AssetTransfer(SpoolTransfer):
             missing = lacking(self.root, name, manifest["files"], lambda: None)
             wanted[name] = {**manifest, "missing": missing}
             sizes.update({sha256: size for dummy, size, sha256 in missing})
-        self._keep_only(sizes)
-        there = spooled(self.system.folder)
-        came = {name.partition(".")[0]: size for name, size in there.items()}
+        self.keep_only(sizes)
+        came = self._came_of()
         kept = sum(min(size, came.get(sha256, 0)) for sha256, size in sizes.items())
         write_json(self.place / WANTED, {"assets": wanted, "resumed": kept})
         return {
@@ -79,22 +74,26 @@ class AssetTransfer(SpoolTransfer):
 
     def work(self, part: dict[str, Any]) -> None:
         listed = read_json(self.place / WANTED)
-        wanted, self._resumed = listed["assets"], listed["resumed"]
+        wanted: dict[str, Any] = listed["assets"]
         missing = {name: {file[2] for file in asset["missing"]} for name, asset in wanted.items()}
         needed = {sha256: size for asset in wanted.values() for dummy, size, sha256 in asset["missing"]}
         for name, asset in wanted.items():
             there = [file for file in asset["files"] if file[2] not in missing[name] and file[2] not in needed]
             offer(self.root, name, there, self.system.folder)
-        self._say("receiving")
         names = {file[2]: f"{name}/{file[0]}" for name, asset in wanted.items() for file in asset["missing"]}
-        if part["sources"]:
-            self._take(part, names, needed)
-        else:
+        words = Words("the files", "and run again", lambda sha256: names.get(sha256, sha256[:12]))
+        with closing(receiver_of(part, self.system, words)) as receiver:
+            self.system.say(state="receiving", resumed=listed["resumed"], changed=False, **receiver.report())
             for sha256, size in needed.items():
-                self._await(sha256, size, names[sha256])
-        self._say("installing")
+                if part["sources"]:
+                    receiver.fetch(sha256, most=size)
+                else:
+                    self._await(sha256, size, names[sha256])
+                self.system.say(**receiver.report())
+        self.system.say(state="installing")
         for name, asset in wanted.items():
-            self._changed |= differs(self.root, name, asset)
+            if differs(self.root, name, asset):
+                self.system.say(changed=True)
             try:
                 install(self.root, name, asset, asset["missing"])
             except OSError as error:
@@ -103,24 +102,7 @@ class AssetTransfer(SpoolTransfer):
                     "Remedy: move what is in the way, and run again; the transfer resumes."
                 ) from error
             self.system.alive()
-        self._say("done")
-
-    def _take(self, part: Mapping[str, Any], names: Mapping[str, str], sizes: Mapping[str, int]) -> None:
-        sources = {source["name"]: source for source in part["sources"]}
-        receiver = Receiver(
-            self.system.folder,
-            list(sources),
-            lambda name: self.system.connect(sources[name]),
-            alive=self.system.alive,
-            words=Words("the files", "and run again", lambda sha256: names.get(sha256, sha256[:12])),
-        )
-        try:
-            for sha256 in names:
-                receiver.fetch(sha256, most=sizes[sha256])
-                self._received, self._notes = receiver.received, receiver.notes
-                self._say("receiving")
-        finally:
-            receiver.close()
+        self.system.say(state="done", **receiver.report())
 
     def _await(self, sha256: str, size: int, name: str) -> None:
         """Wait until the controller has sent a file, and read it as it grows; it counts when it has its digest."""
@@ -155,8 +137,7 @@ class AssetTransfer(SpoolTransfer):
 
     def feed(self, archive: str) -> dict[str, Any]:
         """Take a piece from the controller, if there is one, and return what this node still needs of which file."""
-        if not self.mine():
-            raise TransferError("the process of this transfer is gone. Remedy: run again.")
+        self.check_mine()
         state = read_json(self.place / "state")
         if state.get("run") == self.run and state.get("state") == "failed":
             raise TransferError(str(state.get("trouble")))
@@ -166,28 +147,17 @@ class AssetTransfer(SpoolTransfer):
         if archive:
             append_piece(Path(archive), self.system.folder, needed)
             return {}
-        there = {name.partition(".")[0]: size for name, size in spooled(self.system.folder).items()}
-        return {sha256: there.get(sha256, 0) for sha256 in needed}
+        came = self._came_of()
+        return {sha256: came.get(sha256, 0) for sha256 in needed}
+
+    def _came_of(self) -> dict[str, int]:
+        """Return how many bytes have come of each file."""
+        return {name.partition(".")[0]: size for name, size in spooled(self.system.folder).items()}
 
     def clear(self, keep: bool) -> None:
         super().clear(keep)
         if not keep and not self.place.exists():
             remove_received(self.root)
-
-    def _keep_only(self, names: Mapping[str, int]) -> None:
-        for path in self.system.folder.iterdir():
-            if path.name.partition(".")[0] not in names:
-                path.unlink()
-
-    def _say(self, state: str) -> None:
-        self.system.say(
-            state=state,
-            changed=self._changed,
-            received=dict(self._received),
-            resumed=self._resumed,
-            notes=self._notes[-8:],
-            seconds=round(time.monotonic() - self._began, 2),
-        )
 
 
 def read_listed(text: str) -> dict[str, Any]:

@@ -35,9 +35,8 @@ class Transfer(SpoolTransfer):
             raise OSError(str(error)) from error
         return {**found, "spooled": spooled(self.system.folder)}
 
-    def start(self, image: str, started_from: str) -> dict[str, Any]:
-        """Begin. What keeps this node from taking part is an answer."""
-        return self.begin(started_from, lambda: self.gather(image))
+    def start(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        return self.begin(params["started_from"], lambda: self.gather(params["image"]))
 
     def prepare(self) -> None:
         super().prepare()
@@ -46,7 +45,7 @@ class Transfer(SpoolTransfer):
             (self.system.folder / left).unlink(missing_ok=True)
 
     def work(self, part: dict[str, Any]) -> None:
-        self._keep_only(part)
+        self.keep_only({bare(name) for name in part["layers"]})
         if part["sources"]:
             take(part, self.system, str(self.place))
         else:
@@ -55,9 +54,3 @@ class Transfer(SpoolTransfer):
 
     def remove_partial(self) -> None:
         self.system.remove_partial()
-
-    def _keep_only(self, part: Mapping[str, Any]) -> None:
-        names = {bare(name) for name in part["layers"]}
-        for path in self.system.folder.iterdir():
-            if path.name.partition(".")[0] not in names:
-                path.unlink()

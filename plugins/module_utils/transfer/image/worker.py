@@ -9,11 +9,11 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
-from ..receive import Link, Receiver, TransferError
+from ..receive import Host, TransferError, receiver_of
 from .archive import CONFIG, bare, stored_layers, unpack_saved
 from .content import content_of_config
 from .load import for_containerd, for_graph_driver, groups, partial_config, plain_blob
@@ -22,20 +22,8 @@ CONFIG_BYTES = 16 << 20
 """Most bytes of an image's configuration: a thousand layers take one million."""
 
 
-class TransferIO(Protocol):
+class TransferIO(Host, Protocol):
     """What the work needs of the host; tests hand in a fake."""
-
-    folder: Path
-    """Of the parts."""
-
-    def connect(self, source: Mapping[str, Any]) -> Link:
-        """Connect to a node that gives."""
-
-    def alive(self) -> None:
-        """Show a sign of life."""
-
-    def say(self, **state: Any) -> None:
-        """Keep what is to be reported."""
 
     def saved(self, image: str) -> Any:
         """Return a context with the stream of ``docker save``. Raises ``TransferError``."""
@@ -220,32 +208,27 @@ def kept_layers(part: Mapping[str, Any], system: TransferIO) -> list[dict[str, A
 
 def take(part: Mapping[str, Any], system: TransferIO, run: str) -> None:
     """Fetch what this node lacks of the image, and load it."""
-    sources = {source["name"]: source for source in part["sources"]}
-    receiver = Receiver(system.folder, list(sources), lambda name: system.connect(sources[name]), alive=system.alive)
-    began = time.monotonic()
-    loader: Loader | None = None
+    with closing(receiver_of(part, system)) as receiver:
+        loader: Loader | None = None
 
-    def say(state: str) -> None:
-        seconds = round(time.monotonic() - began, 2)
-        received, notes = dict(receiver.received), receiver.notes[-8:]
-        system.say(state=state, received=received, resumed=receiver.resumed, notes=notes, seconds=seconds)
+        def say(state: str, **more: Any) -> None:
+            system.say(state=state, resumed=receiver.resumed, **receiver.report(), **more)
 
-    try:
-        say("receiving")
-        with beating(system):
-            loader = Loader(part, system, run)
-        for layer in part["layers"][part["have"] :]:
-            loader.give(receiver.fetch(bare(layer)))
+        try:
             say("receiving")
-        path = receiver.fetch(CONFIG, lambda path: promised(part)(path.read_bytes()), CONFIG_BYTES)
-        say("loading")
-        with beating(system):
-            loader.end()
-            loader.name(path.read_bytes())
-    finally:
-        receiver.close()
-        if loader is not None:
-            loader.stop()
-            loader.clear()
-        say("ending")
-    say("done")
+            with beating(system):
+                loader = Loader(part, system, run)
+            for layer in part["layers"][part["have"] :]:
+                loader.give(receiver.fetch(bare(layer)))
+                say("receiving")
+            path = receiver.fetch(CONFIG, lambda path: promised(part)(path.read_bytes()), CONFIG_BYTES)
+            say("loading")
+            with beating(system):
+                loader.end()
+                loader.name(path.read_bytes())
+        finally:
+            if loader is not None:
+                loader.stop()
+                loader.clear()
+            say("ending")
+        say("done", changed=True)

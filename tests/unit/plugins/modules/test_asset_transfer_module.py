@@ -21,8 +21,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer import
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.assets.pieces import pieces, write_piece
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.assets.run import AssetTransfer
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.receive import TransferError
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.steps import step
 from ansible_collections.swarmspeed.cluster.plugins.modules import asset_transfer
-from ansible_collections.swarmspeed.cluster.plugins.modules.asset_transfer import step
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.assets.manifest import digest_of
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.transfer.assets import plan
 

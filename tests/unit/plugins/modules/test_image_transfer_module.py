@@ -23,8 +23,8 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.image.run import Transfer
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.receive import TransferError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.spool import running
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.steps import step
 from ansible_collections.swarmspeed.cluster.plugins.modules import image_transfer
-from ansible_collections.swarmspeed.cluster.plugins.modules.image_transfer import step
 
 needs_keygen = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no ssh-keygen")
 MINE = "ssh-ed25519 AAAA me@desk\n"
