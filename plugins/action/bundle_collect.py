@@ -14,7 +14,8 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.apt.bundle_packages import packages_text
 from ..module_utils.common.reported import ReportedError
-from ..plugin_utils.bundle.files import PART, unpack, whole, write_text
+from ..module_utils.common.whole_file import PART
+from ..plugin_utils.bundle.files import unpack, whole, write_text
 from ..plugin_utils.bundle.folder import own_folder
 from ..plugin_utils.bundle.manifest import BundleError, system_name
 from ..plugin_utils.connection.fetched import archive_bytes, fetch_at_most

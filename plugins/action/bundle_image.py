@@ -13,7 +13,8 @@ from ansible.errors import AnsibleActionFail
 
 from ..module_utils.common.reported import ReportedError, accept
 from ..module_utils.common.reported import digest as digest_of_image
-from ..plugin_utils.bundle.files import PART, digest, read_record, take, write_record
+from ..module_utils.common.whole_file import PART
+from ..plugin_utils.bundle.files import digest, read_record, take, write_record
 from ..plugin_utils.bundle.folder import own_folder
 from ..plugin_utils.bundle.manifest import BundleError
 from ..plugin_utils.connection.fetched import fetch_at_most, what_fits

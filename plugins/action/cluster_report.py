@@ -14,7 +14,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import ReportedError, accept
-from ..plugin_utils.core.files import read_text, write_whole
+from ..plugin_utils.core.files import read_text, write_private
 from ..plugin_utils.core.values import plain
 from ..plugin_utils.report.document import document
 from ..plugin_utils.report.inputs import Inputs, parse_bench, parse_verify
@@ -58,7 +58,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         try:
             made = document(self._inputs(arguments, folder, (task_vars or {}).get("hostvars") or {}))
             if not self._task.check_mode:
-                write_whole(path, page(made))
+                write_private(path, page(made))
         except OSError as error:
             raise AnsibleActionFail(
                 f"{error.filename or folder} on the controller cannot be used: {error.strerror}. "

@@ -15,7 +15,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
 from ..module_utils.common.reported import sentence
-from ..plugin_utils.core.files import write_whole
+from ..plugin_utils.core.files import write_private
 from ..plugin_utils.core.roles import NAMES, requested_roles, role_of
 from ..plugin_utils.core.values import mapping, sealed
 from ..plugin_utils.fabric.all_reduce import judge_collective
@@ -158,7 +158,7 @@ def write(folder: str, made: Mapping[str, Any]) -> str:
     """Write verify.json, whole or not at all."""
     path = Path(folder).expanduser() / "verify.json"
     try:
-        write_whole(path, json.dumps(sealed(made), indent=1) + "\n")
+        write_private(path, json.dumps(sealed(made), indent=1) + "\n")
     except OSError as error:
         raise AnsibleActionFail(
             f"verify.json cannot be written: {error}. "

@@ -13,7 +13,7 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..plugin_utils.core.files import write_whole
+from ..plugin_utils.core.files import write_private
 from ..plugin_utils.core.problems import Problem
 from ..plugin_utils.core.roles import PLANNED, TOGETHER, concern_group, requested_roles
 from ..plugin_utils.core.values import plain
@@ -118,7 +118,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]  # ansible-core has no typ
         if file:
             path = Path(file).expanduser()
             try:
-                write_whole(path if path.is_absolute() else Path.cwd() / path, written(report))
+                write_private(path if path.is_absolute() else Path.cwd() / path, written(report))
             except OSError as error:
                 raise AnsibleActionFail(
                     f"cluster_plan_file: {path} cannot be written ({error.strerror}). Remedy: name another file"

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.swarmspeed.cluster.plugins.action.network_test_result import write
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files import Piece
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.log_files_io import Copy
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.files import write_whole
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.files import write_private
 
 from tests.role_values import load
 
@@ -31,7 +31,7 @@ def careless() -> Iterator[None]:
 
 
 def report(folder: Path) -> Path:
-    write_whole(folder / "report.html", "401 for me@example.org")
+    write_private(folder / "report.html", "401 for me@example.org")
     return folder / "report.html"
 
 

@@ -28,6 +28,7 @@ from ansible_collections.swarmspeed.cluster.plugins.action import (
 from ansible_collections.swarmspeed.cluster.plugins.filter.job_table import job_table
 from ansible_collections.swarmspeed.cluster.plugins.filter.transfer import image_chain
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.transfer.keys import ssh_command
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.cluster.underlay import UnderlayError, common_underlay
 
 from tests.adversary.hostile import KEY, KEY_FILE, facts, one_line, planted
 

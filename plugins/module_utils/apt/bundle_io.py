@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import tarfile
@@ -13,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..common.command_io import CommandResult, find_program, run_program
+from ..common.digests import CHUNK, Hashed
 from .bundle_packages import Deb, parse_deb, parse_uris, stanzas
 from .trial_io import NOWHERE, TIMEOUT, UPDATE_TIMEOUT, SystemAptIO
 
@@ -20,7 +20,6 @@ PLACE = "/var/lib/swarmspeed-bundle"
 """Where packages of a bundle lie on a node while the playbook runs."""
 DOWNLOAD_TIMEOUT = 3600.0
 """Seconds for all packages together; apt itself gives up earlier where a server does not answer."""
-_CHUNK = 1 << 20
 
 
 class BundleAptError(Exception):
@@ -136,7 +135,7 @@ def lay_out(place: Path, archive: Path, files: Mapping[str, str]) -> None:
                 continue
             path = packages / member.name
             with path.open("wb") as file:
-                shutil.copyfileobj(content, file, _CHUNK)
+                shutil.copyfileobj(content, file, CHUNK)
             path.chmod(0o644)
             if _sha256(path) != expected:
                 raise BundleAptError(f"{member.name} did not arrive as it was sent. Run the playbook again")
@@ -174,11 +173,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _sha256(path: Path) -> str:
-    worked = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            worked.update(chunk)
-    return worked.hexdigest()
+        return Hashed(file).read_all().sha256
 
 
 def remove(place: Path) -> None:

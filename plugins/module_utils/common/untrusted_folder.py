@@ -14,7 +14,6 @@ The folder itself is the operator's: a link may lead to it, and no container can
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import os
 import secrets
@@ -23,6 +22,7 @@ import stat
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable
 
+from .digests import Hashed
 from .empty_folder import empty_folder
 from .untrusted_text import parse_json, printable
 
@@ -272,14 +272,7 @@ class UntrustedFolder:
                 status.st_size > _SPARSE_FROM and status.st_blocks * 512 < status.st_size // _SPARSE_SHARE
             ):
                 return None
-            found, left = hashlib.sha256(), status.st_size
-            while left > 0:  # no further than it was when it was opened: it may grow as fast as it is read
-                chunk = file.read(min(left, 1 << 20))
-                if not chunk:
-                    break
-                found.update(chunk)
-                left -= len(chunk)
-        return found.hexdigest()
+            return Hashed(file).read_all(status.st_size).sha256  # it may grow as fast as it is read
 
     # --- writing
 

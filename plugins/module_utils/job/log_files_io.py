@@ -16,6 +16,7 @@ from typing import Any
 from ..common.secret_names import Hide, hider
 from ..common.untrusted_folder import UntrustedFolder
 from ..common.untrusted_text import parse_json
+from ..common.whole_file import whole_file
 from .environment import ranks_environment
 from .log_files import REPLY_BYTES, WANTED, LogsError, Piece, identity, same_run, shorten
 from .private import host_jobs_dir
@@ -167,12 +168,8 @@ class Copy:
         self._make(path.parent)
         same = path.is_file() and path.stat().st_size == len(piece.data) and path.read_bytes() == piece.data
         if not same:
-            beside = path.with_name(path.name + ".new")
-            with contextlib.suppress(FileNotFoundError):
-                beside.unlink()
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            with whole_file(path) as file:
                 file.write(piece.data)
-            beside.replace(path)
         os.utime(path, ns=(piece.mtime_ns, piece.mtime_ns))
         return not same
 

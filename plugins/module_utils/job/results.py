@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import tarfile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from ..common.digests import Hashed
 from ..common.reported import UnfitError, relative_path
 from ..common.untrusted_folder import FolderError, UntrustedFolder
 
@@ -92,19 +92,7 @@ def pack(folder: UntrustedFolder, files: list[str], archive: Path, most: int) ->
                         f"{folder.where('')}: the results have more than {most >> 30} GiB. Remedy: name fewer in "
                         "deepspeed_launch_results, or raise deepspeed_launch_results_gib."
                     )
-                hashed = _Hashed(file)
+                hashed = Hashed(file)
                 tar.addfile(member, hashed)
-                packed[path] = {"size": member.size, "sha256": hashed.worked.hexdigest()}
+                packed[path] = {"size": member.size, "sha256": hashed.sha256}
     return packed
-
-
-class _Hashed:
-    """What is read passes through a digest, so that it is of the very bytes that are sent."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self.worked = file, hashlib.sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        chunk = self._file.read(size)
-        self.worked.update(chunk)
-        return chunk

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import grp
-import hashlib
 import os
 import platform
 import pwd
@@ -21,7 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..common.command_io import find_program, run_program
-from ..common.digests import keyed_digest
+from ..common.digests import CHUNK, Hashed, keyed_digest
 from ..common.untrusted_folder import FolderError, UntrustedFolder
 from ..engine.api_io import Engine, EngineError
 from ..engine.state import engine_settings
@@ -48,9 +47,6 @@ ATTACHMENTS = quote('{"runtime":["attachment"]}')
 """Filter of GET /tasks: containers that were attached to a network, not those of services."""
 COMMAND_TIMEOUT = 20
 """Seconds."""
-
-_CHUNK = 1 << 20
-"""Bytes read at a time: a workspace may hold models larger than the memory."""
 
 
 class NodeError(Exception):
@@ -138,7 +134,7 @@ def file_facts(
         return facts
     if mark is not None:
         with Path(path).open("rb") as file:
-            facts["marked"] = mark.encode() in file.readline(_CHUNK)
+            facts["marked"] = mark.encode() in file.readline(CHUNK)
     if key is not None:
         data = Path(path).read_bytes()
         facts.update(sha256=keyed_digest(data, key), keyed=True)
@@ -161,11 +157,8 @@ def file_facts(
 
 def file_digest(path: str | Path) -> str:
     """Return the SHA-256 of a file in hexadecimal."""
-    digest = hashlib.sha256()
     with Path(path).open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return Hashed(file).read_all().sha256
 
 
 def tree_digests(root: str, relative_paths: list[str], sizes: Mapping[str, int] | None = None) -> dict[str, str | None]:

@@ -9,18 +9,17 @@ A layer counts only when its SHA-256 is its name. What is there of it stays, wha
 from __future__ import annotations
 
 import errno
-import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Protocol
 
+from ..common.digests import Hashed
 from ..common.untrusted_text import on_one_line
 
 PATIENCE = 45.0
 """Seconds for which all sources are tried again when none gives anything."""
-CHUNK = 1 << 20
 
 
 class TransferError(Exception):
@@ -138,10 +137,10 @@ class Receiver:
 
     def _fill(self, part: Path, name: str, most: int | None) -> str:
         """Read a part to its end; return the SHA-256 of all of it, or nothing of one that is larger than it may be."""
-        digest = hashlib.sha256()
         with part.open("ab+", buffering=0) as file:
-            offset = self._take_up(file, digest)
-            self.resumed += offset
+            file.seek(0)
+            hashed = Hashed(file, self._alive).read_all()
+            self.resumed += hashed.size
             reasons: dict[str, str] = {}
             idle = self._clock()
             while True:
@@ -149,19 +148,18 @@ class Receiver:
                 try:
                     if self._link is None:
                         self._link = self._connect(source)
-                    for kind, data in self._link.frames(name, offset):
+                    for kind, data in self._link.frames(name, hashed.size):
                         self._alive()
                         if kind == b"D":
-                            if most is not None and offset + len(data) > most:
+                            if most is not None and hashed.size + len(data) > most:
                                 self.close()  # in the midst of a part
                                 return ""
                             write_all(file, data)
-                            digest.update(data)
-                            offset += len(data)
+                            hashed.add(data)
                             self.received[source] = self.received.get(source, 0) + len(data)
                             idle = self._clock()
                         elif kind == b"E":
-                            return digest.hexdigest()
+                            return hashed.sha256
                         elif kind == b"X":
                             raise LinkLost(on_one_line(data.decode("utf-8", "replace")))
                     raise LinkLost("the connection ended")
@@ -172,21 +170,10 @@ class Receiver:
                 self._alive()
                 if self._place == 0:
                     if self._clock() - idle > PATIENCE:
-                        raise TransferError(self._given_up(reasons, offset))
+                        raise TransferError(self._given_up(reasons))
                     self._sleep(1.0)
 
-    def _take_up(self, file: BinaryIO, digest: Any) -> int:
-        file.seek(0)
-        offset = 0
-        while True:
-            data = file.read(CHUNK)
-            if not data:
-                return offset
-            digest.update(data)
-            offset += len(data)
-            self._alive()
-
-    def _given_up(self, reasons: dict[str, str], offset: int) -> str:
+    def _given_up(self, reasons: dict[str, str]) -> str:
         reported = "; ".join(f"{source}: {text}" for source, text in reasons.items())
         kept = sum(path.stat().st_size for path in self._folder.iterdir())
         return (

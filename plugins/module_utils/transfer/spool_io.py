@@ -19,6 +19,7 @@ from typing import Any
 
 from ..common.command_io import find_program
 from ..common.untrusted_text import on_one_line
+from ..common.whole_file import write_whole
 from .keys import ssh_command
 from .receive import LinkLost
 from .serve import HEADER, STILL
@@ -116,9 +117,7 @@ class SpoolIO:
 
 
 def write_json(path: Path, value: Any) -> None:
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(json.dumps(value), encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, json.dumps(value))
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
@@ -15,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from ..common.digests import Hashed
 from ..common.untrusted_folder import UntrustedFolder, kind_of
 from .state import (
     FOLDER,
@@ -99,11 +99,7 @@ def _open(stack: ExitStack, path: str, known: Mapping[str, Any], machine: str) -
         os.close(handle)
         raise VsixError(f"{path}: it is {kind_of(mode)}, not a plain file. Remedy: name a .vsix.")
     file = stack.enter_context(os.fdopen(handle, "rb"))
-    digest, piece = hashlib.sha256(), file.read(1 << 20)
-    while piece:
-        digest.update(piece)
-        piece = file.read(1 << 20)
-    sha256 = digest.hexdigest()
+    sha256 = Hashed(file).read_all().sha256
     there = known.get(sha256, {}).get("intact")
     return _File(path, file, sha256, None if there else read_extension(file, path, machine))
 

@@ -6,18 +6,18 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...module_utils.common.untrusted_text import on_one_line
+from ...module_utils.common.whole_file import whole_file, write_whole
 from ..bundle.manifest import AGAIN
 from ..cluster.trees import file_sha256
-from ..core.files import write_whole
 from ..plan.controller import here
 from .gathered import known_manifest, manifest_path
 from .http_io import DigestError, Http, HttpLostError, HttpRefusedError, git_digest
@@ -141,10 +141,10 @@ class Cache:
         data = self._http.read(file_url(source, revision.commit, file.path), file.size)
         if git_digest(data) != file.blob:
             raise source.error(f"{file.path} did not arrive as the hub has it", "run again")
-        with tempfile.NamedTemporaryFile(dir=_made(self.folder / "blobs"), suffix=".new", delete=False) as beside:
-            beside.write(data)
-        sha256 = file_sha256(Path(beside.name))
-        Path(beside.name).replace(self.blob(sha256))
+        sha256 = hashlib.sha256(data).hexdigest()
+        _made(self.folder / "blobs")
+        with whole_file(self.blob(sha256)) as blob:
+            blob.write(data)
         _write(noted, sha256)
         return sha256
 

@@ -11,24 +11,22 @@ import io
 import json
 import os
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import IO, Any
 
+from ...module_utils.common.digests import CHUNK, Hashed
 from ...module_utils.common.reported import escaped
+from ...module_utils.common.whole_file import whole_file
 from ..core.problems import Problem, listing
 from .checks import check_files, check_image, check_variables
 from .folder import opened, strangers
 from .manifest import AGAIN, MANIFEST, VARIABLE, BundleError, Entry, Manifest, parse
 from .verified import Memory
 
-_CHUNK = 1 << 20
 _LONGEST_LIST = 256 << 20
-PART = ".part"
-"""What a file is called until it is whole."""
 FORMER = ".verified"
 """What earlier versions left in a bundle. It is never read."""
 RECORD = ".json"
@@ -42,11 +40,8 @@ def digest(path: Path) -> tuple[int, str]:
 
 
 def _digest(file: IO[bytes]) -> tuple[int, str]:
-    worked, size = hashlib.sha256(), 0
-    while chunk := file.read(_CHUNK):
-        worked.update(chunk)
-        size += len(chunk)
-    return size, worked.hexdigest()
+    hashed = Hashed(file).read_all()
+    return hashed.size, hashed.sha256
 
 
 def measure(folder: Path, entries: Iterable[Entry]) -> dict[str, tuple[int, str] | str | None]:
@@ -143,24 +138,9 @@ def write_text(path: Path, text: str) -> Entry:
     with contextlib.suppress(OSError), opened(path.parent, path.name) as there:
         if there.read(len(data) + 1) == data:
             return entry
-    with _part(path) as file:
+    with whole_file(path, 0o644, durable=True) as file:
         file.write(data)
     return entry
-
-
-@contextlib.contextmanager
-def _part(path: Path) -> Iterator[IO[bytes]]:
-    """A new file beside ``path``, by a name that no one can foresee; it gets its own when it is whole."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=PART, delete=False) as file:
-        try:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
 
 
 def take(source: IO[bytes], path: Path, expected: tuple[int, str]) -> None:
@@ -169,14 +149,12 @@ def take(source: IO[bytes], path: Path, expected: tuple[int, str]) -> None:
     No more is read than one piece beyond the expected size.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    worked, size = hashlib.sha256(), 0
-    with _part(path) as file:
-        while size <= expected[0] and (chunk := source.read(_CHUNK)):
-            worked.update(chunk)
-            size += len(chunk)
+    hashed = Hashed(source)
+    with whole_file(path, 0o644, durable=True) as file:
+        while hashed.size <= expected[0] and (chunk := hashed.read(CHUNK)):
             file.write(chunk)
-        if (size, worked.hexdigest()) != expected:
-            raise BundleError(f"{path.name} did not arrive as it was sent ({size} of {expected[0]} bytes)")
+        if (hashed.size, hashed.sha256) != expected:
+            raise BundleError(f"{path.name} did not arrive as it was sent ({hashed.size} of {expected[0]} bytes)")
 
 
 def unpack(archive: Path, folder: Path, wanted: Mapping[str, tuple[int, str]]) -> list[str]:
@@ -197,19 +175,6 @@ def unpack(archive: Path, folder: Path, wanted: Mapping[str, tuple[int, str]]) -
     return sorted(missing)
 
 
-class _Hashed(io.RawIOBase):
-    """What is read passes through a digest, so that it is of the very bytes that are sent."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__()
-        self._file, self.worked = file, hashlib.sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        chunk = self._file.read(size)
-        self.worked.update(chunk)
-        return chunk
-
-
 def pack(archive: IO[bytes], folder: Path, files: Mapping[str, tuple[int, str]], texts: Mapping[str, str]) -> None:
     """Write files of a folder, by size and digest, and texts into one archive, flat. Packages are compressed already.
 
@@ -225,11 +190,11 @@ def pack(archive: IO[bytes], folder: Path, files: Mapping[str, tuple[int, str]],
             info.size, info.mode = size, 0o644
             info.uname = info.gname = "root"
             with opened(folder, name) as file:
-                hashed = _Hashed(file)
+                hashed = Hashed(file)
                 if os.fstat(file.fileno()).st_size == size:
                     info.mtime = int(os.fstat(file.fileno()).st_mtime)
                     tar.addfile(info, hashed)
-            if hashed.worked.hexdigest() != sha256:
+            if hashed.sha256 != sha256:
                 raise BundleError(f"{name} is not what it was when it was verified")
 
 

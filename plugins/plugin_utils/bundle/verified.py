@@ -14,11 +14,11 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ...module_utils.common.whole_file import write_whole
 from .manifest import Entry
 
 _MOST = 64 << 20
@@ -59,10 +59,7 @@ class Memory:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not _private(self.path.parent):
                 return
-            # Made with mode 0600 and a name that no one can foresee.
-            with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
-                json.dump(seen, file)
-            Path(file.name).replace(self.path)
+            write_whole(self.path, json.dumps(seen))
 
 
 def _private(folder: Path) -> bool:

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from pathlib import Path
+
+from ...module_utils.common.whole_file import write_whole
 
 LONGEST = 64 << 20
 """Bytes of a measurement that are read: 64 nodes take some five million."""
@@ -30,15 +30,7 @@ def make_private(folder: Path) -> None:
             part.mkdir(mode=0o700)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file for this account alone: whole, or as it was before. The temporary one has mode 0600, too."""
+def write_private(path: Path, text: str) -> None:
+    """Write a file for this account alone: whole, or as it was before; its folder is made."""
     make_private(path.parent)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    write_whole(path, text)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tarfile
@@ -14,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from ...module_utils.common.digests import CHUNK, Hashed
 from ...module_utils.common.reported import ReportedError, accept, hex_digest, relative_path, sentence, whole
 from ..cluster.trees import file_sha256
 from ..validate.shape import by_name, listing, mapping
@@ -24,7 +24,6 @@ _REPLY = mapping(
         "problems": listing(sentence, 100_000),
     }
 )
-_CHUNK = 1 << 20
 
 
 def reply(host: str, reported: Mapping[str, Any], paths: list[str], most: int) -> dict[str, Any]:
@@ -80,12 +79,10 @@ _AGAIN = "Remedy: run launch.yml again"
 def _write(host: str, content: IO[bytes], path: Path, sha256: str) -> None:
     for folder in reversed(path.parents):
         folder.mkdir(mode=0o700, exist_ok=True)
-    worked = hashlib.sha256()
+    hashed = Hashed(content)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
-        while chunk := content.read(_CHUNK):
-            worked.update(chunk)
-            file.write(chunk)
-    if worked.hexdigest() != sha256:
+        shutil.copyfileobj(hashed, file, CHUNK)
+    if hashed.sha256 != sha256:
         raise ReportedError(f"{host}: job_results: {path.name} did not arrive whole. {_AGAIN}")
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import tarfile
@@ -13,7 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
+from ...module_utils.common.digests import CHUNK, Hashed
 from ...module_utils.common.reported import UnfitError, relative_path
+from ...module_utils.common.whole_file import whole_file
 from ..bundle.files import read_manifest
 from ..bundle.folder import opened, own_folder
 from ..bundle.manifest import AGAIN, BundleError, Entry, inside
@@ -22,7 +23,6 @@ from .repository import FOLDER, SOURCE, Repository, SourceError, is_commit
 from .repository_io import private_folder
 
 PLACE, KIND = "source", "source"
-_CHUNK = 1 << 20
 
 
 def pack(bundle: Path, repository: Repository, tree: Path, commit: str) -> str:
@@ -32,20 +32,14 @@ def pack(bundle: Path, repository: Repository, tree: Path, commit: str) -> str:
     that they lead to, as they are sent to nodes.
     """
     path = own_folder(bundle, PLACE) / f"{repository.key}-{commit}.tar"
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".part", delete=False) as part:
-        try:
-            with tarfile.open(fileobj=part, mode="w") as tar:
-                for name in sorted(tree_manifest(str(tree), [])):
-                    file = tree / name
-                    member = tarfile.TarInfo(name)
-                    member.size = file.stat().st_size
-                    member.mode = 0o755 if os.access(file, os.X_OK) else 0o644
-                    with file.open("rb") as content:
-                        tar.addfile(member, content)
-            Path(part.name).replace(path)
-        except BaseException:
-            Path(part.name).unlink()
-            raise
+    with whole_file(path) as part, tarfile.open(fileobj=part, mode="w") as tar:
+        for name in sorted(tree_manifest(str(tree), [])):
+            file = tree / name
+            member = tarfile.TarInfo(name)
+            member.size = file.stat().st_size
+            member.mode = 0o755 if os.access(file, os.X_OK) else 0o644
+            with file.open("rb") as content:
+                tar.addfile(member, content)
     return path.relative_to(bundle).as_posix()
 
 
@@ -99,10 +93,7 @@ def _entry(bundle: Path, repository: Repository) -> Entry:
 
 def _unpack(file: BinaryIO, place: Path, entry: Entry) -> None:
     """Unpack plain files only, and only where the bytes that were read are those in the manifest."""
-    hashed = hashlib.sha256()
-    while chunk := file.read(_CHUNK):
-        hashed.update(chunk)
-    if hashed.hexdigest() != entry.sha256:
+    if Hashed(file).read_all().sha256 != entry.sha256:
         raise BundleError(f"{entry.path} is damaged (its SHA-256 is another)")
     file.seek(0)
     with tarfile.open(fileobj=file, mode="r:") as tar:
@@ -117,5 +108,5 @@ def _unpack(file: BinaryIO, place: Path, entry: Entry) -> None:
             path = place / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("xb") as written:
-                shutil.copyfileobj(content, written, _CHUNK)
+                shutil.copyfileobj(content, written, CHUNK)
             path.chmod(0o755 if member.mode & 0o100 else 0o644)

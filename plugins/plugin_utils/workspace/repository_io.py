@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...module_utils.common.command_io import NOT_STARTED, TIMED_OUT, CommandResult
+from ...module_utils.common.whole_file import write_whole
 from .repository import (
     FOLDER,
     PROTOCOLS,
@@ -151,7 +152,7 @@ class _Cache:
             self.notes.append(f"{error.subject}: {error.text}. What was fetched before is used, commit {last}.")
             return last
         if known.get(self.repository.reference) != commit:
-            _write(record, json.dumps({**known, self.repository.reference: commit}, indent=1, sort_keys=True))
+            write_whole(record, json.dumps({**known, self.repository.reference: commit}, indent=1, sort_keys=True))
         return commit
 
     def fetch(self, commit: str) -> None:
@@ -162,7 +163,7 @@ class _Cache:
             self._git(["init", "--quiet", "--bare", "--template=", "--", str(bare)], _ASKS)
         (bare / "info").mkdir(exist_ok=True)
         # Comes before what the repository and the user say: a filter is a command of the user's own configuration.
-        _write(bare / "info" / "attributes", "* !filter\n")
+        write_whole(bare / "info" / "attributes", "* !filter\n")
         local = f"--git-dir={bare}"
         wanted = f"+{self.name}:refs/fetched/{commit}"
         alone = ["--depth=1", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"]
@@ -185,7 +186,7 @@ class _Cache:
             self._git([*at, "checkout-index", "--all", "--force"], _FETCHES, index)
             staged = self._git([*at, "ls-files", "--stage", "-z"], _FETCHES, index)
             found = _reviewed(tree, staged)
-            _write(trees / f"{commit}.json", json.dumps(found, indent=1, sort_keys=True))
+            write_whole(trees / f"{commit}.json", json.dumps(found, indent=1, sort_keys=True))
             tree.rename(trees / commit)
 
     def _git(self, arguments: Sequence[str], timeout: float, variables: dict[str, str] | None = None) -> str:
@@ -238,9 +239,3 @@ def _locked(own: Path) -> Iterator[None]:
     with (own / "lock").open("w", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _write(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-        file.write(text)
-    Path(file.name).replace(path)

@@ -14,15 +14,15 @@ step may be done by several supervisors at once, and what another one has done a
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Callable
+from typing import Any, Callable
 
+from ...common.digests import Hashed
 from ...common.untrusted_folder import FolderError
 from ...common.untrusted_links import LinkingFolder
 from ..code_places import (
@@ -46,19 +46,6 @@ SETTLED = 2.0
 
 class CodeError(Exception):
     """The code of the job is not what was to be started. The text says where, and what to do."""
-
-
-class _Digested:
-    """A file that is read once, for its copy and its digest."""
-
-    def __init__(self, file: BinaryIO, tick: Callable[[], None]) -> None:
-        self._file, self._tick, self.digest = file, tick, hashlib.sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        self._tick()
-        data = self._file.read(size)
-        self.digest.update(data)
-        return data
 
 
 @dataclass(frozen=True)
@@ -145,10 +132,10 @@ class StartFolder:
             if file is None:
                 raise self._wrong(name, "is missing")
             stack.enter_context(file)
-            status, read = os.fstat(file.fileno()), _Digested(file, self.tick)
+            status, read = os.fstat(file.fileno()), Hashed(file, self.tick)
             self._files.make_folder(parent(target), 0o755)
             self._files.write(target, read, stat.S_IMODE(status.st_mode) & 0o777, status.st_mtime)  # type: ignore[arg-type]
-        if read.digest.hexdigest() != digest:
+        if read.sha256 != digest:
             self._files.remove(target)
             raise self._wrong(name, "is not what was to be started")
 

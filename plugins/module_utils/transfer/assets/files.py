@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
 import stat
@@ -20,13 +19,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Callable
 
+from ...common.digests import Hashed
 from ...common.reported import file_name, relative_path
 from ...common.untrusted_folder import UntrustedFolder
 
 OWN = ".swarmspeed"
 """Folder of this collection below the assets."""
 INCOMING = f"{OWN}/incoming"
-CHUNK = 1 << 20
 RECORD_BYTES = 256 << 20
 """Most bytes of a record: a million files have about 150 MiB."""
 
@@ -100,7 +99,6 @@ def changed_paths(root: Path, name: str, record: Mapping[str, Any]) -> list[str]
 
 def file_digest(folder: UntrustedFolder, name: str, alive: Callable[[], Any]) -> str:
     """Return the SHA-256 of a file, empty where it is no regular file."""
-    worked = hashlib.sha256()
     try:
         file = folder.open(name)
     except OSError:
@@ -108,12 +106,7 @@ def file_digest(folder: UntrustedFolder, name: str, alive: Callable[[], Any]) ->
     if file is None:
         return ""
     with file:
-        while True:
-            piece = file.read(CHUNK)
-            if not piece:
-                return worked.hexdigest()
-            worked.update(piece)
-            alive()
+        return Hashed(file, alive).read_all().sha256
 
 
 def lacking(root: Path, name: str, files: Iterable[File], alive: Callable[[], Any]) -> list[File]:

@@ -10,7 +10,6 @@ it offers as it lies there, by a link into the spool. New files are put in place
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -18,11 +17,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from ...common.digests import CHUNK, Hashed
 from ..receive import TransferError, Words, receiver_of
 from ..spool import SpoolTransfer, spooled
 from ..spool_io import SpoolIO, read_json, write_json
 from .facts_io import free_bytes
-from .files import CHUNK, differs, incoming, install, lacking, offer, prepare, remove_received
+from .files import differs, incoming, install, lacking, offer, prepare, remove_received
 from .pieces import append_piece
 
 SILENCE = 900.0
@@ -110,14 +110,12 @@ class AssetTransfer(SpoolTransfer):
         if whole.exists():
             # From an earlier transfer: what the disk made of it is not known.
             whole.replace(part)
-        worked, offset, received_at = hashlib.sha256(), 0, time.monotonic()
+        received_at = time.monotonic()
         with part.open("ab+", buffering=0) as file:
             file.seek(0)
-            while offset < size:
-                piece = file.read(CHUNK)
-                if piece:
-                    worked.update(piece)
-                    offset += len(piece)
+            hashed = Hashed(file, self.system.alive)
+            while hashed.size < size:
+                if hashed.read(CHUNK):
                     received_at = time.monotonic()
                 elif time.monotonic() - received_at > SILENCE:
                     raise TransferError(
@@ -126,8 +124,7 @@ class AssetTransfer(SpoolTransfer):
                     )
                 else:
                     time.sleep(0.05)
-                self.system.alive()
-        if worked.hexdigest() != sha256:
+        if hashed.sha256 != sha256:
             part.unlink()
             raise TransferError(
                 f"{name} does not have the digest that was planned. Remedy: run again; where its source is a folder "

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.swarmspeed.cluster.plugins.module_utils.common import digests
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.common.digests import keyed_digest
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.engine.api_io import EngineError
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.private import host_jobs_dir
@@ -187,7 +188,7 @@ def test_a_file_that_may_not_be_read_is_not_taken_for_absent(monkeypatch: pytest
 
 
 def test_tree_digests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_io, "_CHUNK", 3)  # so that a file takes several reads
+    monkeypatch.setattr(digests, "CHUNK", 3)  # so that a file takes several reads
     make(tmp_path / "a", "a" * 10)
     make(tmp_path / "sub/b", "")
     make(tmp_path / "mine", "x")

@@ -93,6 +93,15 @@ def test_what_is_known_is_not_asked_again_until_it_is_refreshed(tmp_path: Path, 
     assert made.lacking(later, [file[2] for file in later.files]) == []
 
 
+def test_a_small_file_that_cannot_be_put_in_place_leaves_nothing_unfinished(tmp_path: Path, hub: Hub) -> None:
+    made = cache(tmp_path, hub)
+    in_the_way = made.blob(sha256(FILES["config.json"]))
+    in_the_way.mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        made.resolve(of_hub(hub))
+    assert list((tmp_path / "cache/blobs").iterdir()) == [in_the_way]
+
+
 def test_patterns_choose_files(tmp_path: Path, hub: Hub) -> None:
     found = cache(tmp_path, hub).resolve(of_hub(hub, files=["*.json", "data/*"]))
     assert [path for path, size, digest in found.files] == ["config.json", "data/extra.bin"]
