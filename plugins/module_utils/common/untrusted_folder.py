@@ -19,6 +19,7 @@ import os
 import secrets
 import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Callable
 
@@ -135,6 +136,51 @@ class UntrustedFolder:
             handle = inner
         return handle
 
+    @contextlib.contextmanager
+    def _opened(self, parts: list[str], make: int | None = None) -> Iterator[int]:
+        """The same, closed at the end."""
+        handle = self._open_folder(parts, make)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+    @contextlib.contextmanager
+    def _at(self, name: str, *, needed: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder of a name, and the name in it. What fails in there becomes an error that says what lies there.
+
+        What is missing is a ``FileNotFoundError``, unless it is ``needed``.
+        """
+        parents, last = self._below(name)
+        try:
+            folder = self._open_folder(parents)
+        except FileNotFoundError as error:
+            if needed:
+                raise self._refused(name, "has no folder to lie in") from error
+            raise
+        try:
+            yield folder, last
+        except OSError as error:
+            if isinstance(error, self._error) or (isinstance(error, FileNotFoundError) and not needed):
+                raise
+            raise self._failed(name, error) from error
+        finally:
+            os.close(folder)
+
+    @contextlib.contextmanager
+    def _replaced(self, name: str, *, durable: bool = False) -> Iterator[tuple[int, str]]:
+        """A folder, and a new name in it that nobody can foresee; what gets that name takes the place of ``name``."""
+        with self._at(name, needed=True) as (folder, last):
+            new = f".{secrets.token_hex(16)}.new"
+            try:
+                yield folder, new
+                os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
+                if durable:
+                    os.fsync(folder)
+            finally:
+                with contextlib.suppress(OSError):
+                    os.unlink(new, dir_fd=folder)  # also where both were names of one file: rename() leaves them
+
     # --- looking
 
     def kind(self, name: str) -> str | None:
@@ -150,69 +196,46 @@ class UntrustedFolder:
                 return self.root.stat()
             if len(parts) > 1 and self.kind("/".join(parts[:-1])) != "a folder":
                 return None
-            folder = self._open_folder(parts[:-1])
-            try:
+            with self._opened(parts[:-1]) as folder:
                 return os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
-            finally:
-                os.close(folder)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def entries(self, name: str = "") -> dict[str, str]:
         """What lies in a folder: names, in order, and their kinds. Empty where there is no such folder."""
-        try:
-            handle = self._open_folder(self._split(name))
-        except FileNotFoundError:
-            return {}
-        try:
+        kinds: dict[str, str] = {}
+        with contextlib.suppress(FileNotFoundError), self._opened(self._split(name)) as handle:
             with os.scandir(handle) as found:
                 names = sorted(entry.name for entry in itertools.islice(found, MOST_ENTRIES + 1))
             if len(names) > MOST_ENTRIES:
                 raise self._refused(name, f"holds more than {MOST_ENTRIES} names")
-            kinds: dict[str, str] = {}
             for one in names:
                 with contextlib.suppress(FileNotFoundError):  # gone since
                     kinds[one] = kind_of(os.stat(one, dir_fd=handle, follow_symlinks=False).st_mode)
-            return kinds
-        finally:
-            os.close(handle)
+        return kinds
 
     def folders(self, most: int, fits: Callable[[str], Any]) -> tuple[list[str], bool]:
         """Names of folders in it that ``fits`` takes, in order, and whether these are all: ``most`` at most, and of any
         number of names only so many are read. None where there is no such folder."""
-        try:
-            handle = self._open_folder([])
-        except FileNotFoundError:
-            return [], True
         names: list[str] = []
-        try:
-            with os.scandir(handle) as found:
-                for number, entry in enumerate(found):
-                    if number >= MOST_READ or len(names) > most:
-                        return sorted(names[:most]), False
-                    if entry.is_dir(follow_symlinks=False) and fits(entry.name):
-                        names.append(entry.name)
-            return sorted(names[:most]), len(names) <= most
-        finally:
-            os.close(handle)
+        with contextlib.suppress(FileNotFoundError), self._opened([]) as handle, os.scandir(handle) as found:
+            for number, entry in enumerate(found):
+                if number >= MOST_READ or len(names) > most:
+                    return sorted(names[:most]), False
+                if entry.is_dir(follow_symlinks=False) and fits(entry.name):
+                    names.append(entry.name)
+        return sorted(names[:most]), len(names) <= most
 
     # --- reading
 
     def open(self, name: str) -> BinaryIO | None:
         """A plain file to read, by handle; ``None`` where there is none."""
-        parents, last = self._below(name)
         try:
-            folder = self._open_folder(parents)
+            with self._at(name) as (folder, last):
+                # A handle of whatever lies there: with O_PATH no driver of a device is called, and no pipe waits.
+                found = os.open(last, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         except FileNotFoundError:
             return None
-        try:  # a handle of whatever lies there: with O_PATH no driver of a device is called, and no pipe waits
-            found = os.open(last, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise self._failed(name, error) from error
-        finally:
-            os.close(folder)
         try:
             mode = os.fstat(found).st_mode
             # What the handle is of, whatever has the name by now: opening a device alone may have an effect.
@@ -290,48 +313,28 @@ class UntrustedFolder:
 
         ``durable``: also after a loss of power it is the one before, or this one.
         """
-        parents, last = self._below(name)
-        folder = self._parent(name, parents)
-        new = f".{secrets.token_hex(16)}.new"
-        try:
-            with os.fdopen(os.open(new, _NEW, 0o600, dir_fd=folder), "wb") as file:
-                if isinstance(content, bytes):
-                    file.write(content)
-                else:
-                    shutil.copyfileobj(content, file, 1 << 20)
-                file.flush()
-                os.fchmod(file.fileno(), mode)
-                if owner is not None:
-                    os.fchown(file.fileno(), *owner)
-                if mtime is not None:
-                    os.utime(file.fileno(), (mtime, mtime))
-                if durable:
-                    os.fsync(file.fileno())
-            os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
+        with (
+            self._replaced(name, durable=durable) as (folder, new),
+            os.fdopen(os.open(new, _NEW, 0o600, dir_fd=folder), "wb") as file,
+        ):
+            if isinstance(content, bytes):
+                file.write(content)
+            else:
+                shutil.copyfileobj(content, file, 1 << 20)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            if owner is not None:
+                os.fchown(file.fileno(), *owner)
+            if mtime is not None:
+                os.utime(file.fileno(), (mtime, mtime))
             if durable:
-                os.fsync(folder)
-        except OSError as error:
-            raise self._failed(name, error) from error
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(new, dir_fd=folder)
-            os.close(folder)
+                os.fsync(file.fileno())
 
     def link(self, name: str, file: BinaryIO) -> None:
         """Give an open file this name too, at once, whatever had it. It is on the same disk, and its folder exists."""
-        parents, last = self._below(name)
-        folder = self._parent(name, parents)
-        new = f".{secrets.token_hex(16)}.new"
-        try:
+        with self._replaced(name) as (folder, new):
             # By its handle, as another file may have its former name by now.
             os.link(f"/proc/self/fd/{file.fileno()}", new, dst_dir_fd=folder, follow_symlinks=True)
-            os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError as error:
-            raise self._failed(name, error) from error
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(new, dir_fd=folder)  # two names of one file: rename() leaves both
-            os.close(folder)
 
     def make_folder(
         self, name: str, mode: int = 0o700, exact: bool = False, *, owner: tuple[int, int] | None = None
@@ -341,52 +344,27 @@ class UntrustedFolder:
         ``owner`` gets it where it is ours and empty, as one that was made just now is: no other is given away.
         """
         try:
-            handle = self._open_folder(self._split(name), make=mode)
+            with self._opened(self._split(name), mode) as handle:
+                if exact:
+                    os.fchmod(handle, mode)
+                if owner is not None and os.fstat(handle).st_uid == os.geteuid():
+                    with os.scandir(handle) as found:
+                        empty = next(found, None) is None
+                    if empty:
+                        os.fchown(handle, *owner)
         except FileNotFoundError as error:
             raise self._refused("", "does not exist") from error
-        try:
-            if exact:
-                os.fchmod(handle, mode)
-            if owner is not None and os.fstat(handle).st_uid == os.geteuid():
-                with os.scandir(handle) as found:
-                    empty = next(found, None) is None
-                if empty:
-                    os.fchown(handle, *owner)
-        finally:
-            os.close(handle)
 
     def rename(self, old: str, new: str) -> None:
         """Move what lies at ``old``, a link as a link. The folder of ``new`` must exist."""
-        parents, last = self._below(old)
-        new_parents, new_last = self._below(new)
-        source = self._parent(old, parents)
-        try:
-            target = self._parent(new, new_parents)
-            try:
-                os.rename(last, new_last, src_dir_fd=source, dst_dir_fd=target)
-            except OSError as error:
-                raise self._failed(old, error) from error
-            finally:
-                os.close(target)
-        finally:
-            os.close(source)
-
-    def _parent(self, name: str, parents: list[str]) -> int:
-        try:
-            return self._open_folder(parents)
-        except FileNotFoundError as error:
-            raise self._refused(name, "has no folder to lie in") from error
+        with self._at(new, needed=True) as (target, new_last), self._at(old, needed=True) as (source, last):
+            os.rename(last, new_last, src_dir_fd=source, dst_dir_fd=target)
 
     # --- removing
 
     def remove(self, name: str) -> None:
         """A file, a link, or a folder with all that lies in it, however deep. Nothing where there is nothing."""
-        parents, last = self._below(name)
-        try:
-            folder = self._open_folder(parents)
-        except FileNotFoundError:
-            return
-        try:
+        with contextlib.suppress(FileNotFoundError), self._at(name) as (folder, last):
             if stat.S_ISDIR(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
                 top = os.open(last, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
                 try:
@@ -397,24 +375,10 @@ class UntrustedFolder:
                 os.rmdir(last, dir_fd=folder)
             else:
                 os.unlink(last, dir_fd=folder)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise self._failed(name, error) from error
-        finally:
-            os.close(folder)
 
     def remove_if_empty(self, name: str) -> bool:
         """A folder, if nothing is in it; whether it was removed."""
-        parents, last = self._below(name)
-        try:
-            folder = self._open_folder(parents)
-        except FileNotFoundError:
-            return False
-        try:
+        with contextlib.suppress(FileNotFoundError), self._at(name) as (folder, last), contextlib.suppress(OSError):
             os.rmdir(last, dir_fd=folder)
-        except OSError:
-            return False
-        finally:
-            os.close(folder)
-        return True
+            return True
+        return False

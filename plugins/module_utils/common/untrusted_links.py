@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 
 from .untrusted_folder import UntrustedFolder
 
@@ -20,45 +19,22 @@ class LinkingFolder(UntrustedFolder):
 
     def link_text(self, name: str) -> str | None:
         """Where a link leads; ``None`` where there is none."""
-        parents, last = self._below(name)
-        if self.kind(name) != "a link":
-            return None
-        folder = self._parent(name, parents)
-        try:
-            return os.readlink(last, dir_fd=folder)
-        except OSError:
-            return None
-        finally:
-            os.close(folder)
+        if self.kind(name) == "a link":
+            with self._at(name, needed=True) as (folder, last), contextlib.suppress(OSError):
+                return os.readlink(last, dir_fd=folder)
+        return None
 
     def make_link(self, name: str, text: str) -> bool:
         """Say whether the link was made: not where something has the name already."""
-        parents, last = self._below(name)
-        folder = self._parent(name, parents)
-        try:
+        with self._at(name, needed=True) as (folder, last), contextlib.suppress(FileExistsError):
             os.symlink(text, last, dir_fd=folder)
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise self._failed(name, error) from error
-        finally:
-            os.close(folder)
-        return True
+            return True
+        return False
 
     def replace_by_link(self, name: str, text: str) -> None:
         """Put a link in the place of a file, at once."""
-        parents, last = self._below(name)
-        folder = self._parent(name, parents)
-        new = f".{secrets.token_hex(16)}.new"
-        try:
+        with self._replaced(name) as (folder, new):
             os.symlink(text, new, dir_fd=folder)
-            os.rename(new, last, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError as error:
-            raise self._failed(name, error) from error
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(new, dir_fd=folder)
-            os.close(folder)
 
     def remove_link(self, name: str, text: str) -> None:
         """Remove this very link; what else has the name stays."""
@@ -67,16 +43,6 @@ class LinkingFolder(UntrustedFolder):
 
     def remove_empty(self, name: str) -> bool:
         """Remove a folder in which nothing lies; say whether it is gone."""
-        parents, last = self._below(name)
-        if self.kind(name) != "a folder":
-            return self.kind(name) is None
-        folder = self._parent(name, parents)
-        try:
-            os.rmdir(last, dir_fd=folder)
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-        finally:
-            os.close(folder)
-        return True
+        if self.kind(name) == "a folder":
+            self.remove_if_empty(name)
+        return self.kind(name) is None

@@ -206,6 +206,18 @@ def test_a_folder_that_never_gets_empty_is_an_error(
         folder.remove("busy")
 
 
+def test_an_error_of_a_caller_that_is_one_of_the_system_says_what_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class AssetError(OSError):
+        pass
+
+    monkeypatch.setattr(untrusted_folder, "empty_folder", lambda _handle: False)
+    (tmp_path / "full").mkdir()
+    with pytest.raises(AssetError, match="is written while it is removed; stop the container first"):
+        UntrustedFolder(tmp_path, AssetError).remove("full")
+
+
 @pytest.mark.parametrize(
     "name", ["..", "a/../b", "/a", "a//b", "a/", "a\0b", ".", "n" * 256, "a/" + "é" * 128, "\ud800"]
 )
