@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from ...module_utils.common.reported import absolute_path, account, hex_digest, ssh_public_key
+from ...module_utils.common.reported import absolute_path, hex_digest
 from .shape import by_name, mapping
-from .transfer import COUNT, Replies
+from .transfer import ACCESS, COUNT, Replies
 
 _WHOLE = mapping(
     {
@@ -16,9 +16,7 @@ _WHOLE = mapping(
         "spooled_bytes": COUNT,
         "free_bytes": COUNT,
         "root": absolute_path,
-        "account": account,
-        "host_key": ssh_public_key,
-        "public_key": ssh_public_key,
+        **ACCESS,
     }
 )
 REPLIES = Replies("asset_transfer", _WHOLE, {"needed": by_name(hex_digest, COUNT)})

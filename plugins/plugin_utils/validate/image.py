@@ -10,16 +10,14 @@ from typing import Any
 
 from ...module_utils.common.reported import (
     absolute_path,
-    account,
     digest,
     file_name,
     flag,
     identity,
-    ssh_public_key,
     word,
 )
 from .shape import by_name, listing, mapping, one_of
-from .transfer import COUNT, Replies
+from .transfer import ACCESS, COUNT, Replies
 
 _LAYERS = listing(digest, 10_000)
 
@@ -48,9 +46,7 @@ _WHOLE = mapping(
         "free": mapping({"engine": COUNT, "spool": COUNT, "same": flag}),
         "places": mapping({"engine": absolute_path, "spool": absolute_path}),
         "spooled": by_name(file_name, COUNT, 100_000),
-        "account": account,
-        "host_key": ssh_public_key,
-        "public_key": ssh_public_key,
+        **ACCESS,
     }
 )
 REPLIES = Replies("image_transfer", _WHOLE, {"state": word})

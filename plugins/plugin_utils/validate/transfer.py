@@ -8,10 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.common.reported import Parser, UnfitError, accept, file_name, flag, number, sentence, whole, word
+from ...module_utils.common.reported import (
+    Parser,
+    UnfitError,
+    accept,
+    account,
+    file_name,
+    flag,
+    number,
+    sentence,
+    ssh_public_key,
+    whole,
+    word,
+)
 from .shape import by_name, data, listing, mapping
 
 COUNT = whole()
+ACCESS = {"account": account, "host_key": ssh_public_key, "public_key": ssh_public_key}
+"""How other nodes reach a node."""
 
 
 def _reported(value: Any) -> Any:

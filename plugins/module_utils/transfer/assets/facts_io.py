@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...common.untrusted_folder import UntrustedFolder
+from ..room import free_bytes, nearest
 from .files import INCOMING, changed_paths, opened, read_record, recorded_names
 
 MOUNTS = "/proc/self/mounts"
@@ -73,18 +73,6 @@ def incoming_bytes(root: Path) -> int:
         found = (folder.status(f"{INCOMING}/{name}") for name, kind in kinds.items() if kind == "a plain file")
         return sum(status.st_size for status in found if status)
     return 0
-
-
-def free_bytes(root: Path) -> int:
-    found = os.statvfs(nearest(root))
-    return found.f_bavail * found.f_frsize
-
-
-def nearest(path: Path) -> Path:
-    """Return the path, or the nearest one above it that is there."""
-    while not path.exists():
-        path = path.parent
-    return path
 
 
 def filesystem(root: Path) -> str:

@@ -19,9 +19,9 @@ from typing import Any
 
 from ...common.digests import CHUNK, Hashed
 from ..receive import TransferError, Words, receiver_of
+from ..room import free_bytes
 from ..spool import SpoolTransfer, spooled
 from ..spool_io import SpoolIO, read_json, write_json
-from .facts_io import free_bytes
 from .files import differs, incoming, install, lacking, offer, prepare, remove_received
 from .pieces import append_piece
 

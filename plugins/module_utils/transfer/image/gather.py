@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...engine.api_io import Engine, EngineError
+from ..room import free_bytes, nearest
 from .content import MACHINES, content_of_image
 
 CONTAINERD = "/etc/containerd/config.toml"
@@ -82,13 +82,6 @@ def _image(engine: Engine, image: str) -> dict[str, Any]:
 
 def room(root: str, place: Path) -> tuple[dict[str, int], bool]:
     """Return the free bytes of the engine's disk and of the spool's, and whether they are one."""
-
-    def nearest(path: Path) -> Path:
-        while not path.exists():
-            path = path.parent
-        return path
-
     engine, spool = nearest(Path(root)), nearest(place)
-    free = {name: os.statvfs(path) for name, path in (("engine", engine), ("spool", spool))}
-    sizes = {name: found.f_bavail * found.f_frsize for name, found in free.items()}
+    sizes = {"engine": free_bytes(engine), "spool": free_bytes(spool)}
     return sizes, engine.stat().st_dev == spool.stat().st_dev
