@@ -169,7 +169,7 @@ class UntrustedFolder:
 
     @contextlib.contextmanager
     def _replaced(self, name: str, *, durable: bool = False) -> Iterator[tuple[int, str]]:
-        """A folder, and a new name in it that nobody can foresee; what gets that name takes the place of ``name``."""
+        """A folder, and a new name in it that no one can foresee; what gets that name takes the place of ``name``."""
         with self._at(name, needed=True) as (folder, last):
             new = f".{secrets.token_hex(16)}.new"
             try:
