@@ -16,7 +16,9 @@ from ansible.template import Templar
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-ROLES = Path(__file__).parents[3] / "roles"
+from tests.planned_roles import every
+from tests.role_values import ROLES
+
 NAMES = [
     *("plain", "-x", "--help", "a\nb", "back\\slash", "no\\newline", " before", "after ", "a\tb", "ü", "#h", "*", '"q'),
     *("'", "\\", "end\\", "sub/-y", "a,b", "[.]", "&", "{{ x }}"),
@@ -29,7 +31,7 @@ PACKED = [
 
 def find(tasks: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """Return the arguments of a task, in whatever block it stands."""
-    (task,) = [task for block in tasks for task in block.get("block", [block]) if task.get("name") == name]
+    (task,) = [task for task in every(tasks) if task.get("name") == name]
     arguments: dict[str, Any] = task["ansible.builtin.command"]
     return arguments
 

@@ -6,80 +6,49 @@
 from __future__ import annotations
 
 import copy
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.deepspeed_launch.planner import NOTHING
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.managed_file import ManagedFile
 
 from tests.adversary.hostile import facts as honest
-from tests.planned_roles import plan_of
-from tests.role_values import ROLES, acts, load, templar, variables
+from tests.planned_roles import END, HERE, REPORT, PlannedRole
+from tests.role_values import acts, templar, variables
 from tests.stand_ins import StandIns, changed
 
-ROLE = "deepspeed_launch"
-HOST = "gpu2"
-END, PLAN, REPORT = "ansible.builtin.meta", "ansible.builtin.include_role", "swarmspeed.cluster.plan"
-FILES, INCLUDE = "ansible.builtin.import_tasks", "ansible.builtin.include_tasks"
+ROLE = PlannedRole(
+    *("deepspeed_launch", "training_container", "workspace"),
+    modules=True,
+    ansible_run_tags=["all"],
+    training_image_source="build",
+)
 JOB: dict[str, Any] = {"deepspeed_launch_script": "train.py"}
+EXTENSIONS = "swarmspeed.cluster.vscode_extensions"
+TAGS = ["hostfile", "ds_config", "launch"]
+"""Without them it does nothing under --tags hostfile."""
 
 
-def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
-    return plan_of(ROLE, NOTHING, pending, drift, HOST, **{"etc": "/e", "slots": {HOST: 1}, "configured": True, **act})
+def planned(pending: bool, **act: Any) -> dict[str, Any]:
+    return ROLE.plan(pending, **{"etc": "/e", "slots": {HERE: 1}, "configured": True, **act})
 
 
-def given(found: dict[str, Any] | None, **more: Any) -> dict[str, Any]:
-    play = {"ansible_check_mode": False, "ansible_run_tags": ["all"], "training_image_source": "build"}
-    plan = {} if found is None else {"swarmspeed_plan": found}
-    return variables("training_container", "workspace", ROLE, **{**play, **plan, **more})
-
-
-def runs(found: dict[str, Any] | None, file: str = "main", **more: Any) -> list[str]:
-    """Return what of a file's tasks would run, until one ends the role or makes another plan."""
-    ran: list[str] = []
-    for task in load(f"{ROLE}/tasks/{file}.yml"):
-        key = next(key for key in task if "." in key or key == "block")
-        values = given(found, **more)
-        # A block that only carries a tag runs where one of its tasks does.
-        parts = task["block"] if key == "block" and "always" not in task else [{}]
-        if acts(task, values) and any(acts(part, values) for part in parts):
-            ran.append(key)
-            if key in (END, PLAN):
-                break
-    return ran
-
-
-ASSERT, EXTENSIONS = "ansible.builtin.assert", "swarmspeed.cluster.vscode_extensions"
-
-
-def test_where_nothing_is_planned_and_there_is_no_job_the_role_ends_at_its_first_task() -> None:
-    (first, *dummy) = load(f"{ROLE}/tasks/main.yml")
-    assert first[END] == "end_role"
-    assert first["tags"] == ["hostfile", "ds_config", "launch"]  # without them it does nothing under --tags hostfile
-    assert runs(planned(False)) == [END]
-
-
-@pytest.mark.parametrize("found", [None, {}, {"pending": {HOST: {"docker": False}}}])
-def test_what_this_run_has_not_planned_it_plans(found: dict[str, Any] | None) -> None:
-    assert runs(found) == [PLAN]
-    assert runs(found, "verify") == [PLAN]
-    (task,) = [one for one in load(f"{ROLE}/tasks/main.yml") if PLAN in one]
-    assert task[PLAN]["apply"]["tags"] == task["tags"]
+def test_the_tags_of_files_let_it_plan_and_end() -> None:
+    end, plan, *dummy = ROLE.tasks("main")
+    assert end["tags"] == plan["tags"] == plan["ansible.builtin.include_role"]["apply"]["tags"] == TAGS
 
 
 def test_what_is_planned_has_its_task() -> None:
-    assert runs(planned(True)) == [ASSERT, INCLUDE, END]
+    assert ROLE.runs("main", planned(True)) == ["assert", "files.yml", END]
     # The first node reads the key for the others.
-    assert runs(planned(False, share_key=True), **JOB)[:2] == [ASSERT, INCLUDE]
-    assert runs(planned(True), "files") == [REPORT]
-    assert runs(planned(True, launch_json="{}"), "files") == [REPORT, "swarmspeed.cluster.mounted_files"]
-    assert runs(planned(True, share_key=True), "files") == [REPORT, INCLUDE]
+    assert ROLE.runs("main", planned(False, share_key=True), **JOB)[:2] == ["assert", "files.yml"]
+    assert ROLE.runs("files", planned(True)) == [REPORT]
+    assert ROLE.runs("files", planned(True, launch_json="{}")) == [REPORT, "swarmspeed.cluster.mounted_files"]
+    assert ROLE.runs("files", planned(True, share_key=True)) == [REPORT, "key.yml"]
     extensions = {"root": "/r", "files": ["/a/x.vsix"]}
-    assert runs(planned(True, extensions=extensions), "files") == [REPORT, EXTENSIONS]
+    assert ROLE.runs("files", planned(True, extensions=extensions)) == [REPORT, EXTENSIONS]
     both = planned(True, share_key=True, launch_json="{}", extensions=extensions)
-    assert runs(both, "files", ansible_check_mode=True) == [REPORT]
+    assert ROLE.runs("files", both, ansible_check_mode=True) == [REPORT]
 
 
 DECIDE, DECIDE_NAME = "swarmspeed.cluster.training_job", "Decide whether to start the job"
@@ -98,14 +67,14 @@ DECIDE, DECIDE_NAME = "swarmspeed.cluster.training_job", "Decide whether to star
 def test_the_role_ends_where_no_job_is_to_be_started_or_followed(decided: Any, follow: bool, after: str) -> None:
     play = {"_deepspeed_launch_rank0": "gpu1", "hostvars": {"gpu1": {"_deepspeed_launch_planned": decided}}}
     given_here = {**JOB, **play, "deepspeed_launch_follow": follow}
-    assert runs(planned(False), **given_here) == [ASSERT, after]
-    first = {**given_here, "_deepspeed_launch_rank0": HOST, "hostvars": {HOST: {"_deepspeed_launch_planned": decided}}}
-    assert runs(planned(False), **first) == [ASSERT, DECIDE, after]
+    assert ROLE.runs("main", planned(False), **given_here) == ["assert", after]
+    first = {**given_here, "_deepspeed_launch_rank0": HERE, "hostvars": {HERE: {"_deepspeed_launch_planned": decided}}}
+    assert ROLE.runs("main", planned(False), **first) == ["assert", DECIDE, after]
 
 
 def test_a_job_is_checked_started_followed_and_its_logs_collected() -> None:
-    *dummy, job = load(f"{ROLE}/tasks/main.yml")
-    decide = next(task for task in dummy if task["name"] == DECIDE_NAME)
+    *dummy, job = ROLE.tasks("main")
+    decide = ROLE.task("main", DECIDE_NAME)
     assert decide["module_defaults"] == job["module_defaults"]
     names = [decide["name"], *(task["name"] for part in ("block", "always") for task in job[part])]
     assert names == [
@@ -137,19 +106,19 @@ def test_results_that_did_not_arrive_are_brought_by_the_next_run(
         (tmp_path / "train" / "results").mkdir(parents=True)
     more = {
         **JOB,
-        "_deepspeed_launch_rank0": HOST,
-        "hostvars": {HOST: {"_deepspeed_launch_planned": decided}},
+        "_deepspeed_launch_rank0": HERE,
+        "hostvars": {HERE: {"_deepspeed_launch_planned": decided}},
         "deepspeed_launch_follow": False,
         "deepspeed_launch_name": "train",
         "deepspeed_launch_results": wanted,
         "deepspeed_launch_logs_dir": str(tmp_path),
         "ansible_check_mode": not_now == "check",
     }
-    assert runs(planned(False), **more) == [ASSERT, DECIDE, *(["block"] if brought else []), END]
+    assert ROLE.runs("main", planned(False), **more) == ["assert", DECIDE, *(["block"] if brought else []), END]
 
 
 def test_what_is_included_for_the_results_is_not_decided_again_once_they_are_there() -> None:
-    (task,) = [task for task in load(f"{ROLE}/tasks/main.yml") if task.get("name", "").startswith("Bring the results")]
+    task = ROLE.task("main", "Bring the results of a job that succeeded")
     assert "when" not in task and "is exists" in task["block"][0]["when"]
 
 
@@ -171,41 +140,27 @@ def test_in_check_mode_the_report_predicts_but_where_a_tag_names_a_file(
     cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
     more = {"ansible_check_mode": check, "ansible_run_tags": tags, "swarmspeed_cluster": cluster, **JOB}
     expected = ["swarmspeed.cluster.hostfile", "swarmspeed.cluster.ds_config"] if requested else []
-    assert runs(planned(True, writes=["hostfile", "ds_config.json"]), "files", **more) == [REPORT, *expected]
-    assert runs(planned(True, writes=["hostfile"]), "files", **more) == [REPORT, *expected[:1]]
+    assert ROLE.runs("files", planned(True, writes=["hostfile", "ds_config.json"]), **more) == [REPORT, *expected]
+    assert ROLE.runs("files", planned(True, writes=["hostfile"]), **more) == [REPORT, *expected[:1]]
 
 
 def test_the_configuration_is_compared_again_where_an_image_was_asked_for_its_release() -> None:
     cluster = {**variables()["swarmspeed_cluster"], "gpus_known": True}
     more = {"swarmspeed_cluster": cluster, **JOB}
-    assert runs(planned(False), "files", **more) == [REPORT]
-    requested = runs(planned(False), "files", _deepspeed_launch_release={"stdout": "0.18.9"}, **more)
+    assert ROLE.runs("files", planned(False), **more) == [REPORT]
+    requested = ROLE.runs("files", planned(False), _deepspeed_launch_release={"stdout": "0.18.9"}, **more)
     assert requested == [REPORT, "swarmspeed.cluster.ds_config"]
-    assert runs(planned(False), "files", _deepspeed_launch_release={"skipped": True}, **more) == [REPORT]
+    assert ROLE.runs("files", planned(False), _deepspeed_launch_release={"skipped": True}, **more) == [REPORT]
 
 
 def test_the_fingerprint_has_the_configuration_of_the_module_or_of_the_plan() -> None:
-    *dummy, job = load(f"{ROLE}/tasks/main.yml")
+    *dummy, job = ROLE.tasks("main")
     text = job["module_defaults"]["swarmspeed.cluster.training_job"]["fingerprint"]["ds_config"]
     found = planned(True, ds_config={"of": "the plan"})
     for ran, expected in (({"skipped": True}, "the plan"), ({"config": {"of": "the module"}}, "the module")):
-        values = given(found, _deepspeed_launch_ds_config=ran)
+        values = ROLE.given(found, _deepspeed_launch_ds_config=ran)
         assert templar(values).template(text) == {"of": expected}
-    assert templar(given(found)).template(text) == {"of": "the plan"}
-
-
-@pytest.mark.parametrize(("drift", "right"), [("", True), ("hostfile is missing", False)])
-def test_verify_fails_at_what_is_left_to_change(drift: str, right: bool) -> None:
-    judged = load(f"{ROLE}/tasks/verify.yml")[1]
-    values = given(planned(bool(drift), drift))
-    assert templar(values).evaluate_conditional(judged[ASSERT]["that"]) is right
-
-
-def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
-    paths = [*sorted((ROLES / ROLE / "tasks").glob("*.yml")), ROLES / f"{ROLE}/vars/main.yml"]
-    text = "".join(path.read_text(encoding="utf-8") for path in paths)
-    of_preflight = {"integration"}
-    assert set(re.findall(r"_deepspeed_launch_act\.(\w+)", text)) == set(NOTHING) - of_preflight
+    assert templar(ROLE.given(found)).template(text) == {"of": "the plan"}
 
 
 # Alone
@@ -235,7 +190,7 @@ def found(number: int, text: str | None) -> dict[str, Any]:
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> StandIns:
-    made = StandIns(tmp_path, ROLE)
+    made = StandIns(tmp_path, ROLE.role)
     for number, name in enumerate(NAMES, 1):
         made.add(name, found(number, None))
     return made
@@ -253,7 +208,7 @@ def test_alone_it_keeps_the_hostfile(hosts: StandIns) -> None:
 
 @pytest.mark.slow  # it runs ansible-playbook; CI has one of these a role
 def test_alone_a_second_run_ends_at_once(tmp_path: Path) -> None:
-    hosts = StandIns(tmp_path, ROLE)
+    hosts = StandIns(tmp_path, ROLE.role)
     for number, name in enumerate(NAMES, 1):
         slots = {1: honest(1), 2: honest(2)}
         hosts.add(
@@ -292,7 +247,7 @@ BOARD = "swarmspeed.tensorboard"
     ],
 )
 def test_teardown_removes_the_container_of_tensorboard_that_is_ours(docker: Any, removed: bool) -> None:
-    (task,) = [one for one in load(f"{ROLE}/tasks/teardown.yml") if "of TensorBoard" in one["name"]]
+    task = ROLE.task("teardown", "Remove the container of TensorBoard")
     assert task["community.docker.docker_container"]["state"] == "absent"
     facts = {"swarmspeed": {} if docker is None else {"docker": docker}}
-    assert acts(task, given(None, ansible_facts=facts)) is removed
+    assert acts(task, ROLE.given(None, ansible_facts=facts)) is removed

@@ -5,64 +5,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nccl_env.planner import NOTHING
 
-from tests.planned_roles import plan_of, shown, tasks_that_run
-from tests.role_values import ROLES, load, templar, value, variables
+from tests.planned_roles import GATHER, REPORT, PlannedRole, every, passes
+from tests.role_values import load, templar, value
 
-MODULES = {
-    "ansible.builtin.meta": "end",
-    "ansible.builtin.include_role": "gather and plan",
-    "swarmspeed.cluster.plan": "report",
-    "ansible.builtin.include_tasks": "",
-}
+ROLE = PlannedRole("nccl_env", modules=True)
 QUESTION = {"argv": ["docker"], "record": "/r", "image": "sha256:1"}
 INSIDE = {"container": "c", "state": "running", "argv": ["docker"], "lines": ["GLOO_SOCKET_IFNAME=@IFNAME@"]}
 
 
-def planned(pending: bool, drift: str = "", **act: Any) -> dict[str, Any]:
-    return plan_of("nccl_env", NOTHING, pending, drift, **act)
-
-
-def runs(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[str]:
-    """Return what of a file's tasks would run, until one ends the role or makes another plan."""
-    return shown(tasks_that_run("nccl_env", file, plan, **changed), called)
-
-
-def called(key: str, task: dict[str, Any]) -> str:
-    return MODULES.get(key) or (str(task[key]) if key == "ansible.builtin.include_tasks" else key)
-
-
-def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:
-    (first, *dummy) = load("nccl_env/tasks/main.yml")
-    assert first["ansible.builtin.meta"] == "end_role"
-    assert runs("main", planned(False)) == ["end"]
-
-
-@pytest.mark.parametrize("plan", [None, {}, {"pending": {"gpu2": {"docker": False}}}])
-@pytest.mark.parametrize("file", ["main", "verify"])
-def test_what_this_run_has_not_planned_it_plans(file: str, plan: dict[str, Any] | None) -> None:
-    assert runs(file, plan) == ["gather and plan"]
-
-
-def test_changes_are_reported_and_then_applied() -> None:
-    assert runs("main", planned(True)) == ["report", "converge.yml"]
-    assert runs("main", planned(True), ansible_check_mode=True) == ["report"]
-
-
 def test_an_image_is_asked_before_anything_is_applied_and_not_in_check_mode() -> None:
-    assert runs("main", planned(True, question=QUESTION)) == ["report", "ask.yml", "converge.yml"]
-    assert runs("main", planned(True, question=QUESTION), ansible_check_mode=True) == ["report"]
-    names = ["ansible.builtin.command", "ansible.builtin.copy", "gather and plan"]
-    assert runs("ask", planned(True, question=QUESTION)) == names
-    folders = planned(True, question=QUESTION, folders=[{"path": "/x"}])
-    assert runs("ask", folders) == ["swarmspeed.cluster.managed_files", *names]
+    assert ROLE.runs("main", ROLE.plan(True, question=QUESTION)) == [REPORT, "ask.yml", "converge.yml"]
+    assert ROLE.runs("main", ROLE.plan(True, question=QUESTION), ansible_check_mode=True) == [REPORT]
+    names = ["ansible.builtin.command", "ansible.builtin.copy", GATHER]
+    assert ROLE.runs("ask", ROLE.plan(True, question=QUESTION)) == names
+    folders = ROLE.plan(True, question=QUESTION, folders=[{"path": "/x"}])
+    assert ROLE.runs("ask", folders) == ["swarmspeed.cluster.managed_files", *names]
     # What it says may have settings refused.
-    *dummy, last = load("nccl_env/tasks/ask.yml")
+    *dummy, last = ROLE.tasks("ask")
     assert last["swarmspeed.cluster.plan"] == {"stage": "report", "roles": ["nccl_env"]}
 
 
@@ -70,9 +33,9 @@ def test_an_image_is_asked_before_anything_is_applied_and_not_in_check_mode() ->
     ("stdout", "record"), [("2.27.3\n", "sha256:1 2.27.3\n"), ("", "sha256:1 unknown\n"), ("\n", "sha256:1 unknown\n")]
 )
 def test_the_answer_is_recorded_beside_the_images_id(stdout: str, record: str) -> None:
-    copy = next(task for task in load("nccl_env/tasks/ask.yml") if "ansible.builtin.copy" in task)
-    given = variables("nccl_env", swarmspeed_plan=planned(True, question=QUESTION), _nccl_env_answer={"stdout": stdout})
-    assert templar(given).template(copy["ansible.builtin.copy"]["content"]) == record
+    given = ROLE.given(ROLE.plan(True, question=QUESTION), _nccl_env_answer={"stdout": stdout})
+    (copy,) = (task["ansible.builtin.copy"] for task in ROLE.tasks("ask") if "ansible.builtin.copy" in task)
+    assert templar(given).template(copy["content"]) == record
 
 
 @pytest.mark.parametrize(
@@ -83,12 +46,8 @@ def test_the_answer_is_recorded_beside_the_images_id(stdout: str, record: str) -
         ({"render": ["docker"]}, ["ansible.builtin.command"]),
     ],
 )
-def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[str, Any], ran: list[str]) -> None:
-    assert runs("converge", planned(True, **act)) == [*ran, "gather and plan"]
-    for file in ("ask", "converge"):
-        (last,) = [task for task in load(f"nccl_env/tasks/{file}.yml") if "ansible.builtin.include_role" in task]
-        assert last["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in last
-        assert last["vars"] == {"_preflight_roles": ["nccl_env"]}
+def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], ran: list[str]) -> None:
+    assert ROLE.runs("converge", ROLE.plan(True, **act)) == [*ran, GATHER]
 
 
 @pytest.mark.parametrize(
@@ -112,8 +71,9 @@ def test_each_part_of_the_plan_has_its_task_and_all_is_planned_again(act: dict[s
 def test_a_container_that_has_ended_meanwhile_reads_it_as_it_starts(
     role: str, result: dict[str, Any], fails: bool
 ) -> None:
-    task = next(task for task in load(f"{role}/tasks/converge.yml") if "failed_when" in task)
-    given = {**variables(role, swarmspeed_plan=planned(True)), task["register"]: result}
+    planned = PlannedRole(role)
+    task = next(task for task in planned.tasks("converge") if "failed_when" in task)
+    given = planned.given(planned.plan(True), **{task["register"]: result})
     assert templar(given).evaluate_conditional(task["failed_when"]) is fails
 
 
@@ -126,43 +86,17 @@ def test_a_container_that_has_ended_meanwhile_reads_it_as_it_starts(
     ],
 )
 def test_verify_reads_the_container(printed: list[str], right: bool) -> None:
-    block = next(task for task in load("nccl_env/tasks/verify.yml") if "block" in task)
-    *dummy, judged = block["block"]
+    judged = ROLE.task("verify", "Assert that NCCL and Gloo use the interface")
     found = {"stdout": "\n".join(printed), "stdout_lines": printed}
-    given = variables("nccl_env", swarmspeed_plan=planned(False, inside=INSIDE), _nccl_env_inside=found)
-    given.update(judged["vars"])
+    given = ROLE.given(ROLE.plan(False, inside=INSIDE), _nccl_env_inside=found, **judged["vars"])
     if any("inet" in line for line in printed):
         assert value("_nccl_env_inside_interface", given) == "eth0"
-    conditions = judged["ansible.builtin.assert"]["that"]
-    assert all(templar(given).evaluate_conditional(condition) for condition in conditions) is right
-
-
-def test_verify_fails_at_what_is_left_to_change() -> None:
-    *dummy, last = load("nccl_env/tasks/verify.yml")
-    for drift, right in (("", True), ("env is missing", False)):
-        given = variables("nccl_env", swarmspeed_plan=planned(bool(drift), drift))
-        assert templar(given).evaluate_conditional(last["ansible.builtin.assert"]["that"]) is right
+    assert passes(judged, given) is right
 
 
 def test_where_ranks_are_processes_of_the_host_no_container_is_read() -> None:
-    assert runs("verify", planned(False)) == ["ansible.builtin.assert"]
-    assert runs("verify", planned(False, inside=INSIDE)) == ["block", "ansible.builtin.assert"]
-
-
-def test_no_task_has_tags_of_its_own() -> None:
-    """launch.yml and others import the role with the tag never, for its variables: a tag here would run it there."""
-    for path in (ROLES / "nccl_env/tasks").glob("*.yml"):
-        assert [task for task in load(f"nccl_env/tasks/{path.name}") if "tags" in task] == []
-
-
-def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
-    paths = [*sorted((ROLES / "nccl_env/tasks").glob("*.yml")), ROLES / "nccl_env/vars/main.yml"]
-    names = set(re.findall(r"_nccl_env_act\.(\w+)", "".join(path.read_text(encoding="utf-8") for path in paths)))
-    # verify.yml and bench_network.yml compare what NCCL took with what was chosen.
-    others = [ROLES.parent / "playbooks/tasks/fabric.yml", ROLES / "overlay_network/vars/main.yml"]
-    text = "".join(path.read_text(encoding="utf-8") for path in others)
-    names |= set(re.findall(r"\['nccl_env', '(\w+)'\]", text))
-    assert names == set(NOTHING)
+    assert ROLE.runs("verify", ROLE.plan(False)) == ["assert"]
+    assert ROLE.runs("verify", ROLE.plan(False, inside=INSIDE)) == ["block", "assert"]
 
 
 PLANNED = {
@@ -173,17 +107,13 @@ PLANNED = {
 
 
 def test_verify_and_benchmark_read_what_was_chosen_by_node() -> None:
-    blocks = load_playbook_tasks("fabric")
-    (judge,) = [task for task in blocks if "swarmspeed.cluster.network_test_result" in task]
-    hcas = judge["swarmspeed.cluster.network_test_result"]["wanted"]["hcas"]
+    (judged,) = [
+        task["swarmspeed.cluster.network_test_result"]
+        for task in every(load("../playbooks/tasks/fabric.yml"))
+        if "swarmspeed.cluster.network_test_result" in task
+    ]
     given = {"swarmspeed_plan": {"acts": PLANNED}, "_fabric_hosts": list(PLANNED)}
-    assert templar(given).template(hcas) == {"gpu1": "=mlx5_0:1", "gpu2": "", "gpu3": ""}
+    assert templar(given).template(judged["wanted"]["hcas"]) == {"gpu1": "=mlx5_0:1", "gpu2": "", "gpu3": ""}
     rdma = load("overlay_network/vars/main.yml")["_overlay_network_bench_of_hosts"]["rdma"]
     given = {"swarmspeed_plan": {"acts": PLANNED}, "_overlay_network_bench_plan": {"nodes": list(PLANNED)}}
     assert templar(given).template(rdma) == {"gpu1": {"NCCL_IB_HCA": "=mlx5_0:1"}, "gpu2": {}, "gpu3": {}}
-
-
-def load_playbook_tasks(name: str) -> list[dict[str, Any]]:
-    """Return the tasks of a file of the playbooks, those in blocks after the blocks."""
-    tasks: list[dict[str, Any]] = load(f"../playbooks/tasks/{name}.yml")
-    return [inner for task in tasks for inner in (task, *task.get("block", []))]

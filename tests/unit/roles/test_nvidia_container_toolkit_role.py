@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -14,76 +13,43 @@ from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_containe
     STAMP_PATH,
     UNIT,
 )
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.nvidia_container_toolkit.planner import NOTHING
 
-from tests.planned_roles import shown, tasks_that_run
-from tests.role_values import ROLES, acts, load, value, variables
-from tests.toolkit_hosts import act as acts_of
-from tests.toolkit_hosts import node, planned
+from tests.planned_roles import REPORT, PlannedRole, every
+from tests.role_values import acts, load, value
 
-ROLE = "nvidia_container_toolkit"
-FILES = ("main", "preview", "converge", "smoke", "release", "restore", "verify", "teardown")
-MODULES = {
-    "ansible.builtin.meta": "end",
-    "ansible.builtin.include_role": "gather and plan",
-    "swarmspeed.cluster.plan": "report",
-    "ansible.builtin.include_tasks": "",
-}
+NAME = "nvidia_container_toolkit"
+ROLE = PlannedRole(NAME)
 
 
-def plan(pending: bool, **act: Any) -> dict[str, Any]:
-    return {
-        "pending": {"gpu2": {ROLE: pending}},
-        "acts": {"gpu2": {ROLE: {**NOTHING, **act}}},
-        "stops": {"gpu2": {ROLE: []}},
-        "drift": {"gpu2": {ROLE: []}},
-    }
-
-
-def runs(found: dict[str, Any] | None, *, check: bool = False) -> list[str]:
-    """Return what of main.yml would run, until something ends the role or makes another plan."""
-    tasks = tasks_that_run(ROLE, "main", found, ansible_check_mode=check)
-    return shown(tasks, lambda key, task: MODULES.get(key) or str(task[key]))
-
-
-def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:
-    (first, *dummy) = load(f"{ROLE}/tasks/main.yml")
-    assert first["ansible.builtin.meta"] == "end_role"
-    assert runs(plan(False)) == ["end"]
-
-
-@pytest.mark.parametrize("found", [None, {}, {"pending": {}}, {"pending": {"gpu2": {"docker": False}}}])
-def test_what_this_run_has_not_planned_it_plans(found: dict[str, Any] | None) -> None:
-    assert runs(found) == ["gather and plan"]
-
-
-def test_changes_are_reported_applied_and_tried() -> None:
-    assert runs(plan(True)) == ["report", "converge.yml", "verify.yml"]
-    assert runs(plan(True, preview={"packages": ["x"]})) == ["report", "preview.yml", "converge.yml", "verify.yml"]
-    assert runs(plan(True, preview={"packages": ["x"]}), check=True) == ["report", "preview.yml"]
+def test_changes_are_simulated_before_they_are_applied() -> None:
+    plan = ROLE.plan(True, preview={"packages": ["x"]})
+    assert ROLE.runs("main", plan) == [REPORT, "preview.yml", "converge.yml", "verify.yml"]
+    assert ROLE.runs("main", plan, ansible_check_mode=True) == [REPORT, "preview.yml"]
 
 
 def test_an_engine_that_gives_no_gpus_is_reported_where_nothing_is_planned() -> None:
-    missing = plan(False, missing=["the Docker engine takes no CDI devices"])
-    assert runs(missing) == ["report", "verify.yml"] and runs(missing, check=True) == ["report"]
+    missing = ROLE.plan(False, missing=["the Docker engine takes no CDI devices"])
+    assert ROLE.runs("main", missing) == [REPORT, "verify.yml"]
+    assert ROLE.runs("main", missing, ansible_check_mode=True) == [REPORT]
 
 
-def conditional() -> list[dict[str, Any]]:
-    found = []
-    for task in load(f"{ROLE}/tasks/converge.yml"):
-        found += [inner for inner in task.get("block", [task]) if "when" in inner]
-    return found
+def conditional(**act: Any) -> list[str]:
+    """Return the tasks of converge.yml that run, of those that are left out where the plan has nothing for them."""
+    given = ROLE.given(
+        ROLE.plan(True, **act), _nvidia_container_toolkit_before={"installs": False}, **{CONFIGURED: {"skipped": True}}
+    )
+    found = [task for task in every(ROLE.tasks("converge")) if "when" in task and "block" not in task]
+    assert len(found) == 8
+    return [task["name"] for task in found if acts(task, given)]
 
 
-def test_without_work_no_task_of_a_condition_runs() -> None:
-    given = variables(ROLE, swarmspeed_plan=plan(True), _nvidia_container_toolkit_before={"installs": False})
-    assert len(conditional()) == 8
-    assert [task["name"] for task in conditional() if acts(task, given)] == []
+CONFIGURED = "_nvidia_container_toolkit_configured"
 
 
 @pytest.mark.parametrize(
     ("act", "name"),
     [
+        ({}, None),
         (
             {"files": [{"path": "/x"}]},
             "Write the toolkit's package source and the unit that creates its devices at boot",
@@ -96,52 +62,18 @@ def test_without_work_no_task_of_a_condition_runs() -> None:
         ({"release": ["x"]}, "Release packages that no longer need to be held"),
     ],
 )
-def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str) -> None:
-    before = {"installs": False}
-    given = variables(
-        ROLE,
-        swarmspeed_plan=plan(True, **act),
-        _nvidia_container_toolkit_before=before,
-        _nvidia_container_toolkit_configured={"skipped": True},
-    )
-    assert [task["name"] for task in conditional() if acts(task, given)] == [name]
+def test_each_part_of_the_plan_has_its_task(act: dict[str, Any], name: str | None) -> None:
+    assert conditional(**act) == ([name] if name else [])
 
 
-def test_an_engine_that_was_restarted_is_not_restarted_again() -> None:
-    (task,) = [task for task in conditional() if task["name"].startswith("Restart the engine")]
-    for restarted in (True, False):
-        given = variables(
-            ROLE,
-            swarmspeed_plan=plan(True, hook=True),
-            _nvidia_container_toolkit_configured={"restarted": restarted},
-        )
-        assert acts(task, given) is not restarted
-
-
-def test_afterwards_it_is_gathered_and_planned_again() -> None:
-    *dummy, last = load(f"{ROLE}/tasks/converge.yml")
-    assert last["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in last
-
-
-def test_no_task_has_tags_of_its_own() -> None:
-    """launch.yml and others import the role with the tag never, for its variables: a tag here would run it there."""
-    for file in FILES:
-        assert [task for task in load(f"{ROLE}/tasks/{file}.yml") if "tags" in task] == []
-    assert {path.stem for path in (ROLES / ROLE / "tasks").glob("*.yml")} == set(FILES)
-
-
-def test_every_name_of_the_plan_that_a_task_reads_is_in_it() -> None:
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted((ROLES / ROLE / "tasks").glob("*.yml")))
-    text += (ROLES / ROLE / "vars/main.yml").read_text(encoding="utf-8")
-    made = acts_of(planned(node()))
-    assert set(re.findall(r"_nvidia_container_toolkit_act\.(\w+)", text)) == set(NOTHING)
-    assert set(re.findall(r"_nvidia_container_toolkit_act\.preview\.(\w+)", text)) == set(made["preview"])
-    assert set(re.findall(r"_nvidia_container_toolkit_act\.smoke\.(\w+)", text)) == set(made["smoke"])
-    assert set(re.findall(r"_nvidia_container_toolkit_before\.(\w+)", text)) == set(made["before"])
+@pytest.mark.parametrize("restarted", [True, False])
+def test_an_engine_that_was_restarted_is_not_restarted_again(restarted: bool) -> None:
+    given = ROLE.given(ROLE.plan(True, hook=True), **{CONFIGURED: {"restarted": restarted}})
+    assert acts(ROLE.task("converge", "Restart the engine"), given) is not restarted
 
 
 def test_role_and_planner_name_the_same_files() -> None:
-    found = load(f"{ROLE}/vars/main.yml")
+    found = load(f"{NAME}/vars/main.yml")
     assert found["_nvidia_container_toolkit_record_path"] == RECORD_PATH
     assert found["_nvidia_container_toolkit_stamp_path"] == STAMP_PATH
     assert found["_nvidia_container_toolkit_unit"] == UNIT
@@ -149,7 +81,7 @@ def test_role_and_planner_name_the_same_files() -> None:
 
 def test_a_training_container_asks_for_gpus_as_the_plan_says() -> None:
     requests = [{"driver": "cdi", "device_ids": ["nvidia.com/gpu=all"]}]
-    given = variables(ROLE, swarmspeed_plan=plan(False, device_requests=requests))
+    given = ROLE.given(ROLE.plan(False, device_requests=requests))
     name = "_nvidia_container_toolkit_device_requests"
     assert value(name, given) == []  # the cluster of role_values computes on CPUs
     given["swarmspeed_cluster"] = {**given["swarmspeed_cluster"], "accelerator": "cuda"}

@@ -6,64 +6,25 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import (
-    NOTHING,
-    OverlayNetworkPlanner,
-)
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.overlay_network.planner import OverlayNetworkPlanner
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.changes import Inputs
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.fold import fold
 
 from tests.adversary.hostile import facts as honest
-from tests.planned_roles import plan_of, shown, tasks_that_run
-from tests.role_values import ROLES, acts, defaults, load, templar, variables
+from tests.planned_roles import PlannedRole
+from tests.role_values import acts, defaults, templar
 from tests.stand_ins import StandIns, changed
 from tests.swarm_hosts import HOSTS, listed, member
 
-MODULES = {
-    "ansible.builtin.meta": "end",
-    "ansible.builtin.include_role": "gather and plan",
-    "swarmspeed.cluster.plan": "report",
-    "ansible.builtin.include_tasks": "",
-}
-
-
-def planned(pending: bool, **act: Any) -> dict[str, Any]:
-    return plan_of("overlay_network", NOTHING, pending, **act)
-
-
-def tasks(file: str, plan: dict[str, Any] | None, **changed: Any) -> list[dict[str, Any]]:
-    """Return those of a file's tasks whose conditions let them run."""
-    return list(tasks_that_run("overlay_network", file, plan, **changed))
-
-
-def runs(plan: dict[str, Any] | None, **changed: Any) -> list[str]:
-    """Return what of tasks/main.yml would run, until it ends the role or makes another plan."""
-    return shown(tasks("main", plan, **changed), lambda key, task: MODULES.get(key) or str(task[key]))
+ROLE = PlannedRole("overlay_network")
 
 
 def names(file: str, **act: Any) -> list[str]:
-    return [task["name"] for task in tasks(file, planned(True, **act))]
-
-
-def test_where_nothing_is_planned_the_role_ends_at_its_first_task() -> None:
-    (first, *dummy) = load("overlay_network/tasks/main.yml")
-    assert first["ansible.builtin.meta"] == "end_role"
-    assert runs(planned(False)) == ["end"]
-
-
-@pytest.mark.parametrize("plan", [None, {}, {"pending": {}}, {"pending": {"gpu2": {"swarm": False}}}])
-def test_what_this_run_has_not_planned_it_plans(plan: dict[str, Any] | None) -> None:
-    assert runs(plan) == ["gather and plan"]
-
-
-def test_changes_are_reported_and_then_applied() -> None:
-    assert runs(planned(True)) == ["report", "converge.yml"]
-    assert runs(planned(True), ansible_check_mode=True) == ["report"]
+    return ROLE.names(file, ROLE.plan(True, **act))
 
 
 DETACH, REMOVE = (
@@ -115,26 +76,18 @@ GONE, THERE = "d61e" + "0" * 60, "beef" + "0" * 60
     ],
 )
 def test_an_engine_is_restarted_for_a_place_only_where_no_container_runs(containers: list[str], why: str) -> None:
-    read, fail, restart, dummy = load("overlay_network/tasks/place.yml")
-    seen = {"stdout_lines": containers}
-    given = {"_overlay_network_place_host": "gpu3", "_overlay_network_place_container": GONE}
-    values = {**variables("overlay_network"), **given, "_overlay_network_place_seen": seen, **fail["vars"]}
+    read, fail, restart, dummy = ROLE.tasks("place")
+    values = ROLE.given(
+        None,
+        _overlay_network_place_host="gpu3",
+        _overlay_network_place_container=GONE,
+        _overlay_network_place_seen={"stdout_lines": containers},
+        **fail["vars"],
+    )
     assert str(templar(values).template(values["_overlay_network_place_why"])).strip() == why
     assert acts(fail, values) is bool(why)
     assert read["delegate_to"] == restart["delegate_to"] == "{{ _overlay_network_place_host }}"
     assert restart["ansible.builtin.systemd_service"]["state"] == "restarted" and "when" not in restart
-
-
-def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
-    files = [*sorted((ROLES / "overlay_network/tasks").glob("*.yml")), ROLES / "overlay_network/vars/main.yml"]
-    text = "".join(path.read_text(encoding="utf-8") for path in files)
-    assert set(re.findall(r"_overlay_network_act\.(\w+)", text)) == set(NOTHING)
-    assert not [
-        task
-        for file in ("main", "converge", "verify", "remove", "place")
-        for task in load(f"overlay_network/tasks/{file}.yml")
-        if "tags" in task
-    ]
 
 
 # Alone

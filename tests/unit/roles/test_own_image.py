@@ -9,21 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.role_values import load, value, variables
+from tests.planned_roles import PlannedRole
+from tests.role_values import value, variables
 
-
-def tasks(file: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for task in load(file):
-        for entry in [task, *task.get("block", []), *task.get("rescue", []), *task.get("always", [])]:
-            found[str(entry["name"])] = entry
-    return found
+ROLE = PlannedRole("training_image")
 
 
 def test_what_holds_a_password_is_written_for_root_and_not_shown() -> None:
-    task = tasks("training_image/tasks/build.yml")["Write the proxy and mirror settings of the build"]
+    task = ROLE.task("build", "Write the proxy and mirror settings of the build")
     assert (task["no_log"], task["ansible.builtin.copy"]["mode"]) == (True, "0600")
-    build = tasks("training_image/tasks/build.yml")["Build the image (minutes) as {{ _training_image_ref }}"]
+    build = ROLE.task("build", "Build the image (minutes) as")
     assert list(build["swarmspeed.cluster.image_build"]["secrets"]) == ["network"]
 
 

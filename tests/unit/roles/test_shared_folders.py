@@ -6,25 +6,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.role_values import templar, variables
+from tests.planned_roles import every
+from tests.role_values import ROLES, templar, variables
 
-ROLES = Path(__file__).parents[3] / "roles"
 BY_PATH = ("copy", "template", "file", "blockinfile", "lineinfile", "replace", "assemble", "get_url", "slurp", "fetch")
 BELOW = re.compile(r"workspace_path\s*(?:\}\})?\s*(?:~\s*')?/|/jobs/")
-
-
-def tasks(found: Any) -> Iterator[dict[str, Any]]:
-    for task in found or []:
-        yield task
-        for room in ("block", "rescue", "always"):
-            yield from tasks(task.get(room))
 
 
 def through_links(task: dict[str, Any]) -> bool:
@@ -44,7 +35,7 @@ def test_no_role_acts_by_path_below_a_folder_that_containers_can_write() -> None
     found = [
         f"{path.relative_to(ROLES)}: {task.get('name')}"
         for path in files
-        for task in tasks(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for task in every(yaml.safe_load(path.read_text(encoding="utf-8")))
         if through_links(task)
     ]
     assert found == []

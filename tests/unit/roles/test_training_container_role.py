@@ -9,77 +9,36 @@ import re
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.training_container.planner import NOTHING
 
-from tests.planned_roles import plan_of
-from tests.role_values import ROLES, acts, load, templar, variables
-from tests.training_nodes import HOST, HOSTS, ROLE, act, facts, plan
+from tests.planned_roles import END, GATHER, HERE, REPORT, PlannedRole, passes
+from tests.role_values import ROLES, acts, load, templar
+from tests.training_nodes import HOSTS, act, facts, plan
 
-MODULES = {
-    "ansible.builtin.meta": "end",
-    "ansible.builtin.include_role": "gather and plan",
-    "swarmspeed.cluster.plan": "report",
-    "ansible.builtin.include_tasks": "",
-    "ansible.builtin.import_tasks": "",
-}
+ROLE = PlannedRole(
+    "training_container", modules=True, ansible_play_hosts=list(HOSTS), _training_container_ready={"rc": 0}
+)
 MAKE: dict[str, Any] = {"name": "lab-gpu2", "swap": False, "restore": False, "others": []}
 SWAP: dict[str, Any] = {"name": "lab-gpu2.new", "swap": True, "restore": True, "others": []}
 REACH = {"containers": {host: f"lab-{host}" for host in HOSTS}, "port": 2222}
 
 
-def planned(pending: bool, drift: str = "", **changed: Any) -> dict[str, Any]:
-    return plan_of(ROLE, NOTHING, pending, drift, HOST, **changed)
-
-
-def given(found: dict[str, Any] | None, **changed: Any) -> dict[str, Any]:
-    more = {} if found is None else {"swarmspeed_plan": found}
-    play = {"ansible_check_mode": False, "ansible_play_hosts": list(HOSTS), "_training_container_ready": {"rc": 0}}
-    return variables(ROLE, **{**play, **more, **changed})
-
-
-def runs(file: str, found: dict[str, Any] | None, **changed: Any) -> list[str]:
-    """Return what of a file's tasks would run, until one ends the role or makes another plan."""
-    ran: list[str] = []
-    for task in load(f"{ROLE}/tasks/{file}.yml"):
-        key = next(key for key in task if "." in key or key == "block")
-        if acts(task, given(found, **changed)):
-            ran.append(MODULES.get(key, key) or str(task[key]))
-            if ran[-1] in ("end", "gather and plan"):
-                break
-    return ran
-
-
-def test_where_nothing_is_planned_and_no_network_is_tried_the_role_ends_at_its_first_task() -> None:
-    (first, *dummy) = load(f"{ROLE}/tasks/main.yml")
-    assert first["ansible.builtin.meta"] == "end_role"
-    assert runs("main", planned(False)) == ["end"]
-    assert runs("main", planned(False, reach=REACH), ansible_check_mode=True) == ["end"]
-    assert runs("main", planned(False, reach=REACH, reached=True)) == ["end"]
-
-
-@pytest.mark.parametrize("found", [None, {}, {"pending": {HOST: {"docker": False}}, "acts": {HOST: {}}}])
-@pytest.mark.parametrize("file", ["main", "verify"])
-def test_what_this_run_has_not_planned_it_plans(file: str, found: dict[str, Any] | None) -> None:
-    assert runs(file, found) == ["gather and plan"]
-
-
-def test_changes_are_reported_and_then_applied() -> None:
-    assert runs("main", planned(True)) == ["report", "converge.yml"]
-    assert runs("main", planned(True), ansible_check_mode=True) == ["report"]
+def test_where_no_network_is_tried_the_role_ends_at_its_first_task() -> None:
+    assert ROLE.runs("main", ROLE.plan(False, reach=REACH), ansible_check_mode=True) == [END]
+    assert ROLE.runs("main", ROLE.plan(False, reach=REACH, reached=True)) == [END]
 
 
 def test_the_overlay_network_is_tried_in_every_run() -> None:
     """Where an engine was restarted a node can be cut off although nothing differs."""
-    assert runs("main", planned(False, reach=REACH)) == ["report", "network.yml"]
-    assert runs("main", planned(True, reach=REACH)) == ["report", "converge.yml", "network.yml"]
-    assert runs("main", planned(True, reach=REACH), ansible_check_mode=True) == ["report"]
+    assert ROLE.runs("main", ROLE.plan(False, reach=REACH)) == [REPORT, "network.yml"]
+    assert ROLE.runs("main", ROLE.plan(True, reach=REACH)) == [REPORT, "converge.yml", "network.yml"]
+    assert ROLE.runs("main", ROLE.plan(True, reach=REACH), ansible_check_mode=True) == [REPORT]
     # Not where the play goes on with this host alone.
-    assert runs("main", planned(False, reach=REACH), ansible_play_hosts=[HOST]) == ["report"]
+    assert ROLE.runs("main", ROLE.plan(False, reach=REACH), ansible_play_hosts=[HERE]) == [REPORT]
 
 
 def test_a_host_at_which_the_play_has_failed_is_not_tried() -> None:
-    (task, *dummy) = load(f"{ROLE}/tasks/reach.yml")
-    values = given(planned(False, reach=REACH), ansible_play_hosts=["gpu1", HOST])
+    (task, *dummy) = ROLE.tasks("reach")
+    values = ROLE.given(ROLE.plan(False, reach=REACH), ansible_play_hosts=["gpu1", HERE])
     requested = templar(values).template(task["swarmspeed.cluster.overlay_reach"]["hosts"])
     assert requested == {"gpu1": "lab-gpu1"}
 
@@ -94,34 +53,33 @@ def test_a_host_at_which_the_play_has_failed_is_not_tried() -> None:
 )
 def test_what_is_not_planned_has_no_task(act_: dict[str, Any], ran: list[str]) -> None:
     made, ready = "community.docker.docker_container", "ansible.builtin.command"
-    assert runs("make", planned(True, make=MAKE, **act_)) == ["ansible.builtin.assert", *ran, made, ready]
+    assert ROLE.runs("make", ROLE.plan(True, make=MAKE, **act_)) == ["assert", *ran, made, ready]
 
 
 def test_one_that_is_there_is_replaced_once_the_new_one_is_created() -> None:
     made, ready = "community.docker.docker_container", "ansible.builtin.command"
     swap = "swarmspeed.cluster.container_swap"
-    assert runs("make", planned(True, make=SWAP)) == ["ansible.builtin.assert", made, swap, ready]
-    assert runs("converge", planned(True, make=SWAP)) == ["make.yml", swap, "gather and plan"]
-    assert runs("converge", planned(True, make=MAKE)) == ["make.yml", "gather and plan"]
+    assert ROLE.runs("make", ROLE.plan(True, make=SWAP)) == ["assert", made, swap, ready]
+    assert ROLE.runs("converge", ROLE.plan(True, make=SWAP)) == ["make.yml", swap, GATHER]
+    assert ROLE.runs("converge", ROLE.plan(True, make=MAKE)) == ["make.yml", GATHER]
     # What an interrupted run has left goes, and the container that runs is let alone.
-    assert runs("converge", planned(True, left=["lab-gpu2.old"])) == [swap, "gather and plan"]
-    states = [task["swarmspeed.cluster.container_swap"]["state"] for task in load(CONVERGE) if swap in task]
+    assert ROLE.runs("converge", ROLE.plan(True, left=["lab-gpu2.old"])) == [swap, GATHER]
+    states = [task["swarmspeed.cluster.container_swap"]["state"] for task in ROLE.tasks("make") if swap in task]
     assert states == ["swapped", "restored"]
 
 
 def test_one_with_an_address_of_its_own_is_started_once_it_has_it() -> None:
-    found = planned(True, make=MAKE, connect=["docker", "network"], start=["docker", "start"])
-    ran = runs("make", found)
+    found = ROLE.plan(True, make=MAKE, connect=["docker", "network"], start=["docker", "start"])
+    ran = ROLE.runs("make", found)
     assert ran == [
-        "ansible.builtin.assert",
+        "assert",
         "community.docker.docker_container",
         *["ansible.builtin.command"] * 3,
     ]
-    names = [task["name"] for task in load(f"{ROLE}/tasks/make.yml")]
+    names = [task["name"] for task in ROLE.tasks("make")]
     assert names.index("Assign the container its address") < names.index("Start the container at its address")
 
 
-CONVERGE = f"{ROLE}/tasks/make.yml"
 RESTARTS = "Error response from daemon: Container 5f is restarting, wait until the container is running"
 ENDED = "Error response from daemon: container 5f is not running"
 NO_INTERFACE = "swarmspeed: no interface of this container is in 10.1.0.0/24; its networks are: eth0 UP 10.2.0.3/24 ;"
@@ -129,17 +87,12 @@ LOGS = 'see "docker logs lab-gpu2" on the node, correct the cause, and run again
 RUN = "ansible-playbook site.yml --tags"
 
 
-def named(name: str) -> dict[str, Any]:
-    (task,) = [task for task in load(CONVERGE) if task["name"] == name]
-    return dict(task)
-
-
 def refusal(ready: dict[str, Any], log: dict[str, Any], make: Any = MAKE, restored: Any = None) -> str:
     """Return what is printed where sshd is not reached, on one line as Ansible folds it."""
-    task = named("Fail as sshd in the container lets no one in")
-    found = planned(True, name="lab-gpu2", make=make)
+    task = ROLE.task("make", "Fail as sshd in the container lets no one in")
+    found = ROLE.plan(True, name="lab-gpu2", make=make)
     more = {"_training_container_ready": ready, "_training_container_log": log}
-    values = given(found, _training_container_restored=restored, **more)
+    values = ROLE.given(found, _training_container_restored=restored, **more)
     assert acts(task, values)
     return str(templar({**values, **task["vars"]}).template(task["ansible.builtin.fail"]["msg"]))
 
@@ -156,36 +109,36 @@ def refusal(ready: dict[str, Any], log: dict[str, Any], make: Any = MAKE, restor
 @pytest.mark.parametrize("log", [{"skipped": True}, {"rc": 1, "stderr_lines": ["no logs"]}, {"rc": 0}])
 def test_sshd_that_lets_no_one_in_is_one_sentence(printed: str, remedy: str, log: dict[str, Any]) -> None:
     ready = {"rc": 255, "stderr": printed}
-    found = planned(True, name="lab-gpu2", make=MAKE)
-    ran = runs("make", found, _training_container_ready=ready, _training_container_log=log)
+    found = ROLE.plan(True, name="lab-gpu2", make=MAKE)
+    ran = ROLE.runs("make", found, _training_container_ready=ready, _training_container_log=log)
     assert ran[-1] == "ansible.builtin.fail"
     assert refusal(ready, log) == (
-        f"{HOST}: container lab-gpu2 is not reached by ssh from itself: {printed.rstrip('.')}. Remedy: {remedy}"
+        f"{HERE}: container lab-gpu2 is not reached by ssh from itself: {printed.rstrip('.')}. Remedy: {remedy}"
     )
 
 
 def test_a_wait_for_sshd_that_itself_fails_is_reported_as_well() -> None:
     """A task that times out has neither an exit status nor an output."""
-    found, ready = planned(True, name="lab-gpu2", make=MAKE), {"failed": True, "msg": "Timed out after 300 seconds."}
-    assert "ansible.builtin.fail" in runs("make", found, _training_container_ready=ready)
+    found, ready = ROLE.plan(True, name="lab-gpu2", make=MAKE), {"failed": True, "msg": "Timed out after 300 seconds."}
+    assert "ansible.builtin.fail" in ROLE.runs("make", found, _training_container_ready=ready)
     assert "from itself: Timed out after 300 seconds. Remedy: see " in refusal(ready, {"skipped": True})
 
 
 @pytest.mark.parametrize(("changed", "shown"), [(True, True), (False, False)])
 def test_where_the_new_one_lets_no_one_in_the_earlier_one_runs_again(changed: bool, shown: bool) -> None:
     ready = {"rc": 255, "stderr": "Connection refused"}
-    found = planned(True, name="lab-gpu2", make=SWAP)
-    ran = runs("make", found, _training_container_ready=ready)
+    found = ROLE.plan(True, name="lab-gpu2", make=SWAP)
+    ran = ROLE.runs("make", found, _training_container_ready=ready)
     assert ran[-2:] == ["swarmspeed.cluster.container_swap", "ansible.builtin.fail"]
     ended = {**SWAP, "restore": False}
-    assert runs("make", planned(True, make=ended), _training_container_ready=ready)[-2:] == [
+    assert ROLE.runs("make", ROLE.plan(True, make=ended), _training_container_ready=ready)[-2:] == [
         "ansible.builtin.command",
         "ansible.builtin.fail",
     ]
     logs = LOGS.replace("lab-gpu2", "lab-gpu2.new") if shown else LOGS
     again = "The earlier container runs again, as it was. " if shown else ""
     assert refusal(ready, {"skipped": True}, SWAP, {"changed": changed}) == (
-        f"{HOST}: container lab-gpu2 is not reached by ssh from itself: Connection refused. {again}Remedy: {logs}"
+        f"{HERE}: container lab-gpu2 is not reached by ssh from itself: Connection refused. {again}Remedy: {logs}"
     )
 
 
@@ -209,7 +162,7 @@ def test_of_a_container_that_does_not_stay_up_the_log_is_shown(
     log: dict[str, Any], shown: str, remedy: str, printed: str
 ) -> None:
     assert refusal({"rc": 1, "stderr": printed}, {"rc": 0, **log}) == (
-        f"{HOST}: container lab-gpu2 is not reached by ssh from itself: it does not stay up, and the last line of its "
+        f"{HERE}: container lab-gpu2 is not reached by ssh from itself: it does not stay up, and the last line of its "
         f"log is: {shown}. Remedy: {remedy}"
     )
 
@@ -229,25 +182,25 @@ def test_of_a_container_that_does_not_stay_up_the_log_is_shown(
 def test_the_wait_ends_early_and_the_log_is_read_where_the_container_does_not_stay_up(
     ready: dict[str, Any], read: bool, ends: bool
 ) -> None:
-    values = given(planned(True), _training_container_ready=ready)
-    assert acts(named("Read why the container does not stay up"), values) is read
-    until = named("Wait for sshd in the container")["until"]
+    values = ROLE.given(ROLE.plan(True), _training_container_ready=ready)
+    assert acts(ROLE.task("make", "Read why the container does not stay up"), values) is read
+    until = ROLE.task("make", "Wait for sshd in the container")["until"]
     assert templar(values).evaluate_conditional(until) is ends
 
 
 @pytest.mark.parametrize("missing", ["", "gpu2: the image a:1 is not there"])
 def test_no_container_is_made_of_an_image_that_is_not_there(missing: str) -> None:
-    (first, *dummy) = load(f"{ROLE}/tasks/make.yml")
-    values = given(planned(True, missing=missing))
-    assert templar(values).evaluate_conditional(first["ansible.builtin.assert"]["that"]) is (not missing)
+    (first, *dummy) = ROLE.tasks("make")
+    values = ROLE.given(ROLE.plan(True, missing=missing))
+    assert passes(first, values) is (not missing)
     assert templar(values).template(first["ansible.builtin.assert"]["fail_msg"]) == missing
 
 
 def container_of(made: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with which the engine is asked for a container, those that are left out without."""
-    task = next(task for task in load(f"{ROLE}/tasks/make.yml") if "community.docker.docker_container" in task)
+    task = next(task for task in ROLE.tasks("make") if "community.docker.docker_container" in task)
     omit = "__omit__"
-    values = given({"acts": {HOST: {ROLE: made}}}, omit=omit)
+    values = ROLE.given({"acts": {HERE: {ROLE.role: made}}}, omit=omit)
     arguments = task["community.docker.docker_container"]
     found = {name: templar(values).template(value) for name, value in arguments.items()}
     return {name: value for name, value in found.items() if value != omit}
@@ -307,17 +260,17 @@ def test_in_the_hosts_network_it_has_no_name_of_its_own() -> None:
 
 @pytest.mark.parametrize(("problem", "right"), [("", True), ("gpu2: the image a lacks ssh", False)])
 def test_what_an_image_lacks_keeps_the_container_from_being_made(problem: str, right: bool) -> None:
-    (search, judged) = load(f"{ROLE}/tasks/image.yml")
+    (search, judged) = ROLE.tasks("image")
     assert search["run_once"] is judged["run_once"] is True
-    values = given(planned(True), _training_container_image_problem=problem)
-    assert templar(values).evaluate_conditional(judged["ansible.builtin.assert"]["that"]) is right
+    values = ROLE.given(ROLE.plan(True), _training_container_image_problem=problem)
+    assert passes(judged, values) is right
 
 
 def test_teardown_removes_the_container_that_is_ours() -> None:
-    task, folders = load(f"{ROLE}/tasks/teardown.yml")
+    task, folders = ROLE.tasks("teardown")
 
     def removed(**act_: Any) -> list[str]:
-        found: list[str] = templar(given(planned(False, name="lab-gpu2", **act_))).template(task["loop"])
+        found: list[str] = templar(ROLE.given(ROLE.plan(False, name="lab-gpu2", **act_))).template(task["loop"])
         return found
 
     assert removed(ours=True) == ["lab-gpu2"] and removed() == []
@@ -327,43 +280,23 @@ def test_teardown_removes_the_container_that_is_ours() -> None:
 
 
 def test_after_a_restart_of_an_engine_what_is_planned_then_is_reported_and_applied() -> None:
-    names = [task["name"] for task in load(f"{ROLE}/tasks/repair.yml")]
+    names = [task["name"] for task in ROLE.tasks("repair")]
     order = ["Gather facts and plan again", "Report what is planned after the restart", "Apply the planned changes"]
     assert [name for name in names if name in order] == order
     assert names.index(order[-1]) < names.index("Test the overlay network again")
-    for file in ("converge", "repair"):
-        (task,) = [one for one in load(f"{ROLE}/tasks/{file}.yml") if "ansible.builtin.include_role" in one]
-        assert task["ansible.builtin.include_role"]["tasks_from"] == "again" and "when" not in task
-        assert task["vars"] == {"_preflight_roles": [ROLE]}
 
 
-@pytest.mark.parametrize(("drift", "right"), [("", True), ("container lab-gpu2 is missing", False)])
-def test_verify_fails_at_what_is_left_to_change_before_it_looks_inside(drift: str, right: bool) -> None:
-    dummy, judged, inside = load(f"{ROLE}/tasks/verify.yml")
-    values = given(planned(bool(drift), drift))
-    assert templar(values).evaluate_conditional(judged["ansible.builtin.assert"]["that"]) is right
-    assert acts(inside, values) is False
-    assert acts(inside, given(planned(False, inside=["docker"]))) is True
+def test_verify_looks_inside_only_a_container_that_is_there() -> None:
+    *dummy, inside = ROLE.tasks("verify")
+    assert acts(inside, ROLE.given(ROLE.plan(False))) is False
+    assert acts(inside, ROLE.given(ROLE.plan(False, inside=["docker"]))) is True
 
 
 @pytest.mark.parametrize(("size", "right"), [("67108864\n", False), ("67108865\n", True), ("", False)])
 def test_verify_measures_shared_memory(size: str, right: bool) -> None:
-    *dummy, block = load(f"{ROLE}/tasks/verify.yml")
-    *dummy, judged = block["block"]
-    values = given(planned(False), _training_container_shm_seen={"stdout": size})
-    assert templar(values).evaluate_conditional(judged["ansible.builtin.assert"]["that"]) is right
-
-
-def test_no_task_has_tags_of_its_own() -> None:
-    """launch.yml and others import the role with the tag never, for its variables: a tag here would run it there."""
-    for path in (ROLES / ROLE / "tasks").glob("*.yml"):
-        assert [task for task in load(f"{ROLE}/tasks/{path.name}") if "tags" in task] == []
-
-
-def test_every_name_of_the_plan_that_is_read_is_in_it() -> None:
-    paths = [*sorted((ROLES / ROLE / "tasks").glob("*.yml")), ROLES / f"{ROLE}/vars/main.yml"]
-    text = "".join(path.read_text(encoding="utf-8") for path in paths)
-    assert {*re.findall(r"_training_container_act\.(\w+)", text), "reach"} == set(NOTHING)
+    judged = ROLE.task("verify", "Assert that shared memory")
+    values = ROLE.given(ROLE.plan(False), _training_container_shm_seen={"stdout": size})
+    assert passes(judged, values) is right
 
 
 def test_the_network_benchmark_makes_its_containers_with_the_same_settings() -> None:
@@ -371,5 +304,5 @@ def test_the_network_benchmark_makes_its_containers_with_the_same_settings() -> 
     settings = act(plan(facts()))["settings"]
     names = set(re.findall(r"_overlay_network_bench_like\.(\w+)", text))
     assert names and names <= set(settings)
-    values = {**given(planned(False, settings=settings)), **load("overlay_network/vars/main.yml")}
+    values = {**ROLE.given(ROLE.plan(False, settings=settings)), **load("overlay_network/vars/main.yml")}
     assert templar(values).template(values["_overlay_network_bench_like"]) == settings
