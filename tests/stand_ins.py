@@ -21,6 +21,7 @@ from typing import Any
 
 from tests.role_values import ROLES
 
+ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
 _PYTHON = """#!{executable} -I
 import json, re, sys
 from pathlib import Path
@@ -98,9 +99,8 @@ class StandIns:
         where = "managers:workers" if self.grouped else "all"
         play = {"hosts": where, "gather_facts": False, "vars": given, **does, **(of_play or {})}
         (self.folder / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
-        program = Path(sys.executable).with_name("ansible-playbook")
         answer = subprocess.run(
-            [program, "-i", self.folder / "hosts.json", self.folder / "play.yml", *arguments],
+            [ANSIBLE, "-i", self.folder / "hosts.json", self.folder / "play.yml", *arguments],
             cwd=ROLES.parent,
             env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_RETRY_FILES_ENABLED": "0", **(environment or {})},
             capture_output=True,
@@ -123,6 +123,19 @@ class StandIns:
             "managers": {"hosts": {first: hosts[first]}},
             "workers": {"hosts": {name: hosts[name] for name in others}},
         }
+
+
+def newcomer(place: Path) -> dict[str, str]:
+    """Return the environment of a user who has installed the collection and configured nothing, in this folder."""
+    (place / "ansible.cfg").write_text("[defaults]\n", encoding="utf-8")  # nothing of the checkout's
+    return {
+        **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
+        "HOME": str(place),
+        "ANSIBLE_CONFIG": str(place / "ansible.cfg"),
+        "ANSIBLE_COLLECTIONS_PATH": str(ROLES.parent / "collections"),
+        "ANSIBLE_NOCOLOR": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
 
 
 def changed(output: str) -> dict[str, int]:

@@ -9,7 +9,6 @@ ssh itself is a stand-in here, a program that notes its arguments and ends as as
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +16,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
+from tests.stand_ins import ANSIBLE, newcomer
+
 OURS = ["-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", "-o", "TCPKeepAlive=yes"]
 PROXY = "-o ProxyCommand='nc -X 5 %h %p'"
 SSH = """\
@@ -53,7 +52,6 @@ class Bench:
         self.ssh.write_text(SSH.replace("{python}", sys.executable).replace("{words}", words))
         self.ssh.chmod(0o755)
         (place / "play.yml").write_text(PLAYBOOK)
-        (place / "ansible.cfg").write_text("[defaults]\n")  # nothing of the checkout's
         hosts = {name: {"ansible_host": f"10.9.9.{number}"} for number, name in enumerate(("gpu1", "gpu2"), 1)}
         self.inventory = {"cluster": {"children": {"managers": {"hosts": hosts}}}}
         self.group_vars: dict[str, Any] = {}
@@ -67,14 +65,7 @@ class Bench:
         done = subprocess.run(
             [ANSIBLE, "-i", "hosts.json", "play.yml", *arguments],
             cwd=self.place,
-            env={
-                **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
-                "HOME": str(self.place),
-                "ANSIBLE_CONFIG": str(self.place / "ansible.cfg"),
-                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-                "ANSIBLE_NOCOLOR": "1",
-                **(environment or {}),
-            },
+            env={**newcomer(self.place), **(environment or {})},
             capture_output=True,
             text=True,
             timeout=120,

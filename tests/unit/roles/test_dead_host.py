@@ -24,8 +24,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
-ANSIBLE = Path(sys.executable).with_name("ansible-playbook")
+from tests.stand_ins import ANSIBLE, newcomer
+
 SSHD = os.environ.get("SSHD") or shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 pytestmark = [
     pytest.mark.slow,
@@ -102,7 +102,6 @@ def place(tmp_path: Path) -> Iterator[tuple[Path, Proxy]]:
         known = (tmp_path / "host.pub").read_text().split()
         (tmp_path / "known").write_text(f"[127.0.0.1]:{proxy.port} {known[0]} {known[1]}\n")
         (tmp_path / "play.yml").write_text(PLAYBOOK)
-        (tmp_path / "ansible.cfg").write_text("[defaults]\n")
         gpu1 = {
             "ansible_host": "127.0.0.1",
             "ansible_port": proxy.port,
@@ -122,18 +121,6 @@ def place(tmp_path: Path) -> Iterator[tuple[Path, Proxy]]:
         sshd.terminate()
 
 
-def environment(place: Path) -> dict[str, str]:
-    """The environment of a user who has installed the collection and configured nothing."""
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(place),
-        "ANSIBLE_CONFIG": str(place / "ansible.cfg"),
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-        "ANSIBLE_NOCOLOR": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
-
-
 @pytest.mark.parametrize("earlier", [False, True], ids=["alone", "over a connection of an earlier command"])
 def test_a_host_that_dies_in_the_middle_of_a_task_is_named_within_the_minute(
     place: tuple[Path, Proxy], earlier: bool
@@ -141,13 +128,13 @@ def test_a_host_that_dies_in_the_middle_of_a_task_is_named_within_the_minute(
     folder, proxy = place
     if earlier:  # its connection is kept, without our options
         ping = [str(ANSIBLE.with_name("ansible")), "cluster", "-i", "hosts.json", "-m", "ansible.builtin.ping"]
-        subprocess.run(ping, cwd=folder, env=environment(folder), check=True, timeout=60, stdout=subprocess.DEVNULL)
+        subprocess.run(ping, cwd=folder, env=newcomer(folder), check=True, timeout=60, stdout=subprocess.DEVNULL)
     command = [str(ANSIBLE), "-i", "hosts.json", "play.yml"]
     output, began = "", 0.0
     with subprocess.Popen(
         command,
         cwd=folder,
-        env=environment(folder),
+        env=newcomer(folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -176,7 +163,7 @@ def test_a_host_that_is_dead_from_the_beginning(place: tuple[Path, Proxy]) -> No
     done = subprocess.run(
         [ANSIBLE, "-i", "hosts.json", "play.yml"],
         cwd=folder,
-        env=environment(folder),
+        env=newcomer(folder),
         capture_output=True,
         text=True,
         timeout=120,

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+from tests.stand_ins import ANSIBLE, newcomer
+
 NODES = ("gpu1", "gpu2", "gpu3")
 DOCKER = """\
 #!{python}
@@ -51,7 +52,6 @@ def run(place: Path, *cut: tuple[str, str], **facts: Any) -> subprocess.Complete
     docker.chmod(0o755)
     (place / "cut.json").write_text(json.dumps(cut))
     (place / "play.yml").write_text(PLAYBOOK)
-    (place / "ansible.cfg").write_text("[defaults]\n")
     own = {name: {"docker": {"containers": {f"ai-{name}": {"state": "running"}}}, "jobs": {}} for name in NODES}
     own["gpu2"].update(facts)
     common = {
@@ -68,17 +68,11 @@ def run(place: Path, *cut: tuple[str, str], **facts: Any) -> subprocess.Complete
     return subprocess.run(
         # Nothing here converges, so nothing is waited for.
         [
-            Path(sys.executable).with_name("ansible-playbook"),
+            ANSIBLE,
             *("-i", "hosts.json", "play.yml", "-e", '{"_training_container_patience": 0}'),
         ],
         cwd=place,
-        env={
-            "PATH": f"{place}:{os.environ['PATH']}",
-            "HOME": str(place),
-            "ANSIBLE_CONFIG": str(place / "ansible.cfg"),
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / "collections"),
-            "ANSIBLE_NOCOLOR": "1",
-        },
+        env={**newcomer(place), "PATH": f"{place}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         timeout=120,

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""Wrong values and inventories, by ansible-playbook itself: refused before any connection."""
+"""Playbooks by ansible-playbook itself: wrong values and inventories, and hosts that refuse every connection."""
 
 from __future__ import annotations
 
@@ -66,6 +66,14 @@ def test_a_list_of_hosts_without_groups_is_refused_with_a_command_that_writes_an
     subprocess.run(["sh", "-c", command[0]], cwd=tmp_path, check=True)
     text = (tmp_path / "hosts.ini").read_text(encoding="utf-8")
     assert text.split() == ["[cluster:children]", "managers", "workers", "[managers]", "a", "[workers]", "b"]
+
+
+@pytest.mark.parametrize("limit", [(), pytest.param(("--limit", "c"), marks=pytest.mark.slow)])
+def test_a_cluster_that_does_not_answer_is_not_said_to_have_no_jobs(limit: tuple[str, ...], tmp_path: Path) -> None:
+    run = playbook("stop", *limit, inventory=write(tmp_path / "inventory.json"))
+    reason = "c did not answer and a, b were not asked (--limit)" if limit else "a, b, c did not answer"
+    run.refused(f"Nothing was stopped: {reason}, so what runs there is not known.", "Check: ansible c -m ping")
+    assert not any(text in run.text for text in ("Nothing to stop", "There is no job", "There are no jobs"))
 
 
 @pytest.mark.slow  # it runs ansible-playbook three times
