@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNERS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.registry.planners import planners
 
 from tests.role_values import NODES, ROLES, acts, load, templar, variables
 
@@ -32,7 +33,7 @@ _PARTS = ("block", "rescue", "always")
 @functools.cache
 def nothing() -> dict[str, dict[str, Any]]:
     """Return what each planner's role has to do where nothing is planned."""
-    return {one.role: importlib.import_module(type(one).__module__).NOTHING for one in PLANNERS}
+    return {one.role: importlib.import_module(type(one).__module__).NOTHING for one in planners(PLANNED)}
 
 
 def every(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 import pytest
-from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.planners import PLANNED
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.core.roles import PLANNED
 
 from tests import driver_hosts, image_nodes, ssh_nodes, toolkit_hosts, workspace_nodes
 from tests.planned_roles import GATHER, HERE, REPORT, PlannedRole, every, files, nothing, passes, text
