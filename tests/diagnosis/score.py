@@ -14,12 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parents[2] / "collections")]
 
 from ansible_collections.swarmspeed.cluster.plugins.filter.diagnose import diagnose
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.job.diagnose import Finding
@@ -80,7 +83,7 @@ class _Job(Nodes):
         super().__init__(Path(), Namespace(silence=0.0))
         self._case, self._nodes = case, {rank: node for node, ranks in ranks_by_node(members).items() for rank in ranks}
         self.judge = Judge(spec, members, len(self._nodes))
-        self.hub = _Hub(case.gone)  # type: ignore[assignment]
+        self.hub = _Hub(case.gone) if case.gone else None  # type: ignore[assignment]
         self._lost_at = {}
 
     def missing(self) -> list[str]:
@@ -103,7 +106,7 @@ class _Job(Nodes):
         return codes
 
     def read(self) -> None:
-        """Hear the log as the leader does: of ranks above 0 what warns or fails, and in the end their last lines."""
+        """Read the log as the leader gets it: of ranks above 0 what warns or fails, and in the end their last lines."""
         filters = {node: RankLogFilter() for node in ["", *self._case.nodes]}
         for node, rank, line in split_log(self._case.log(), list(self._case.nodes)):
             for passed in filters[node].on_line(rank, line, 0.0)[0]:
@@ -138,22 +141,27 @@ def answer(case: Case) -> Answer:
         known = found is None or not found.id.startswith("unknown")
         confidence = getattr(failure, "confidence", "") or getattr(found, "confidence", "")
         return Answer(text, failure.node, failure.rank, known, _restart(failure), found.id if found else "", confidence)
-    said = diagnose(case.log(), list(case.nodes))
-    text = " ".join(str(said[name]) for name in ("cause", "remedy", "setting"))
+    reported = diagnose(case.log(), list(case.nodes))
+    text = " ".join(str(reported[name]) for name in ("cause", "remedy", "setting"))
     names = Finding.__dataclass_fields__
-    finding = Finding(**{name: value for name, value in said.items() if name in names})
+    finding = Finding(**{name: value for name, value in reported.items() if name in names})
     restart = _restart(Failure(text, finding.node, finding.rank, finding=finding))
-    return Answer(text, finding.node, finding.rank, said["known"], restart, finding.id, str(said.get("confidence", "")))
+    return Answer(
+        text, finding.node, finding.rank, reported["known"], restart, finding.id, str(reported.get("confidence", ""))
+    )
 
 
 def _misplaced(case: Case, given: Answer) -> tuple[str, str]:
-    """Whether another node or rank is named than the right one, and whether one is missing."""
+    """Whether another node or rank of the job is named than the right one; whether one is missing or made up."""
     truth = case.truth
-    wrong = truth.node is not None and given.node not in {"", truth.node}
+    wrong = truth.node is not None and given.node not in {"", truth.node} and given.node in case.nodes
     wrong = wrong or (truth.rank is not None and given.rank not in {None, truth.rank})
-    missing = (truth.node and not given.node) or (truth.rank is not None and given.rank is None)
-    named = f"names rank {given.rank} on {given.node or 'no node'}, not rank {truth.rank} on {truth.node}"
-    return (named if wrong else ""), ("does not say which rank or node" if missing else "")
+    named = f"names rank {given.rank} on {given.node or 'no node'}, not rank {truth.rank} on {truth.node or 'no node'}"
+    if wrong:
+        return named, ""
+    if truth.node is not None and given.node != truth.node:
+        return "", f"takes {given.node} for a node" if given.node else "does not say which node"
+    return "", "does not say which rank" if truth.rank is not None and given.rank is None else ""
 
 
 def mark(case: Case, given: Answer) -> Mark:

@@ -29,10 +29,11 @@ GRACE = 4.0
 """Seconds between the first failure and SIGTERM to the rest."""
 
 
-def cleaned(line: str, folder: str, venv: str) -> str:
+def cleaned(line: str, folder: str, venv: str, packages: str) -> str:
     """``line`` with the paths of a training container."""
+    line = line.replace(packages, f"{venv}/lib/python3.11/site-packages") if packages else line
     line = line.replace(str(SCRIPT), "/workspace/train.py").replace(folder, "/checkpoints").replace(venv, "/opt/venv")
-    return re.sub(r"/usr(/local)?/lib/python3\.\d+/", "/usr/lib/python3.11/", line)
+    return re.sub(r"/\S+/versions/3\.\d+\.\d+/lib/", "/usr/lib/", line)
 
 
 def command(options: argparse.Namespace, venv: str) -> list[str]:
@@ -56,6 +57,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--prefix", default="")
     parser.add_argument("--tmpfs", default="", help="FOLDER:SIZE, a small file system in its place")
     parser.add_argument("--only", type=int)
+    parser.add_argument("--packages", default="", help="folder of packages that go before those of the environment")
     parser.add_argument("--launcher", default="")
     parser.add_argument("--send", default="", help="SIGNAL:SECONDS to the launcher")
     parser.add_argument("environment", nargs="*")
@@ -70,6 +72,7 @@ def main() -> None:
         environment = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(PORT), "WORLD_SIZE": "2"}
         environment.update(CHECKPOINTS=folder, OMP_NUM_THREADS="1", PYTHONUNBUFFERED="1", LOCAL_RANK="0")
         environment.update(PATH=f"{venv}/bin:{environment['PATH']}", DS_ACCELERATOR="cpu")
+        environment["PYTHONPATH"] = options.packages
         environment.update(pair.split("=", 1) for pair in options.environment)
         lines: list[str] = []
         ends: list[tuple[int, int]] = []
@@ -80,7 +83,7 @@ def main() -> None:
             for line in process.stdout:
                 with lock:
                     head = "" if options.launcher else f"gpu{rank + 1}: rank {rank}: "
-                    lines.append(head + cleaned(line.rstrip("\n"), folder, venv))
+                    lines.append(head + cleaned(line.rstrip("\n"), folder, venv, options.packages))
             code = process.wait()
             with lock:
                 ends.append((rank, code))

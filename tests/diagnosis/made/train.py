@@ -600,6 +600,123 @@ def checkpoint_cut() -> None:
     ds.load_checkpoint(str(folder), tag="step_2")
 
 
+def long() -> None:
+    start()
+    train(1, 4000, 50)
+
+
+def early() -> None:
+    """Rank 1 believes that it is done."""
+    start()
+    train(1, 5)
+    if RANK == 1:
+        sys.exit(0)
+    train(5, 300, 50)
+
+
+def worker_killed() -> None:
+    from torch.utils.data import DataLoader
+
+    class Large(Samples):
+        def __getitem__(self, index: int) -> object:
+            if index == 9 and RANK == 1:
+                leave(signal.SIGKILL)
+            return super().__getitem__(index)
+
+    start()
+    for step, dummy in enumerate(DataLoader(Large(), batch_size=2, num_workers=1)):
+        train(step, step + 1)
+
+
+def folder_of_model(**config: object) -> Path:
+    folder = Path(os.environ["CHECKPOINTS"]) / f"model_{RANK}"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def load_pointer() -> None:
+    """A model cloned without git-lfs."""
+    from transformers import AutoModelForCausalLM
+
+    start()
+    small = {"n_embd": 8, "n_layer": 1, "n_head": 1, "vocab_size": 16, "n_positions": 8}
+    folder = folder_of_model(model_type="gpt2", architectures=["GPT2LMHeadModel"], **small)
+    pointer = (
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2\n"
+    )
+    (folder / "model.safetensors").write_text(pointer + "size 4976698672\n")
+    AutoModelForCausalLM.from_pretrained(folder)
+
+
+def load_unknown() -> None:
+    from transformers import AutoModelForCausalLM
+
+    start()
+    AutoModelForCausalLM.from_pretrained(folder_of_model(model_type="qwen9_moe"))
+
+
+def load_flash() -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    start()
+    config = AutoConfig.for_model("llama", hidden_size=8, num_hidden_layers=1, num_attention_heads=1, vocab_size=16)
+    AutoModelForCausalLM.from_config(config, attn_implementation="flash_attention_2")
+
+
+def compiled() -> None:
+    import torch
+
+    start()
+    torch.compile(lambda value: (value * 2).sin())(torch.ones(4))
+    train(1, 4)
+
+
+def locked() -> None:
+    """One rank writes a file that the other reads."""
+    import h5py
+    import torch.distributed as dist
+
+    start()
+    path = os.environ["DATA"]
+    if RANK == 0:
+        file = h5py.File(path, "w")
+    dist.barrier()
+    if RANK == 1:
+        file = h5py.File(path, "r")
+    train(1, 200, 50)
+    print(file)
+
+
+def write_result() -> None:
+    start()
+    train(1, 4)
+    if RANK == 0:
+        (Path(os.environ["CHECKPOINTS"]) / "metrics.json").write_text("{}")
+    train(4, 300, 50)
+
+
+def numbers_then_killed() -> None:
+    """pandas tries an optional package built for NumPy 1, and does without it."""
+    import pandas
+
+    start()
+    train(1, 40)
+    print(len(pandas.DataFrame({"loss": [1.0]})), "rows", flush=True)
+    if RANK == 1:
+        leave(signal.SIGKILL)
+    train(40, 400, 50)
+
+
+def half_steps() -> None:
+    """fp16 skips steps at the beginning, as it should; later rank 0 is killed."""
+    ds = engine(1, bf16={"enabled": False}, fp16={"enabled": True, "initial_scale_power": 32})
+    engine_steps(ds, 1, 25)
+    if RANK == 0:
+        leave(signal.SIGKILL)
+    engine_steps(ds, 25, 400)
+
+
 def batch_size() -> None:
     engine(train_batch_size=15)
 
