@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 FOLDER = Path(__file__).parent
-SEED = 41
+SEED = 43
 """Decides which of the new cases are held out; README.md lists them."""
 REPORTS = "report-"
 """What the ids of the cases begin with that were there before: no half of them is held out."""

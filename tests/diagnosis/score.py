@@ -127,6 +127,10 @@ def _restart(failure: Failure) -> bool:
     return Restarts({"resume": "auto", "restarts": 3}, []).allowed(failure)
 
 
+def _words(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
 def answer(case: Case) -> Answer:
     """Ask the collection."""
     if case.exits or case.gone:
@@ -136,13 +140,13 @@ def answer(case: Case) -> Answer:
         if failure is None:
             return Answer("The job did not fail.", "", None, True, False)
         found = failure.finding
-        # What a line of the log says is no answer: the reason quotes it before the cause.
-        text = failure.reason.replace(f": {found.line}.", ".", 1) if found and found.line else failure.reason
         known = found is None or not found.id.startswith("unknown")
+        # The reason also quotes a line of the log and says how the rank ended, which is no answer by itself.
+        text = _words(found.cause, found.remedy, found.setting) if found and known else failure.reason
         confidence = getattr(failure, "confidence", "") or getattr(found, "confidence", "")
         return Answer(text, failure.node, failure.rank, known, _restart(failure), found.id if found else "", confidence)
     reported = diagnose(case.log(), list(case.nodes))
-    text = " ".join(str(reported[name]) for name in ("cause", "remedy", "setting"))
+    text = _words(reported["cause"], reported["remedy"], reported["setting"])
     names = Finding.__dataclass_fields__
     finding = Finding(**{name: value for name, value in reported.items() if name in names})
     restart = _restart(Failure(text, finding.node, finding.rank, finding=finding))
