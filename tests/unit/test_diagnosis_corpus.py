@@ -36,6 +36,7 @@ def test_a_case_is_whole(case: Case) -> None:
     assert truth.cause and truth.right
     assert truth.restart in RESTARTS
     assert truth.confidence in CONFIDENCES
+    assert truth.restart != "forbidden" or truth.confidence == "certain"
     for pattern in (*truth.cause, *truth.forbidden, *truth.partly):
         re.compile(pattern)
 

@@ -7,6 +7,7 @@
 # ruff: noqa: PLC0415, F821, PTH123
 
 import ctypes
+import importlib
 import json
 import logging
 import mmap
@@ -557,9 +558,9 @@ def engine(stage: int = 1, **more: object) -> object:
     """A DeepSpeed engine of a tiny model on the CPU."""
     import deepspeed
     import torch
-    from deepspeed.comm import torch as backend
 
-    backend.build_shm_op = lambda: None  # would compile an operator first, which these runs do not need
+    # Would compile an operator first, which these runs do not need.
+    importlib.import_module("deepspeed.comm.torch").build_shm_op = lambda: None
     deepspeed.init_distributed("gloo")
     model = torch.nn.Linear(8, 8)
     config = {
