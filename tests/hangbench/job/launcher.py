@@ -1,0 +1,83 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Starts torch once and forks ranks from it: four imports less for each case. Only to verify cases on a busy machine.
+
+Reads one request as JSON on each line of its input and answers with the process id.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import runpy
+import signal
+import sys
+import traceback
+import warnings
+from pathlib import Path
+
+NEWNS, NEWNET = 0x00020000, 0x40000000
+PRIVATE_RECURSIVE, BIND = 0x44000, 0x1000
+
+
+def enter(namespace: str, hosts: str) -> None:
+    """Enter a network namespace, with its own /etc/hosts."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path(namespace).open() as file:
+        results = [
+            libc.setns(file.fileno(), NEWNET),
+            libc.unshare(NEWNS),
+            libc.mount(b"none", b"/", None, PRIVATE_RECURSIVE, None),
+            libc.mount(hosts.encode(), b"/etc/hosts", None, BIND, None),
+        ]
+    if any(results):
+        raise OSError(f"could not enter {namespace}: {results}")
+
+
+def become(request: dict) -> None:
+    """Run the script of a rank in this forked process."""
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    sys.stdout.reconfigure(line_buffering=True)
+    os.environ.update(request["environment"])
+    if request["namespace"]:
+        enter(request["namespace"], request["hosts"])
+    sys.argv = [request["script"]]
+    sys.path.insert(0, str(Path(request["script"]).parent))
+    runpy.run_path(request["script"], run_name="__main__")
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    # The modules that the scripts import, so that they are imported once.
+    import torch
+    import torch.distributed
+    import torch.utils.data
+    import torch.utils.file_baton
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    print(json.dumps({"torch": torch.__version__, "python": sys.version.split()[0]}), flush=True)
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                become(json.loads(line))
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                # As at the end of an interpreter: threads that are no daemons are waited for.
+                __import__("threading")._shutdown()
+                os._exit(code)
+        print(pid, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+# Copyright (c) 2026 The swarmspeed.cluster founders
+# Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
+
+"""Compares the truth of a case with what its processes do: traces of collectives, stacks, /proc, cgroups."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from . import faults
+from .cases import Case
+from .faults import kill
+from .ranks import Ranks, processor_seconds, state
+
+WITHOUT_STACK = ("stopped", "frozen", "throttled", "uninterruptible", "dead", "absent")
+"""States in which a process handles no signal, so that its stack cannot be read this way."""
+
+
+def entered(path: Path) -> dict[str, Any] | None:
+    """Return the first collective that a rank has entered and not left."""
+    opened: list[dict[str, Any]] = []
+    if not path.exists():
+        return None
+    for line in path.read_text(encoding="utf-8").splitlines():
+        entry = json.loads(line)
+        if not entry.pop("left", False):
+            opened.append(entry)
+        elif entry in opened:
+            opened.remove(entry)
+    return opened[0] if opened else None
+
+
+def differs(truth: dict[str, Any], found: dict[str, Any] | None) -> list[str]:
+    """Return in what the collective that a rank waits in is not the one of the truth."""
+    if found is None:
+        return ["it is in no collective"]
+    expected = {key: truth.get(key) for key in ("operation", "sequence", "group") if truth.get(key) is not None}
+    return [f"{key} is {found[key]}, not {value}" for key, value in expected.items() if found[key] != value]
+
+
+def hang(case: Case, ranks: Ranks, place: faults.Place) -> dict[str, Any]:
+    """Return the problems that the truth has, and what was seen."""
+    truth = case.truth or {}
+    waiting, does = truth["waiting"], truth["does"]
+    traces = {rank: entered(ranks.private / f"trace-{rank}") for rank in case.ranks}
+    problems = []
+    for rank in waiting["ranks"]:
+        if not ranks.alive(rank):
+            problems.append(f"rank {rank} is to wait and has ended")
+        elif waiting.get("operation") and not waiting.get("in_cpp"):
+            problems += [f"rank {rank}: {difference}" for difference in differs(waiting, traces[rank])]
+    states, stuck = {}, [rank for rank in truth["culprits"] or [] if rank not in waiting["ranks"]]
+    for rank in stuck:
+        states[rank] = observed(rank, ranks, place, traces.get(rank), does["state"])
+        if states[rank] != does["state"]:
+            problems.append(f"rank {rank} is {states[rank]}, not {does['state']}")
+    named = [(rank, does.get("function")) for rank in stuck if does["state"] not in WITHOUT_STACK]
+    named += [(rank, waiting.get("function")) for rank in waiting["ranks"]]
+    for rank, function in named:
+        if function and function not in (stack := functions(ranks, rank)):
+            problems.append(f"rank {rank} is not in {function} but in {' < '.join(stack[:6])}")
+    seen = {str(rank): trace for rank, trace in traces.items() if trace}
+    return {"problems": problems, "seen": seen, "states": {str(rank): one for rank, one in states.items()}}
+
+
+def observed(rank: int, ranks: Ranks, place: faults.Place, trace: dict[str, Any] | None, expected: str) -> str:
+    """Return the state of a rank, in the words of the truth."""
+    if rank not in ranks.pids:
+        return "absent"
+    pid = ranks.pids[rank]
+    letter = state(pid)
+    if letter is None:
+        return "dead"
+    if expected == "throttled":
+        return "throttled" if faults.throttled(place.cgroups["cpu"]) else letter
+    if expected == "frozen":
+        return "frozen" if "frozen 1" in (place.cgroups["freeze"] / "cgroup.events").read_text() else letter
+    if letter in "Tt":
+        return "stopped"
+    if letter == "D":
+        return "uninterruptible"
+    used = processor_seconds(pid)
+    time.sleep(2)
+    if processor_seconds(pid) - used > 0.2:
+        return "running"
+    return "waiting" if trace else "sleeping"
+
+
+def functions(ranks: Ranks, rank: int) -> list[str]:
+    """Return the functions on all stacks of a rank, which it writes on SIGUSR1."""
+    path = ranks.private / f"stacks-{rank}"
+    before = path.stat().st_size if path.exists() else 0
+    kill(ranks.pids[rank], signal.SIGUSR1)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        time.sleep(0.3)
+        if path.exists() and path.stat().st_size > before:
+            break
+    time.sleep(0.3)
+    with path.open("rb") as file:
+        file.seek(before)
+        text = file.read().decode("utf-8", "replace")
+    return re.findall(r"File .* in (\S+)", text)
+
+
+def longest_silence(lines: Path) -> float:
+    """Return the longest time without a line of any rank, between the first and the last one."""
+    times = [json.loads(line)[0] for line in lines.read_text(encoding="utf-8").splitlines()]
+    return max((after - before for before, after in zip(times, times[1:])), default=0.0)
+
+
+def machine() -> dict[str, Any]:
+    return {"kernel": os.uname().release, "processors": os.cpu_count()}
