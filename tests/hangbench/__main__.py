@@ -16,7 +16,7 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     run.add_argument("--patience", type=float, default=120, metavar="S", help="how long a doctor may take")
     run.add_argument("--env", nargs="+", default=[], metavar="NAME=VALUE", help="for the ranks")
     run.add_argument("--python", default=sys.executable, help="the interpreter of the ranks, with torch")
-    run.add_argument("--fork", action="store_true", help="fork the ranks from one process with torch: verification only")
+    run.add_argument(
+        "--fork", action="store_true", help="fork the ranks from one process with torch: verification only"
+    )
     run.add_argument("--jobs", type=int, default=1, help="cases side by side: verification only")
     commands.add_parser("score", help="a table of results").add_argument("results", type=Path)
     parsed = parser.parse_args(given)
@@ -76,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         given.environment = dict(one.split("=", 1) for one in options.env)
         given.launcher = stack.enter_context(Launcher(options.python)) if options.fork else None
         written = stack.enter_context(file.open("a", encoding="utf-8"))
-        several = map
+        several: Callable[..., Iterable[Any]] = map
         if options.jobs > 1:
             pool = ThreadPoolExecutor(options.jobs)
             stack.callback(pool.shutdown, cancel_futures=True)

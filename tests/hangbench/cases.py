@@ -61,7 +61,7 @@ class Case:
 
 
 def read(name: str) -> list[dict[str, Any]]:
-    return [entry for entry in yaml.safe_load((FOLDER / "cases" / name).read_text(encoding="utf-8"))]
+    return list(yaml.safe_load((FOLDER / "cases" / name).read_text(encoding="utf-8")))
 
 
 def multiplied(entry: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -72,12 +72,13 @@ def multiplied(entry: dict[str, Any]) -> Iterable[dict[str, Any]]:
         world = chosen.pop("world")
         marks = "-".join(str(value) for value in (f"w{world}", *chosen.values()))
         parameters = {"pause": entry["id"], **entry.get("parameters", {}), **chosen}
-        yield {"id": f"healthy-{entry['id']}-{marks}", "script": "healthy", "world": world, "parameters": parameters}
+        name = f"healthy-{entry['id']}-{marks}".lower().replace("_", "-")
+        yield {"id": name, "script": "healthy", "world": world, "parameters": parameters}
 
 
 def case(entry: dict[str, Any]) -> Case:
-    lists = {name: tuple(entry[name]) for name in ("needs", "absent") if name in entry}
-    return Case(**{**entry, **lists})
+    lists: dict[str, Any] = {name: tuple(entry[name]) for name in ("needs", "absent") if name in entry}
+    return Case(**(entry | lists))
 
 
 def hangs() -> list[Case]:

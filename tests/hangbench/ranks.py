@@ -21,7 +21,6 @@ from typing import Any
 from .cases import FOLDER, Case
 from .faults import Network, kill
 
-JOB = FOLDER / "job"
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -59,8 +58,8 @@ class Launcher:
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Launcher:
-        words = [self.python, "-u", "-W", "ignore", str(JOB / "launcher.py")]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        words = [self.python, "-u", "-W", "ignore", "-m", "job.launcher"]
+        self.process = subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.versions = json.loads(self._read())
         return self
 
@@ -118,13 +117,10 @@ class Ranks:
             }
             self.pids[rank] = self._forked(rank, own) if self.launcher else self._plain(rank, own)
 
-    def _script(self) -> str:
-        return str(JOB / f"{self.case.script}.py") if "/" not in self.case.script else self.case.script
-
     def _forked(self, rank: int, own: dict[str, str]) -> int:
         assert self.launcher
         return self.launcher.start(
-            script=self._script(),
+            module=f"job.{self.case.script}",
             log=str(self.log(rank)),
             environment=own,
             namespace=f"/run/netns/{self.network.namespace(rank)}" if self.network else None,
@@ -132,7 +128,9 @@ class Ranks:
         )
 
     def _plain(self, rank: int, own: dict[str, str]) -> int:
-        words = [self.python, "-u", "-W", "ignore", self._script()]
+        # A path is a script of a test.
+        script = [self.case.script] if "/" in self.case.script else ["-m", f"job.{self.case.script}"]
+        words = [self.python, "-u", "-W", "ignore", *script]
         if self.network:
             bind = 'mount --bind "$0" /etc/hosts && exec "$@"'
             inside = ["sh", "-c", bind, str(self.network.hosts[rank])]
@@ -141,6 +139,7 @@ class Ranks:
             process = subprocess.Popen(
                 words,
                 env={**os.environ, **own},
+                cwd=FOLDER,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -160,7 +159,8 @@ class Ranks:
 
     def moved(self) -> bool:
         """Return whether the trace of any rank has grown since the last call."""
-        return any([bool(list(self._new(path))) for path in sorted(self.private.glob("trace-*"))])
+        grown = [path for path in self.private.glob("trace-*") if list(self._new(path))]
+        return bool(grown)
 
     def _new(self, path: Path) -> Iterator[str]:
         try:

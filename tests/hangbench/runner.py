@@ -120,7 +120,7 @@ class Run:
         self.ranks.launcher = options.launcher
         # Entered first, so ended last: what was throttled or frozen runs again before.
         stack.callback(self.ranks.end)
-        stack.callback(lambda: self.doctor and self.doctor.stop())
+        stack.callback(self._stop_doctor)
         if case.network:
             self.ranks.network = stack.enter_context(faults.network(self.run, case.world, private))
         cgroups = {}
@@ -143,6 +143,10 @@ class Run:
         self.ranks.start()
         if options.doctor and options.when == "start":
             self.doctor = self._ask()
+
+    def _stop_doctor(self) -> None:
+        if self.doctor:
+            self.doctor.stop()
 
     def _ask(self) -> Doctor:
         assert self.options.doctor

@@ -9,9 +9,19 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
-ALIASES = {"allgather": "all_gather", "allreduce": "all_reduce", "alltoall": "all_to_all", "reducescatter": "reduce_scatter"}
+ALIASES = {
+    "allgather": "all_gather",
+    "allreduce": "all_reduce",
+    "alltoall": "all_to_all",
+    "reducescatter": "reduce_scatter",
+}
 ALIASES |= {"all_to_all_single": "all_to_all", "alltoall_base": "all_to_all", "all_gather_into_tensor": "all_gather"}
-ALIASES |= {"reduce_scatter_tensor": "reduce_scatter", "_allgather_base": "all_gather", "isend": "send", "irecv": "recv"}
+ALIASES |= {
+    "reduce_scatter_tensor": "reduce_scatter",
+    "_allgather_base": "all_gather",
+    "isend": "send",
+    "irecv": "recv",
+}
 ALIASES |= {"rendezvous": "init_process_group"}
 COLUMNS = ("rank", "kind", "collective", "does")
 
@@ -53,7 +63,12 @@ def same_group(truth: list[int], answer: object) -> bool:
 def hang(truth: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, bool | None]:
     """Return for each column whether the answer is right; None where the column is not scored."""
     does = truth["does"]
-    scored = {"rank": True, "kind": True, "collective": collective(truth["waiting"], {}), "does": bool(does.get("function"))}
+    scored = {
+        "rank": True,
+        "kind": True,
+        "collective": collective(truth["waiting"], {}),
+        "does": bool(does.get("function")),
+    }
     if not answer:
         return {name: None if scored[name] in (None, False) and name == "does" else False for name in COLUMNS} | {
             "collective": None if scored["collective"] is None else False

@@ -20,6 +20,7 @@ from .ranks import Ranks, processor_seconds, state
 
 WITHOUT_STACK = ("stopped", "frozen", "throttled", "uninterruptible", "dead", "absent")
 """States in which a process handles no signal, so that its stack cannot be read this way."""
+LETTERS = {"T": "stopped", "t": "stopped", "D": "uninterruptible"}
 
 
 def entered(path: Path) -> dict[str, Any] | None:
@@ -71,25 +72,20 @@ def hang(case: Case, ranks: Ranks, place: faults.Place) -> dict[str, Any]:
 
 def observed(rank: int, ranks: Ranks, place: faults.Place, trace: dict[str, Any] | None, expected: str) -> str:
     """Return the state of a rank, in the words of the truth."""
-    if rank not in ranks.pids:
-        return "absent"
-    pid = ranks.pids[rank]
+    pid = ranks.pids.get(rank, -1)
     letter = state(pid)
     if letter is None:
-        return "dead"
-    if expected == "throttled":
-        return "throttled" if faults.throttled(place.cgroups["cpu"]) else letter
-    if expected == "frozen":
-        return "frozen" if "frozen 1" in (place.cgroups["freeze"] / "cgroup.events").read_text() else letter
-    if letter in "Tt":
-        return "stopped"
-    if letter == "D":
-        return "uninterruptible"
+        return "dead" if rank in ranks.pids else "absent"
+    if expected == "throttled" and faults.throttled(place.cgroups["cpu"]):
+        return expected
+    if expected == "frozen" and "frozen 1" in (place.cgroups["freeze"] / "cgroup.events").read_text():
+        return expected
+    if letter in LETTERS:
+        return LETTERS[letter]
     used = processor_seconds(pid)
     time.sleep(2)
-    if processor_seconds(pid) - used > 0.2:
-        return "running"
-    return "waiting" if trace else "sleeping"
+    idle = "waiting" if trace else "sleeping"
+    return "running" if processor_seconds(pid) - used > 0.2 else idle
 
 
 def functions(ranks: Ranks, rank: int) -> list[str]:

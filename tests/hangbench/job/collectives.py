@@ -6,23 +6,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
-from skeleton import AT, FAULTY, PARAMETERS, RANK, STEPS, WORLD, due, finish, gradients, hang_begins, model, progress
-from skeleton import average, start, train_step
+
+from .skeleton import (
+    AT,
+    FAULTY,
+    PARAMETERS,
+    RANK,
+    STEPS,
+    WORLD,
+    average,
+    due,
+    finish,
+    gradients,
+    hang_begins,
+    model,
+    progress,
+    start,
+    train_step,
+)
 
 FAULT = PARAMETERS["fault"]
 
 
-def share_metrics(dist, values: int = 8) -> None:
+def share_metrics(dist: Any, values: int = 8) -> None:
     dist.all_gather([torch.empty(values) for dummy in range(WORLD)], torch.ones(values))
 
 
-def synchronise_statistics(dist) -> None:
+def synchronise_statistics(dist: Any) -> None:
     dist.broadcast(torch.ones(4), 0)
 
 
-def step_unless_bad_loss(dist, network, step: int) -> None:
+def step_unless_bad_loss(dist: Any, network: Any, step: int) -> None:
     """Skip the update, and with it the all_reduce, where this rank's loss is not a number."""
     loss = gradients(network) * (math.nan if due(step) else 1)
     if torch.isnan(loss):
@@ -33,7 +51,7 @@ def step_unless_bad_loss(dist, network, step: int) -> None:
     progress(step, loss)
 
 
-def step_ignoring_errors(dist, network, step: int) -> None:
+def step_ignoring_errors(dist: Any, network: Any, step: int) -> None:
     try:
         loss = gradients(network)
         if due(step):
@@ -46,7 +64,7 @@ def step_ignoring_errors(dist, network, step: int) -> None:
     dist.barrier()
 
 
-def step_with_early_stopping(dist, network, step: int) -> bool:
+def step_with_early_stopping(dist: Any, network: Any, step: int) -> bool:
     train_step(dist, network, step)
     if due(step):
         print(f"[rank{RANK}] early stopping: no improvement", flush=True)
@@ -54,7 +72,7 @@ def step_with_early_stopping(dist, network, step: int) -> bool:
     return due(step)
 
 
-def step_with_cached_statistics(dist, network, step: int) -> None:
+def step_with_cached_statistics(dist: Any, network: Any, step: int) -> None:
     """Broadcast statistics unless this rank believes that it has them."""
     if due(step):
         hang_begins()
@@ -63,9 +81,9 @@ def step_with_cached_statistics(dist, network, step: int) -> None:
     train_step(dist, network, step)
 
 
-def step_in_another_order(dist, network, step: int) -> None:
+def step_in_another_order(dist: Any, network: Any, step: int) -> None:
     """Share metrics and gradients, in the order in which this rank's callbacks were registered."""
-    calls = [lambda: share_metrics(dist), lambda: train_step(dist, network, step)]
+    calls: list[Callable[[], None]] = [lambda: share_metrics(dist), lambda: train_step(dist, network, step)]
     if due(step):
         calls.reverse()
         hang_begins()
@@ -73,9 +91,9 @@ def step_in_another_order(dist, network, step: int) -> None:
         call()
 
 
-def step_with_reordered_hooks(dist, network, step: int) -> None:
+def step_with_reordered_hooks(dist: Any, network: Any, step: int) -> None:
     loss = gradients(network)
-    calls = [lambda: synchronise_statistics(dist), lambda: average(dist, network)]
+    calls: list[Callable[[], None]] = [lambda: synchronise_statistics(dist), lambda: average(dist, network)]
     if due(step):
         calls.reverse()
         hang_begins()
@@ -84,7 +102,7 @@ def step_with_reordered_hooks(dist, network, step: int) -> None:
     progress(step, loss)
 
 
-def step_with_asynchronous_order(dist, network, step: int) -> None:
+def step_with_asynchronous_order(dist: Any, network: Any, step: int) -> None:
     """Start two collectives and wait for both; the faulty rank starts them the other way round."""
     loss = gradients(network)
     flat = torch.ones(1000)
@@ -99,7 +117,7 @@ def step_with_asynchronous_order(dist, network, step: int) -> None:
     progress(step, loss)
 
 
-def step_by_buckets(dist, network, step: int) -> None:
+def step_by_buckets(dist: Any, network: Any, step: int) -> None:
     """All_reduce gradients by buckets of a number of bytes: a larger tensor has more of them."""
     loss = gradients(network)
     size, kind = 4000, torch.float32
@@ -115,11 +133,11 @@ def step_by_buckets(dist, network, step: int) -> None:
     progress(step, loss)
 
 
-def reduce_bucket(dist, bucket) -> None:
+def reduce_bucket(dist: Any, bucket: Any) -> None:
     dist.all_reduce(bucket)
 
 
-def step_with_a_root(dist, network, step: int) -> None:
+def step_with_a_root(dist: Any, network: Any, step: int) -> None:
     """Broadcast from, or reduce to, the rank that this one believes to be the root."""
     loss = gradients(network)
     root = (FAULTY if due(step) else 0) if step == AT else 0
@@ -133,7 +151,7 @@ def step_with_a_root(dist, network, step: int) -> None:
     progress(step, loss)
 
 
-def step_with_another_operation(dist, network, step: int) -> None:
+def step_with_another_operation(dist: Any, network: Any, step: int) -> None:
     loss = gradients(network)
     if due(step):
         hang_begins()

@@ -14,9 +14,16 @@ import os
 import runpy
 import signal
 import sys
+import threading
 import traceback
-import warnings
 from pathlib import Path
+from typing import Any
+
+# The modules that the scripts import, so that they are imported once.
+import torch
+import torch.distributed
+import torch.utils.data
+import torch.utils.file_baton
 
 NEWNS, NEWNET = 0x00020000, 0x40000000
 PRIVATE_RECURSIVE, BIND = 0x44000, 0x1000
@@ -36,7 +43,7 @@ def enter(namespace: str, hosts: str) -> None:
         raise OSError(f"could not enter {namespace}: {results}")
 
 
-def become(request: dict) -> None:
+def become(request: dict[str, Any]) -> None:
     """Run the script of a rank in this forked process."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -44,23 +51,13 @@ def become(request: dict) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
-    sys.stdout.reconfigure(line_buffering=True)
     os.environ.update(request["environment"])
     if request["namespace"]:
         enter(request["namespace"], request["hosts"])
-    sys.argv = [request["script"]]
-    sys.path.insert(0, str(Path(request["script"]).parent))
-    runpy.run_path(request["script"], run_name="__main__")
+    runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")
-    # The modules that the scripts import, so that they are imported once.
-    import torch
-    import torch.distributed
-    import torch.utils.data
-    import torch.utils.file_baton
-
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print(json.dumps({"torch": torch.__version__, "python": sys.version.split()[0]}), flush=True)
     for line in sys.stdin:
@@ -74,7 +71,7 @@ def main() -> None:
                 traceback.print_exc()
             finally:
                 # As at the end of an interpreter: threads that are no daemons are waited for.
-                __import__("threading")._shutdown()
+                threading._shutdown()  # type: ignore[attr-defined]
                 os._exit(code)
         print(pid, flush=True)
 

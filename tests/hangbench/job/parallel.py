@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import torch
-from skeleton import AT, FAULTY, PARAMETERS, RANK, STEPS, WORLD, due, finish, hang_begins, progress, start
+
+from .skeleton import AT, FAULTY, PARAMETERS, RANK, STEPS, WORLD, due, finish, hang_begins, progress, start
 
 FAULT = PARAMETERS["fault"]
 MICROBATCHES = 4
@@ -16,17 +18,17 @@ LARGE = 4_000_000
 """Elements that fill the buffers of a socket, so that a send waits for its recv."""
 
 
-def receive_activation(dist, source: int):
+def receive_activation(dist: Any, source: int) -> Any:
     activation = torch.empty(256)
     dist.recv(activation, source)
     return activation
 
 
-def send_activation(dist, activation, target: int) -> None:
+def send_activation(dist: Any, activation: Any, target: int) -> None:
     dist.send(activation, target)
 
 
-def exchange_with(dist, other: int, send_first: bool) -> None:
+def exchange_with(dist: Any, other: int, send_first: bool) -> None:
     """Exchange large boundaries with a neighbour: one sends first, the other receives first."""
     boundary = torch.ones(LARGE)
     if send_first:
@@ -42,7 +44,7 @@ def compile_stage() -> None:
         time.sleep(1)
 
 
-def pipeline_step(dist, step: int) -> None:
+def pipeline_step(dist: Any, step: int) -> None:
     count, target = MICROBATCHES, RANK + 1
     if due(step):
         hang_begins()
@@ -60,7 +62,7 @@ def pipeline_step(dist, step: int) -> None:
     progress(step)
 
 
-def expert_layer(dist, tokens) -> None:
+def expert_layer(dist: Any, tokens: Any) -> None:
     """Send tokens to the experts of all ranks, and back."""
     received = torch.empty_like(tokens)
     dist.all_to_all_single(received, tokens)
@@ -72,7 +74,7 @@ def balance_experts() -> None:
         time.sleep(1)
 
 
-def expert_step(dist, step: int) -> None:
+def expert_step(dist: Any, step: int) -> None:
     tokens = torch.ones(WORLD * 2, 16)
     for layer in range(2):
         if due(step) and layer == 1:
@@ -85,11 +87,11 @@ def expert_step(dist, step: int) -> None:
     progress(step)
 
 
-def reduce_in(dist, group) -> None:
+def reduce_in(dist: Any, group: Any) -> None:
     dist.all_reduce(torch.ones(512), group=group)
 
 
-def nested_step(dist, tensor, data, step: int) -> None:
+def nested_step(dist: Any, tensor: Any, data: Any, step: int) -> None:
     """Reduce in the tensor-parallel group, then in the data-parallel group, then in all ranks."""
     order = [tensor, data]
     if due(step):
@@ -106,7 +108,7 @@ def nested_step(dist, tensor, data, step: int) -> None:
     progress(step)
 
 
-def overlapping_step(dist, groups, step: int) -> None:
+def overlapping_step(dist: Any, groups: Any, step: int) -> None:
     """Reduce in each group of two neighbours, in the same order on all ranks but the faulty one."""
     mine = [group for ranks, group in groups if RANK in ranks]
     if due(step):

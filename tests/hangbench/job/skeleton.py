@@ -3,7 +3,7 @@
 
 """What the scripts of all cases share: the environment of a rank, a small model, progress lines, marks for the runner.
 
-A script is run as ``python -u job/NAME.py`` with torchrun's variables and HANGBENCH_PARAMETERS (JSON) and
+A script is run as ``python -u -m job.NAME`` with torchrun's variables and HANGBENCH_PARAMETERS (JSON) and
 HANGBENCH_PRIVATE (a folder that the runner shares with the scripts and that a doctor does not get).
 """
 
@@ -18,6 +18,11 @@ import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from . import trace_collectives
 
 RANK = int(os.environ["RANK"])
 WORLD = int(os.environ["WORLD_SIZE"])
@@ -61,33 +66,24 @@ def progress(step: int, loss: Any = 0.0) -> None:
     print(f"[rank{RANK}] step {step}/{STEPS} loss {float(loss):.4f}", flush=True)
 
 
-def start(timeout: float = 1800) -> Any:
+def start() -> Any:
     """Join the other ranks on gloo; return torch.distributed."""
-    import torch
-    import torch.distributed as dist
-
     torch.set_num_threads(1)
     torch.manual_seed(RANK)
     if VERIFYING:
-        import trace_collectives
-
         trace_collectives.install(PRIVATE / f"trace-{RANK}")
-    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
+    dist.init_process_group("gloo", timeout=timedelta(minutes=30))
     print(f"[rank{RANK}] joined {WORLD} ranks, torch {torch.__version__}", flush=True)
     return dist
 
 
 def model(width: int = 64) -> Any:
-    import torch
-
     torch.manual_seed(0)
     return torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, 1))
 
 
 def gradients(network: Any, width: int = 64) -> Any:
     """Compute one batch forward and backward; return the loss."""
-    import torch
-
     loss = network(torch.randn(16, width)).square().mean()
     network.zero_grad()
     loss.backward()
@@ -96,8 +92,6 @@ def gradients(network: Any, width: int = 64) -> Any:
 
 def average(dist: Any, network: Any, group: Any = None) -> None:
     """Average gradients as one flat tensor, one all_reduce a step."""
-    import torch
-
     flat = torch.cat([parameter.grad.flatten() for parameter in network.parameters()])
     dist.all_reduce(flat, group=group)
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any
 
 import torch
-from skeleton import FAULTY, PARAMETERS, RANK, STEPS, finish, hang_begins, model, request_fault, start, train_step
+
+from .skeleton import FAULTY, PARAMETERS, RANK, STEPS, finish, hang_begins, model, request_fault, start, train_step
 
 HOW = PARAMETERS["how"]
 
@@ -17,6 +19,13 @@ HOW = PARAMETERS["how"]
 def import_plugins() -> None:
     while True:
         time.sleep(10)
+
+
+def tokenize_corpus(work: int) -> None:
+    """Compute on one processor for about ``work`` tenths of a second."""
+    square = torch.rand(256, 256)
+    for dummy in range(work * 100):
+        square = torch.nn.functional.normalize(square @ square)
 
 
 def download_weights() -> None:
@@ -34,14 +43,15 @@ def before() -> None:
         hang_begins()
     if HOW == "import":
         import_plugins()
+    tokenize_corpus(int(PARAMETERS.get("work", 0)))
     os.environ.update(PARAMETERS.get("environment", {}))
 
 
-def broadcast_weights(dist) -> None:
+def broadcast_weights(dist: Any) -> None:
     dist.broadcast(torch.ones(1000), 0)
 
 
-def main_rank_first(dist) -> None:
+def main_rank_first(dist: Any) -> None:
     """Let rank 0 prepare the data first; the faulty rank leaves out its half of the barrier."""
     if RANK != FAULTY:
         dist.barrier()
@@ -49,12 +59,13 @@ def main_rank_first(dist) -> None:
         hang_begins()
 
 
-def create_groups(dist) -> None:
+def create_groups(dist: Any) -> None:
     if HOW == "members_only":
         if RANK != FAULTY:
             dist.new_group([rank for rank in range(dist.get_world_size()) if rank != FAULTY])
         else:
             hang_begins()
+        dist.new_group()
     elif HOW == "group_order":
         groups = [[0, 1, 2], [0, 1]]
         if RANK == FAULTY:

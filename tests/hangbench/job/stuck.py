@@ -20,9 +20,10 @@ import time
 from pathlib import Path
 
 import torch
-from skeleton import AT, FAULTY, PARAMETERS, PRIVATE, RANK, STEPS, finish, hang_begins, model, start, train_step
 from torch.utils.data import DataLoader, Dataset
 from torch.utils.file_baton import FileBaton
+
+from .skeleton import AT, FAULTY, PARAMETERS, PRIVATE, RANK, STEPS, finish, hang_begins, model, start, train_step
 
 FOREVER = 1_000_000
 NEVER = Path(os.environ.get("HANGBENCH_FUSE", "/nonexistent"))
@@ -39,7 +40,7 @@ def download_with_retries() -> None:
 def pad_until_aligned() -> None:
     length = 1
     while length % 64 != 0:
-        length = (length + 2) % 1001
+        length = (length + 2) % 1000
 
 
 def decode_in_c() -> None:
@@ -75,7 +76,7 @@ def write_checkpoint() -> None:
 
 
 def list_dataset() -> None:
-    os.listdir(NEVER)
+    list(NEVER.iterdir())
 
 
 def open_pipe() -> None:
@@ -86,7 +87,9 @@ def open_pipe() -> None:
 def lock_cache() -> None:
     """Lock a cache that another process, which is no rank, has locked."""
     path = PRIVATE / "cache.lock"
-    holder = "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print(1, flush=True); time.sleep(1e6)"
+    holder = (
+        "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, 2); print(1, flush=True); time.sleep(1e6)"
+    )
     with subprocess.Popen([sys.executable, "-c", holder, str(path)], stdout=subprocess.PIPE) as process:
         assert process.stdout and process.stdout.readline()
         with path.open("w") as file:
@@ -152,7 +155,7 @@ def join_writer() -> None:
     process.join()
 
 
-class Locked(Dataset[torch.Tensor]):
+class Locked(Dataset):  # type: ignore[misc]
     def __len__(self) -> int:
         return 8
 

@@ -14,6 +14,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
 OPERATIONS = (
     *("all_reduce", "broadcast", "reduce", "barrier", "all_gather", "all_gather_into_tensor", "gather", "scatter"),
     *("reduce_scatter_tensor", "all_to_all", "all_to_all_single"),
@@ -23,9 +26,6 @@ WITHOUT_NUMBER = ("init_process_group", "new_group")
 
 
 def install(path: Path) -> None:
-    import torch.distributed as dist
-    from torch.distributed import distributed_c10d
-
     trace = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     numbers: dict[tuple[int, ...], int] = {}
 

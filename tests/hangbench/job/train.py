@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import Any
 
-from skeleton import PARAMETERS, STEPS, due, finish, hang_begins, model, request_fault, start, train_step
+import torch
+
+from .skeleton import PARAMETERS, STEPS, due, finish, hang_begins, model, request_fault, start, train_step
 
 
 def stop_itself() -> None:
@@ -24,8 +27,15 @@ def leave_a_worker_and_die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def wait_for_epoch(dist, epoch: int) -> None:
+def wait_for_epoch(dist: Any, epoch: int) -> None:
     dist.distributed_c10d._get_default_store().get(f"epoch-{epoch}")
+
+
+def augment(work: int) -> None:
+    """Compute on one processor for about ``work`` tenths of a second."""
+    batch = torch.rand(256, 256)
+    for dummy in range(work * 100):
+        batch = torch.nn.functional.normalize(batch @ batch)
 
 
 def main() -> None:
@@ -36,6 +46,7 @@ def main() -> None:
             {"request": request_fault, "stop": stop_itself, "orphan": leave_a_worker_and_die}[PARAMETERS["how"]]()
         if PARAMETERS.get("store") and step == PARAMETERS["step"] and dist.get_rank() != PARAMETERS["rank"]:
             wait_for_epoch(dist, step)
+        augment(int(PARAMETERS.get("work", 0)) if due(step) else 0)
         train_step(dist, network, step)
     finish(dist)
 

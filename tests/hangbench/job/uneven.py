@@ -5,9 +5,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from skeleton import FAULTY, PARAMETERS, RANK, STEPS, WORLD, average, finish, gradients, hang_begins, model, progress
-from skeleton import start, train_step
+
+from .skeleton import (
+    FAULTY,
+    PARAMETERS,
+    RANK,
+    STEPS,
+    WORLD,
+    average,
+    finish,
+    gradients,
+    hang_begins,
+    model,
+    progress,
+    start,
+    train_step,
+)
 
 BATCHES = STEPS - (int(PARAMETERS.get("missing", 1)) if RANK == FAULTY else 0)
 
@@ -17,22 +33,22 @@ def out_of_batches() -> None:
         hang_begins()
 
 
-def evaluate_alone(network) -> None:
+def evaluate_alone(network: Any) -> None:
     """Evaluate without collectives, over and over, as a job does that evaluates until it is stopped."""
     with torch.no_grad():
         while True:
             network(torch.randn(256, 64)).sum()
 
 
-def share_epoch_metrics(dist) -> None:
+def share_epoch_metrics(dist: Any) -> None:
     dist.all_gather([torch.empty(8) for dummy in range(WORLD)], torch.ones(8))
 
 
-def wait_for_next_epoch(dist) -> None:
+def wait_for_next_epoch(dist: Any) -> None:
     dist.distributed_c10d._get_default_store().get("next-epoch")
 
 
-def plain(dist, network) -> None:
+def plain(dist: Any, network: Any) -> None:
     """Train on the batches that this rank has, then do what a job does at the end of an epoch."""
     for step in range(BATCHES):
         train_step(dist, network, step)
@@ -45,7 +61,7 @@ def plain(dist, network) -> None:
         wait_for_next_epoch(dist)
 
 
-def accumulated(dist, network) -> None:
+def accumulated(dist: Any, network: Any) -> None:
     """Average every second batch: the last, incomplete pair is left out."""
     for batch in range(BATCHES):
         loss = gradients(network)
@@ -55,7 +71,7 @@ def accumulated(dist, network) -> None:
     out_of_batches()
 
 
-def data_parallel(dist, network) -> None:
+def data_parallel(dist: Any, network: Any) -> None:
     """Train with DistributedDataParallel without its join()."""
     parallel = torch.nn.parallel.DistributedDataParallel(network)
     for step in range(BATCHES):
