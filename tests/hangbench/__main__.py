@@ -6,7 +6,8 @@
 Usage: python -m tests.hangbench list [--half tuned|held] [--healthy]
        python -m tests.hangbench run [--case ID …] [--kind KIND …] [--half tuned|held] [--healthy] [--out DIR]
                                      [--doctor COMMAND [--when hang|start]] [--env NAME=VALUE …] [--python PATH]
-       python -m tests.hangbench score DIR/results.jsonl
+       python -m tests.hangbench score DIR/results.jsonl …
+       python -m tests.hangbench keep DIR/results.jsonl …        (what was verified, into verified.json)
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import contextlib
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from . import score
+from . import score, verify
 from .cases import KINDS, Case, halves, hangs, healthy
 from .ranks import Launcher
 from .runner import Options, Run
@@ -48,7 +49,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         "--fork", action="store_true", help="fork the ranks from one process with torch: verification only"
     )
     run.add_argument("--jobs", type=int, default=1, help="cases side by side: verification only")
-    commands.add_parser("score", help="a table of results").add_argument("results", type=Path)
+    for name, text in (("score", "a table of results"), ("keep", "keep what was verified in verified.json")):
+        commands.add_parser(name, help=text).add_argument("results", type=Path, nargs="+")
     parsed = parser.parse_args(given)
     if parsed.what == "run" and parsed.doctor and (parsed.fork or parsed.jobs > 1):
         parser.error("--fork and --jobs are for verification, without --doctor")
@@ -77,18 +79,24 @@ def run(options: argparse.Namespace) -> int:
         given = Options(options.out.resolve(), options.python, options.doctor, options.when, options.patience)
         given.environment = dict(one.split("=", 1) for one in options.env)
         given.launcher = stack.enter_context(Launcher(options.python)) if options.fork else None
+        versions = {} if options.doctor else verify.versions(options.python, options.fork)
         written = stack.enter_context(file.open("a", encoding="utf-8"))
-        several: Callable[..., Iterable[Any]] = map
-        if options.jobs > 1:
-            pool = ThreadPoolExecutor(options.jobs)
-            stack.callback(pool.shutdown, cancel_futures=True)
-            several = pool.map
-        for case, result in zip(cases, several(lambda case: Run(case, given).result(), cases)):
-            result["blames"] = bool(case.truth and case.truth["culprits"])
+
+        def one(case: Case) -> None:
+            result = Run(case, given).result()
+            result.update(versions, blames=bool(case.truth and case.truth["culprits"]))
             written.write(json.dumps(result) + "\n")
             written.flush()
             results.append(result)
             print(case.id, outcome(result), f"{result.get('seconds', 0)} s", flush=True)
+
+        if options.jobs > 1:
+            pool = ThreadPoolExecutor(options.jobs)
+            stack.callback(pool.shutdown, cancel_futures=True)
+            list(pool.map(one, cases))
+        else:
+            for case in cases:
+                one(case)
     print(score.table(results, halves([*hangs(), *healthy()])))
     return int(any("failed" in one or one.get("verified") is False for one in results))
 
@@ -103,10 +111,12 @@ def main() -> int:
     options = arguments()
     if options.what == "run":
         return run(options)
-    if options.what == "score":
-        lines = options.results.read_text(encoding="utf-8").splitlines()
+    if options.what in ("score", "keep"):
+        lines = [line for path in options.results for line in path.read_text(encoding="utf-8").splitlines()]
         last = {result["id"]: result for result in map(json.loads, lines)}
         print(score.table(list(last.values()), halves([*hangs(), *healthy()])))
+        if options.what == "keep":
+            verify.keep(last.values())
         return 0
     half = halves([*hangs(), *healthy()])
     for one in chosen(options):

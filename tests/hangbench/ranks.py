@@ -54,13 +54,12 @@ class Launcher:
     """A process that has imported torch and forks ranks."""
 
     python: str
-    versions: dict[str, str] = field(default_factory=dict)
     _one_at_a_time: threading.Lock = field(default_factory=threading.Lock)
 
     def __enter__(self) -> Launcher:
         words = [self.python, "-u", "-W", "ignore", "-m", "job.launcher"]
         self.process = subprocess.Popen(words, cwd=FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.versions = json.loads(self._read())
+        self._read()
         return self
 
     def _read(self) -> str:

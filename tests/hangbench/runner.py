@@ -90,7 +90,8 @@ class Run:
         self.begins: float | None = None
         self.moved = self.begun
         self.doctor: Doctor | None = None
-        self.reached = 0.0
+        self.answered: float | None = None
+        self.marks = 0
 
     def result(self) -> dict[str, Any]:
         """Run the case; return what came of it, for the file of results."""
@@ -179,18 +180,23 @@ class Run:
             self.timeline.write(json.dumps([round(time.time(), 2), rank, line]) + "\n")
             self.timeline.flush()
             self.moved = now
-        if self.ranks.moved():
-            self.moved = now
+        marks = sum(1 for dummy in self.ranks.private.iterdir())
+        if self.ranks.moved() or marks != self.marks:
+            self.moved, self.marks = now, marks
+        if self.doctor and self.answered is None and self.doctor.ended():
+            self.answered = now
         injected = self.ranks.private / "injected"
         if self.case.inject and not injected.exists() and self.ranks.marks("inject"):
             faults.FAULTS[self.case.inject](self.place)
             injected.touch()
             self.begins = self.moved = now
-        if self.begins is None and (self.ranks.marks("begins") or (self.case.absent and self._all_joining())):
+        if self.begins is None and (self.ranks.marks("begins") or (self.case.absent and self._all_wait())):
             self.begins = self.moved = now
 
-    def _all_joining(self) -> bool:
-        return time.monotonic() - self.begun > 10
+    def _all_wait(self) -> bool:
+        """Return whether all that are to wait have at least begun to join the others."""
+        assert self.case.truth
+        return set(self.case.truth["waiting"]["ranks"]) <= set(self.ranks.marks("joining"))
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = self.begun + self.case.limit
@@ -208,7 +214,8 @@ class Run:
     def _quiet(self) -> bool:
         if self._finished():
             raise Failed("it finished, although it was to hang")
-        return self.begins is not None and time.monotonic() - self.moved > self.case.quiet
+        quiet = time.monotonic() - self.moved > self.case.quiet
+        return quiet and self.begins is not None and self._all_wait()
 
     def _hang(self) -> dict[str, Any]:
         self._until(self._quiet, "the hang")
@@ -217,11 +224,13 @@ class Run:
             return {"verified": evidence["problems"] == [], **evidence}
         if self.doctor is None:
             self.doctor = self._ask()
-        asked = self.begins if self.options.when == "start" else self.doctor.begun
         self.doctor.wait()
-        seconds = round(time.monotonic() - (asked or self.begun), 1)
-        answer = self.doctor.answer() if self.doctor.ended() else None
-        return {"answer": answer, "answered_after": seconds, "scores": score.hang(self.case.truth or {}, answer)}
+        asked = self.begins if self.options.when == "start" and self.begins else self.doctor.begun
+        after = (self.answered or time.monotonic()) - asked
+        # An alarm before the hang began is a false one.
+        answer = self.doctor.answer() if self.doctor.ended() and after >= 0 else None
+        scores = score.hang(self.case.truth or {}, answer)
+        return {"answer": answer, "answered_after": round(after, 1), "scores": scores}
 
     # --- healthy runs --------------------------------------------------------------------------------------------
 

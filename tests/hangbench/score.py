@@ -23,7 +23,7 @@ ALIASES |= {
     "irecv": "recv",
 }
 ALIASES |= {"rendezvous": "init_process_group"}
-COLUMNS = ("rank", "kind", "collective", "does")
+COLUMNS = ("rank", "kind", "collective", "does", "link")
 
 
 def operation(name: object) -> str | None:
@@ -61,23 +61,14 @@ def same_group(truth: list[int], answer: object) -> bool:
 
 
 def hang(truth: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, bool | None]:
-    """Return for each column whether the answer is right; None where the column is not scored."""
-    does = truth["does"]
-    scored = {
-        "rank": True,
-        "kind": True,
-        "collective": collective(truth["waiting"], {}),
-        "does": bool(does.get("function")),
-    }
-    if not answer:
-        return {name: None if scored[name] in (None, False) and name == "does" else False for name in COLUMNS} | {
-            "collective": None if scored["collective"] is None else False
-        }
+    """Return for each column whether the answer is right; None where the truth does not define it."""
+    given, function, link = answer or {}, truth["does"].get("function"), truth.get("link")
     return {
-        "rank": ranks(answer) == set(truth["culprits"] or []),
-        "kind": answer.get("kind") in truth["accept"],
-        "collective": collective(truth["waiting"], answer.get("collective")),
-        "does": does["function"] in str(answer.get("does", "")) if does.get("function") else None,
+        "rank": ranks(given) == set(truth["culprits"] or []),
+        "kind": given.get("kind") in truth["accept"],
+        "collective": collective(truth["waiting"], given.get("collective")),
+        "does": function in str(given.get("does", "")) if function else None,
+        "link": given.get("link") == link if link else None,
     }
 
 

@@ -9,12 +9,14 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from . import faults
-from .cases import Case
+from .cases import FOLDER, Case
 from .faults import kill
 from .ranks import Ranks, processor_seconds, state
 
@@ -111,5 +113,20 @@ def longest_silence(lines: Path) -> float:
     return max((after - before for before, after in zip(times, times[1:])), default=0.0)
 
 
-def machine() -> dict[str, Any]:
-    return {"kernel": os.uname().release, "processors": os.cpu_count()}
+def versions(python: str, forked: bool) -> dict[str, Any]:
+    """Return what a verification is valid for."""
+    words = [python, "-W", "ignore", "-c", "import torch, sys; print(torch.__version__, sys.version.split()[0])"]
+    torch, own = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    return {"torch": torch, "python": own, "kernel": os.uname().release, "ranks": "forked" if forked else "started"}
+
+
+def keep(results: Iterable[dict[str, Any]]) -> None:
+    """Keep the cases that were verified, beside those kept before, with versions and seconds."""
+    path = FOLDER / "verified.json"
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    names = ("torch", "python", "kernel", "ranks", "seconds", "begins_after", "longest_silence", "seen", "states")
+    for result in results:
+        if result.get("verified"):
+            kept[result["id"]] = {name: result[name] for name in names if result.get(name)}
+    lines = (f'"{name}": {json.dumps(kept[name])}' for name in sorted(kept))
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

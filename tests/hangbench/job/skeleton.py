@@ -72,6 +72,7 @@ def start() -> Any:
     torch.manual_seed(RANK)
     if VERIFYING:
         trace_collectives.install(PRIVATE / f"trace-{RANK}")
+    mark("joining")
     dist.init_process_group("gloo", timeout=timedelta(minutes=30))
     print(f"[rank{RANK}] joined {WORLD} ranks, torch {torch.__version__}", flush=True)
     return dist
