@@ -39,7 +39,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         chosen.add_argument("--healthy", action="store_true", help="the healthy runs instead of the hangs")
         chosen.add_argument("--every", type=int, default=1, metavar="N", help="only each Nth of them")
     run = commands.choices["run"]
-    run.add_argument("--out", type=Path, default=Path("hangbench-results"), help="folder of results and logs")
+    run.add_argument("--out", type=Path, default=Path(".cache/hangbench"), help="folder of results and logs")
     run.add_argument("--doctor", metavar="COMMAND", help="gets the path of a JSON file; without, cases are verified")
     run.add_argument("--when", choices=("hang", "start"), default="hang", help="when the doctor is started")
     run.add_argument("--patience", type=float, default=120, metavar="S", help="how long a doctor may take")

@@ -21,8 +21,6 @@ from typing import Any
 from .cases import FOLDER, Case
 from .faults import Network, kill
 
-TICKS = os.sysconf("SC_CLK_TCK")
-
 
 def stat(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat from the state on, or None where there is no such process."""
@@ -36,11 +34,6 @@ def state(pid: int) -> str | None:
     """Return the state letter of a process; None where it has ended."""
     fields = stat(pid)
     return fields[0] if fields and fields[0] not in "ZX" else None
-
-
-def processor_seconds(pid: int) -> float:
-    fields = stat(pid)
-    return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
 def free_port() -> int:

@@ -9,8 +9,8 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import shlex
-import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -24,6 +24,8 @@ from .ranks import Launcher, Ranks
 
 NUMBERS = itertools.count(1)
 POLL = 0.1
+PROGRESS = re.compile(r"\[rank\d+\] ")
+"""What the scripts print; torch's own lines begin otherwise."""
 
 
 class Failed(Exception):
@@ -47,7 +49,6 @@ class Doctor:
 
     command: str
     request: Path
-    patience: float
     begun: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -60,10 +61,6 @@ class Doctor:
 
     def ended(self) -> bool:
         return self.process.poll() is not None
-
-    def wait(self) -> None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(self.patience)
 
     def stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -84,8 +81,9 @@ class Doctor:
 class Run:
     def __init__(self, case: Case, options: Options) -> None:
         self.case, self.options = case, options
-        self.folder = options.out / "runs" / case.id
         self.run = f"hb{os.getpid()}n{next(NUMBERS)}"
+        # Not named by the case: a doctor sees the paths of logs.
+        self.folder = options.out / "runs" / self.run
         self.begun = time.monotonic()
         self.begins: float | None = None
         self.moved = self.begun
@@ -99,13 +97,14 @@ class Run:
         found: dict[str, Any] = {"id": case.id, "kind": case.kind, "healthy": case.healthy}
         if reason := faults.missing(case.needs, case.network):
             return {**found, "skipped": reason}
-        shutil.rmtree(self.folder, ignore_errors=True)
+        found["folder"] = str(self.folder)
         (self.folder / "private").mkdir(parents=True)
         try:
             with contextlib.ExitStack() as stack:
                 self._prepare(stack)
                 found.update(self._healthy() if case.healthy else self._hang())
         except (Failed, OSError, subprocess.SubprocessError) as error:
+            found.pop("verified", None)
             found["failed"] = f"{type(error).__name__}: {error}"
         if self.begins is not None:
             found["begins_after"] = round(self.begins - self.begun, 1)
@@ -145,6 +144,16 @@ class Run:
         if options.doctor and options.when == "start":
             self.doctor = self._ask()
 
+    def _answer(self) -> dict[str, Any] | None:
+        """Give the doctor its time, during which it sees what the ranks print."""
+        assert self.doctor
+        deadline = time.monotonic() + self.options.patience
+        while not self.doctor.ended() and time.monotonic() < deadline:
+            time.sleep(POLL)
+            self._watch()
+        self.answered = self.answered or time.monotonic()
+        return self.doctor.answer() if self.doctor.ended() else None
+
     def _stop_doctor(self) -> None:
         if self.doctor:
             self.doctor.stop()
@@ -169,7 +178,7 @@ class Run:
         }
         path = self.folder / "request.json"
         path.write_text(json.dumps(request, indent=1), encoding="utf-8")
-        return Doctor(self.options.doctor, path, self.options.patience)
+        return Doctor(self.options.doctor, path)
 
     # --- waiting -------------------------------------------------------------------------------------------------
 
@@ -179,7 +188,9 @@ class Run:
         for rank, line in self.ranks.lines():
             self.timeline.write(json.dumps([round(time.time(), 2), rank, line]) + "\n")
             self.timeline.flush()
-            self.moved = now
+            # A library that warns while it tries again makes no progress.
+            if PROGRESS.match(line):
+                self.moved = now
         marks = sum(1 for dummy in self.ranks.private.iterdir())
         if self.ranks.moved() or marks != self.marks:
             self.moved, self.marks = now, marks
@@ -224,12 +235,11 @@ class Run:
             return {"verified": evidence["problems"] == [], **evidence}
         if self.doctor is None:
             self.doctor = self._ask()
-        self.doctor.wait()
-        asked = self.begins if self.options.when == "start" and self.begins else self.doctor.begun
-        after = (self.answered or time.monotonic()) - asked
+        answer = self._answer()
+        since = self.begins if self.options.when == "start" and self.begins else self.doctor.begun
+        after = (self.answered or since) - since
         # An alarm before the hang began is a false one.
-        answer = self.doctor.answer() if self.doctor.ended() and after >= 0 else None
-        scores = score.hang(self.case.truth or {}, answer)
+        scores = score.hang(self.case.truth or {}, answer if after >= 0 else None)
         return {"answer": answer, "answered_after": round(after, 1), "scores": scores}
 
     # --- healthy runs --------------------------------------------------------------------------------------------
@@ -249,9 +259,7 @@ class Run:
         if not self.options.doctor:
             return {"verified": True, "longest_silence": round(verify.longest_silence(self.folder / "lines.jsonl"), 1)}
         assert self.doctor
-        if self.options.when == "hang":
-            self.doctor.wait()
-        answer = self.doctor.answer() if self.doctor.ended() else None
+        answer = self._answer() if self.options.when == "hang" or self.doctor.ended() else None
         return {"answer": answer, "scores": score.healthy(answer)}
 
     def _broken(self) -> bool:

@@ -42,9 +42,9 @@ AT = STEPS // 2
 @contextlib.contextmanager
 def pausing(seconds: float = SECONDS) -> Iterator[float]:
     """Mark the pause for the runner; give the moment at which it is to end."""
-    path = PRIVATE / f"pause-{RANK}"
-    path.with_suffix(".new").write_text(json.dumps({"begins": time.time(), "seconds": seconds}))
-    path.with_suffix(".new").rename(path)
+    written = PRIVATE / f"new-pause-{RANK}"
+    written.write_text(json.dumps({"begins": time.time(), "seconds": seconds}))
+    written.rename(PRIVATE / f"pause-{RANK}")
     yield time.monotonic() + seconds
 
 
@@ -86,7 +86,11 @@ def batches(seconds: float) -> Iterator[torch.Tensor]:
 
 
 def compilation(dist: Any, network: Any) -> None:
-    compiled = torch.compile(network, backend=PARAMETERS["backend"])
+    """Compile a deep model when it is first called; without a C++ compiler, which not every machine has."""
+    network = torch.nn.Sequential(*(model() for dummy in range(PARAMETERS["layers"])))
+    for layer in network:
+        layer[2] = torch.nn.Linear(64, 64)
+    compiled = torch.compile(network, backend="aot_eager")
     for step in range(STEPS):
         with pausing() if step == 0 else contextlib.nullcontext():
             loss = gradients(compiled)
