@@ -107,9 +107,9 @@ class _Job(Nodes):
 
     def read(self) -> None:
         """Read the log as the leader gets it: of ranks above 0 what warns or fails, and in the end their last lines."""
-        filters = {node: RankLogFilter() for node in ["", *self._case.nodes]}
+        filters: dict[str, RankLogFilter] = {}
         for node, rank, line in split_log(self._case.log(), list(self._case.nodes)):
-            for passed in filters[node].on_line(rank, line, 0.0)[0]:
+            for passed in filters.setdefault(node, RankLogFilter()).on_line(rank, line, 0.0)[0]:
                 self.judge.feed(node, rank, passed)
         for node, one in filters.items():
             ends = {rank: code for rank, code in self._case.exits if self._nodes[rank] == node}
@@ -205,6 +205,8 @@ def totals(cases: Iterable[Case], marks: Iterable[Mark]) -> dict[str, dict[str, 
             counts["cases"] += 1
             counts[one.verdict] += 1
             counts["restart right" if one.restart == "right" else f"restart wrongly {one.restart}"] += 1
+            if one.confidence:
+                counts["confidence right" if one.confidence == "right" else "confidence wrong"] += 1
     return {name: dict(sorted(counts.items())) for name, counts in by_group.items()}
 
 

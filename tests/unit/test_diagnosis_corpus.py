@@ -149,9 +149,12 @@ def test_restarts(truth: str, given: bool, expected: str) -> None:
 
 
 def test_counts() -> None:
-    marks = [mark(CASE, RIGHT), mark(CASE, replace(RIGHT, rank=2, restart=False))]
+    given = replace(RIGHT, confidence="likely")
+    marks = [mark(CASE, given), mark(CASE, replace(given, rank=2, restart=False, confidence="certain"))]
     assert totals([CASE, CASE], marks)["all"] == {
         "cases": 2,
+        "confidence right": 1,
+        "confidence wrong": 1,
         "restart right": 1,
         "restart wrongly forbidden": 1,
         "right": 1,
