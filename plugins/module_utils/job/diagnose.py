@@ -3,43 +3,50 @@
 
 """Why a job failed: its log lines and exit codes, compared with the table in failures.py.
 
-A cause goes before its symptoms, and of several causes the first in time is named: when one rank ends, the others print
-more and louder. Also part of the supervisor's archive: standard library, Python 3.8 or later.
+How a rank ended comes first: its signal, else the exception or text at its end. What stands before lines by which the
+rank went on did not end it. Of several ranks the first that ended is named, unless it only lost another one.
+Also part of the supervisor's archive: standard library, Python 3.8 or later.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from .exits import ExitMeaning, exit_meaning, exits_in
+from .exits import ExitMeaning, Summary, exit_meaning, exits_in
 from .failure_search import known_failure
-from .failures import BY_ID, Failure
+from .failures import BY_ID, FAILURES, Failure
+from .supervisor.progress import METRIC
+from .tracebacks import Trace, Tracebacks
 
 LONGEST = 2000
 """Characters of a line that are searched."""
-ERROR_LINES = 5
-"""First error lines of a rank that are kept, for a failure that no text explains."""
+ERROR_LINES = 3
+"""Error lines of a rank that are quoted, for a failure that no text explains."""
 NEAR = 40
 """Lines between a text and the exception that ended the rank: a text further up did not end it."""
 MOST_STREAMS = 4096
 MOST_FINDINGS = 64
 """Findings that are returned at most."""
+AFTER = 5
+"""Lines after an exception that may be part of it: what NCCL and CUDA add stands there."""
+WENT_ON = 2
+"""Lines of progress after which a rank is known to have gone on; bars are drawn once more when a program ends."""
+WENT_ON_MIXED = 4
+"""The same where the lines of several ranks stand in one log."""
+
+CERTAIN, LIKELY, NOT_KNOWN = "certain", "likely", "not known"
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _RANK = re.compile(r"\[rank(\d{1,9})\]: ?")
 _DEFAULT = re.compile(r"\[default(\d+)\]: ?")
-_TRACEBACK = "Traceback (most recent call last):"
-_FRAME = re.compile(r'\s+File "([^"]+)", line (\d+)')
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python[\d.]+/|^<")
 _ROUTINE = re.compile(r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:")
 _LAUNCH = re.compile(r"\[launch\.py:\d")
 _ERROR_WORDS = ("error", "exception", "fatal", "failed", "failure", "traceback", "abort", "denied", "refused", "cannot")
-_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
-_PASSED_ON = "ChildFailedError"
-"""torchrun's own exception after a rank's end: it says nothing of the cause."""
+_MILD = ("WARN", "INFO", "Warning", "warning", "retry", "Retry", "ignor")
+_NO_PROGRESS = ("wandb:", "Error", "ERROR", "Exception", "error:")
 _BUILDING = (
     "PyTorch extensions root",
     "Detected CUDA files, patching ldflags",
@@ -47,12 +54,14 @@ _BUILDING = (
     "Loading extension module",
 )
 
-_EXACT, _UNEXPLAINED, _GENERAL, _SYMPTOM = range(4)
+_EXACT, _UNEXPLAINED, _GENERAL, _SYMPTOM, _PASSED = range(5)
+_NATURE = {"SIGKILL": ("host-memory-killed",), "SIGBUS": ("shm-full",), "SIGILL": ("illegal-instruction",)}
+"""By signal, the entries whose texts say why it came. What a rank prints before SIGABRT mostly does."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a line, an exception or an exit code says about a failure."""
+    """What a line, an exception or an exit code says about a failure. ``confidence``: certain, likely or not known."""
 
     id: str
     kind: str
@@ -62,6 +71,9 @@ class Finding:
     node: str = ""
     rank: int | None = None
     line: str = ""
+    confidence: str = LIKELY
+    passed: bool = False
+    """The rank went on after it, so that it did not end the job."""
 
 
 @dataclass
@@ -69,18 +81,8 @@ class _Seen:
     failure: Failure
     order: int
     at: int
+    going: int
     line: str
-
-
-@dataclass
-class _Trace:
-    order: int
-    start: int
-    end: int = 0
-    frames: list[tuple[str, str]] = field(default_factory=list)
-    source: str = ""
-    line: str = ""
-    known: Failure | None = None
 
 
 @dataclass
@@ -89,14 +91,24 @@ class _Stream:
 
     node: str
     rank: int | None
+    traces: Tracebacks
     count: int = 0
+    going: int = 0
     last: str = ""
     first_error: int = 0
-    errors: list[str] = field(default_factory=list)
+    errors: deque[str] = field(default_factory=lambda: deque(maxlen=ERROR_LINES))
     seen: dict[str, _Seen] = field(default_factory=dict)
-    open: _Trace | None = None
-    trace: _Trace | None = None
-    torchrun_rank: int | None = None
+    summary: Summary = field(default_factory=Summary)
+
+    def over(self, going: int) -> bool:
+        """Whether the rank went on after what it printed when its progress was ``going``."""
+        return self.going - going >= (WENT_ON if self.rank is not None else WENT_ON_MIXED)
+
+    @property
+    def trace(self) -> Trace | None:
+        """The exception that ended it."""
+        trace = self.traces.last
+        return None if trace is None or self.over(trace.going) else trace
 
 
 @dataclass
@@ -107,11 +119,23 @@ class _Exit:
     order: int
 
 
+_PLACE = {failure.id: place for place, failure in enumerate(FAILURES)}
+_Graded = tuple[int, int, Finding]
+"""Grade, place in time, and what was found."""
+
+
 def _bookkeeping(line: str) -> bool:
     """Whether a launcher says in ``line`` that a rank has ended, with its command or its code: see exits_in()."""
     if "exit" in line and ("ssh exited with" in line or "(exitcode: " in line):
         return True
     return "traceback : " in line or (".py:" in line and _LAUNCH.search(line) is not None)
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a rank shows in ``line`` that it trains: a figure of its steps, or a bar."""
+    if "%|" not in line and (line[:1].isspace() or not METRIC.search(line)):
+        return False
+    return not any(word in line for word in _NO_PROGRESS)  # wandb repeats its figures at the end
 
 
 class Diagnosis:
@@ -121,6 +145,8 @@ class Diagnosis:
         self._streams: dict[tuple[str, int | None, str], _Stream] = {}
         self._exits: list[_Exit] = []
         self._order = 0
+        self._speaker: _Stream | None = None
+        self._more = 0
 
     def feed(self, node: str, rank: int | None, text: str) -> None:
         """Take one line of a rank, or, with rank None, of a node's launcher."""
@@ -142,52 +168,89 @@ class Diagnosis:
         if not line:
             return
         stream = self._stream(node, rank, tag if rank is None else "")
+        if self._speaker is not None:
+            stream = self._still(stream, line)
         stream.count += 1
         self._read_exit(stream, line)
         if "[INFO]" in line and _ROUTINE.search(line):
             return
         stream.last = line
-        exception = self._read_traceback(stream, line)
-        if exception is None and not _bookkeeping(line):
-            failure = known_failure(line)
-            if failure is not None and failure.id not in stream.seen:
-                stream.seen[failure.id] = _Seen(failure, self._order, stream.count, line)
-            if len(stream.errors) < ERROR_LINES:
-                small = line.lower()
-                if any(word in small for word in _ERROR_WORDS):
-                    stream.first_error = stream.first_error or self._order
-                    stream.errors.append(line.strip()[:300])
+        if _goes_on(line):
+            stream.going += 1
+            return
+        trace = stream.traces.feed(line, self._order, stream.count, stream.going)
+        if trace is not None and stream.rank is not None:
+            self._speaker, self._more = stream, AFTER
+        elif trace is None and not stream.traces.reading and not _bookkeeping(line):
+            self._read_text(stream, line)
 
-    def exited(self, node: str, rank: int | None, code: int, launcher: str = "deepspeed") -> None:
-        """Take the exit code of a rank, or of some rank of a node. Not those of ranks that were ended on purpose."""
+    def _still(self, stream: _Stream, line: str) -> _Stream:
+        """Return the rank whose exception goes on in ``line``, where the launcher names it on the first line only."""
+        speaker, self._more = self._speaker, self._more - 1
+        if speaker is None or self._more < 0 or stream.node != speaker.node or _bookkeeping(line):
+            self._speaker = None
+            return stream
+        return speaker if stream.rank is None and line[:1].isalpha() else stream
+
+    def _read_text(self, stream: _Stream, line: str) -> None:
+        failure = known_failure(line)
+        if failure is not None:
+            old = stream.seen.get(failure.id)
+            if old is None or stream.over(old.going):
+                stream.seen[failure.id] = _Seen(failure, self._order, stream.count, stream.going, line)
+        small = line.lower()
+        if any(word in small for word in _ERROR_WORDS):
+            stream.first_error = stream.first_error or self._order
+            stream.errors.append(line.strip()[:300])
+
+    def exited(self, node: str, rank: int | None, code: int, launcher: str = "deepspeed", first: bool = False) -> None:
+        """Take the exit code of a rank, or of some rank of a node. Not those of ranks that were ended on purpose.
+
+        They come in the order in which they ended; ``first``: the launcher says that this one was the first.
+        """
         self._order += 1
         meaning = exit_meaning(code, launcher)
         for index, old in enumerate(self._exits):
             same = (old.meaning.signal, old.meaning.id) == (meaning.signal, meaning.id)
             same = same and (bool(meaning.signal) or old.meaning.code == code)
-            if old.node == node and ((rank is not None and old.rank == rank) or (same and None in (old.rank, rank))):
-                if old.rank is None and rank is not None:  # launchers say which rank it was only later
-                    self._exits[index] = replace(old, rank=rank)
+            if old.node in {node, ""} and (
+                (rank is not None and old.rank == rank) or (same and None in {old.rank, rank})
+            ):
+                if old.rank is None or not old.node:  # launchers say which rank it was only later
+                    self._exits[index] = replace(old, rank=old.rank if rank is None else rank, node=old.node or node)
+                if first:
+                    self._exits.insert(0, self._exits.pop(index))
                 return
         if len(self._exits) < MOST_STREAMS:
-            self._exits.append(_Exit(node, rank, meaning, self._order))
+            self._exits.insert(0 if first else len(self._exits), _Exit(node, rank, meaning, self._order))
 
     def result(self, stalled: bool = False) -> list[Finding]:
         """Return what was found, the first cause first. ``stalled``: the job made no progress and was ended for it."""
-        graded: list[tuple[int, int, Finding]] = []
-        for stream in self._streams.values():
-            graded += self._of_stream(stream, stalled)
-        explained = {(item[2].node, item[2].rank) for item in graded if item[0] == _EXACT}
-        graded += self._of_exits(explained, {(item[2].node, item[2].rank) for item in graded})
-        if graded and all(item[0] == _SYMPTOM for item in graded):
+        graded: list[tuple[int, bool, int, Finding]] = []
+        ended: set[tuple[str, int | None, str]] = set()
+        spoken = {key: _of_stream(stream, stalled) for key, stream in self._streams.items()}
+        for place, end in enumerate(item for item in self._exits if item.meaning.code != 0):
+            theirs = [key for key in spoken if key[0] == end.node and end.rank in {None, self._streams[key].rank}]
+            found = [item for key in theirs if key not in ended for item in spoken[key]]
+            if end.rank is None and any(key in ended for key in theirs):
+                continue  # which rank it was is known
+            ended.update(theirs)
+            graded += [(grade, False, place, finding) for grade, dummy, finding in self._why_ended(end, found)]
+        for key, items in spoken.items():
+            if key not in ended:
+                # Of a rank that has not ended, what stands at its end need not have ended it.
+                sure = LIKELY if ended else CERTAIN
+                graded += [(grade, bool(ended), order, _at_most(finding, sure)) for grade, order, finding in items]
+        if graded and all(item[0] >= _SYMPTOM for item in graded):
             early = next((item for item in self._exits if item.meaning.code == 0), None)
             if early is not None:
-                graded.append((_UNEXPLAINED, early.order, _finding(BY_ID["ended-early"], early.node, early.rank, "")))
-        if not graded:
+                finding = _finding(BY_ID["ended-early"], early.node, early.rank, "", LIKELY)
+                graded.append((_UNEXPLAINED, False, early.order, finding))
+        if not graded or all(item[0] == _PASSED for item in graded):
             graded += self._first_errors()
-        graded.sort(key=lambda item: item[:2])
+        graded.sort(key=lambda item: item[:3])
         findings: list[Finding] = []
-        for dummy, dummy, finding in graded:
+        for dummy, dummy, dummy, finding in graded:
             if all((finding.id, finding.node, finding.rank) != (old.id, old.node, old.rank) for old in findings):
                 findings.append(finding)
             if len(findings) == MOST_FINDINGS:
@@ -200,112 +263,112 @@ class Diagnosis:
             if len(self._streams) >= MOST_STREAMS:  # no job has so many ranks: something else is being read
                 key = ("", None, "")
             only = int(tag) if tag and not node else None  # one node: the rank on it is the rank
-            self._streams.setdefault(key, _Stream(key[0], key[1] if key[1] is not None else only))
+            known = key[1] if key[1] is not None else only
+            self._streams.setdefault(key, _stream_of(key[0], known))
         return self._streams[key]
 
     def _read_exit(self, stream: _Stream, line: str) -> None:
-        named, codes = exits_in(line)
-        if named is not None:
-            stream.torchrun_rank = named
-        for node, code, launcher in codes:
-            rank = stream.torchrun_rank if launcher == "torchrun" and stream.rank is None else stream.rank
-            self.exited(node or stream.node, None if node else rank, code, launcher)
-            stream.torchrun_rank = None
+        for one in exits_in(line, stream.summary):
+            rank = stream.rank if one.rank is None and not one.node else one.rank
+            self.exited(one.node or stream.node, rank, one.code, one.launcher, one.first)
 
-    def _read_traceback(self, stream: _Stream, line: str) -> _Trace | None:
-        """Follow a traceback; return it where ``line`` is the exception that ends it."""
-        if _TRACEBACK in line:
-            stream.open = _Trace(self._order, stream.count)
-            return None
-        trace = stream.open
-        if trace is None or line[:1].isspace() or not _EXCEPTION.match(line):
-            frame = _FRAME.match(line) if trace is not None and len(trace.frames) < 1000 else None
-            if trace is not None and frame is not None:
-                trace.frames.append((frame.group(1), frame.group(2)))
-            elif trace is not None and line.strip("^~ "):
-                trace.source = line
-            return None
-        stream.open = None
-        if _PASSED_ON in line:
-            return trace
-        trace.end, trace.line = stream.count, line
-        trace.known = known_failure(line, [*(path for path, dummy in trace.frames), trace.source])
-        old = stream.trace
-        if old is not None and old.known is not None and not old.known.general and old.known.kind != "symptom":
-            return trace  # the first one explains the rest
-        if trace.known is None and not any(not _LIBRARY.search(path) for path, dummy in trace.frames):
-            trace.frames = (old.frames if old is not None else []) + trace.frames
-        stream.trace = trace
-        return trace
+    def _why_ended(self, end: _Exit, found: list[_Graded]) -> list[_Graded]:
+        """Why a rank ended: its signal, unless what it printed says why that came; else what stands at its end."""
+        meaning = end.meaning
+        passed = [
+            (_PASSED, order, replace(finding, passed=True)) for grade, order, finding in found if grade != _SYMPTOM
+        ]
+        if meaning.signal and meaning.signal != "SIGABRT":
+            why = [item for item in found if item[2].id in _NATURE.get(meaning.signal, ())]
+            return [*(why or [self._by_code(end)]), *passed]
+        # Python ends with 1 after an exception: another code does not come of having lost a rank.
+        least = _SYMPTOM if meaning.code not in {1, 134, 250} and not meaning.signal else _PASSED
+        if all(grade >= least for grade, dummy, dummy in found):
+            return [self._by_code(end), *found]
+        return found
 
-    def _of_stream(self, stream: _Stream, stalled: bool) -> list[tuple[int, int, Finding]]:
-        graded = []
-        trace = stream.trace
-        near = False
-        for seen in stream.seen.values():
-            if trace is not None and seen.at < trace.start - NEAR:
-                continue  # the rank went on for long after this, and ended of something else
-            exact = not seen.failure.general and seen.failure.kind != "symptom"
-            near = near or (exact and trace is not None and seen.at <= trace.end + NEAR)
-            graded.append(
-                (_grade(seen.failure), seen.order, _finding(seen.failure, stream.node, stream.rank, seen.line))
-            )
-        if trace is not None and trace.known is not None:
-            graded.append(
-                (_grade(trace.known), trace.order, _finding(trace.known, stream.node, stream.rank, trace.line))
-            )
-        elif trace is not None and not near:
-            graded.append((_EXACT, trace.order, _own(trace, stream.node, stream.rank)))
-        if stalled and any(text in stream.last for text in _BUILDING):
-            graded.append((_EXACT, 0, _finding(BY_ID["extension-lock"], stream.node, stream.rank, stream.last)))
-        return graded
+    def _by_code(self, end: _Exit) -> _Graded:
+        if not end.meaning.id:
+            return _UNEXPLAINED, end.order, self._unknown(end.node, end.rank, end.meaning)
+        failure = BY_ID[end.meaning.id]
+        reported = f"{_who(end.node, end.rank)} ended with {end.meaning.text}"
+        return _grade(failure), end.order, _finding(failure, end.node, end.rank, reported, LIKELY)
 
-    def _of_exits(
-        self, explained: set[tuple[str, int | None]], spoken: set[tuple[str, int | None]]
-    ) -> list[tuple[int, int, Finding]]:
-        graded = []
-        for item in self._exits:
-            whole_node = item.rank is None
-            if item.meaning.code == 0 or (item.node, item.rank) in explained:
-                continue
-            if whole_node and any(node == item.node for node, dummy in explained):
-                continue
-            if item.meaning.id:
-                failure = BY_ID[item.meaning.id]
-                reported = f"{_who(item.node, item.rank)} ended with {item.meaning.text}"
-                graded.append((_grade(failure), item.order, _finding(failure, item.node, item.rank, reported)))
-            elif (item.node, item.rank) not in spoken and not (
-                whole_node and any(n == item.node for n, dummy in spoken)
-            ):
-                graded.append((_UNEXPLAINED, item.order, self._unknown(item.node, item.rank, item.meaning)))
-        return graded
-
-    def _first_errors(self) -> list[tuple[int, int, Finding]]:
+    def _first_errors(self) -> list[tuple[int, bool, int, Finding]]:
         streams = [stream for stream in self._streams.values() if stream.errors]
         if not streams:
             return []
         first = min(streams, key=lambda stream: stream.first_error)
-        return [(_UNEXPLAINED, first.first_error, self._unknown(first.node, first.rank, None))]
+        return [(_UNEXPLAINED, False, first.first_error, self._unknown(first.node, first.rank, None))]
 
     def _unknown(self, node: str, rank: int | None, meaning: ExitMeaning | None) -> Finding:
         who = _who(node, rank)
         lines: list[str] = []
         for stream in self._streams.values():
             if stream.errors and stream.node == node and rank in (None, stream.rank) and not lines:
-                lines = stream.errors
+                lines = list(stream.errors)
         reported = f"{who} ended with {meaning.text} and printed no error" if meaning is not None else ""
         if lines:
             ended = f"; it ended with {meaning.text}" if meaning is not None else ""
-            reported = f"the first error lines of {who} are: " + " | ".join(lines) + ended
-        remedy = f"Read the whole log of {who}; the lines before its last ones mostly say more."
-        return Finding(
-            "unknown", "unknown", f"Not known; {reported}.", remedy, "", node, rank, lines[0] if lines else ""
+            reported = f"the last error lines of {who} are: " + " | ".join(lines) + ended
+        line = lines[-1] if lines else ""
+        return Finding("unknown", "unknown", f"Not known; {reported}.", _more(who), "", node, rank, line, NOT_KNOWN)
+
+
+def _stream_of(node: str, rank: int | None) -> _Stream:
+    mixed = rank is None
+    return _Stream(node, rank, Tracebacks(mixed, WENT_ON_MIXED if mixed else WENT_ON))
+
+
+def _of_stream(stream: _Stream, stalled: bool) -> list[_Graded]:
+    """What stands at the end of a rank's log, and what it printed before it went on."""
+    graded: list[_Graded] = []
+    trace = stream.trace
+    place = trace.of_script() if trace is not None and trace.known is None else None
+    settled = trace is not None and (trace.exact or place is not None)
+    for seen in stream.seen.values():
+        failure, grade = seen.failure, _grade(seen.failure)
+        old = stream.over(seen.going) or (trace is not None and seen.at < trace.start - NEAR)
+        if old or settled or (failure.passing and any(word in seen.line for word in _MILD)):
+            if grade == _SYMPTOM:
+                continue
+            grade = _PASSED
+        elif failure.passing:
+            grade = max(grade, _GENERAL)
+        found = _finding(failure, stream.node, stream.rank, seen.line, CERTAIN if grade == _EXACT else LIKELY)
+        graded.append((grade, seen.order, replace(found, passed=grade == _PASSED)))
+    if trace is not None and trace.known is not None:
+        sure = CERTAIN if trace.exact else LIKELY
+        graded.append(
+            (_grade(trace.known), trace.order, _finding(trace.known, stream.node, stream.rank, trace.line, sure))
         )
+    elif trace is not None and place is not None:
+        graded.append((_EXACT, trace.order, _own(trace, place, stream.node, stream.rank)))
+    elif trace is not None and not any(grade in {_EXACT, _GENERAL} for grade, dummy, dummy in graded):
+        graded.append((_UNEXPLAINED, trace.order, _of_library(trace, stream)))
+    if stalled and any(text in stream.last for text in _BUILDING):
+        failure = BY_ID["extension-lock"]
+        graded.append((_EXACT, 0, _finding(failure, stream.node, stream.rank, stream.last, LIKELY)))
+    # Of what is true of several causes, the more special stands further up in the table.
+    first = min((order for grade, order, dummy in graded if grade == _GENERAL), default=0)
+    general = sorted((item for item in graded if item[0] == _GENERAL), key=lambda item: _PLACE[item[2].id])
+    return [*(item for item in graded if item[0] != _GENERAL), *((_GENERAL, first, item[2]) for item in general)]
+
+
+def _at_most(finding: Finding, sure: str) -> Finding:
+    return replace(finding, confidence=sure) if (finding.confidence, sure) == (CERTAIN, LIKELY) else finding
 
 
 def _who(node: str, rank: int | None) -> str:
     who = f"rank {rank}" if rank is not None else ("a rank" if node else "the job")
     return f"{who} on {node}" if node else who
+
+
+def _more(who: str) -> str:
+    return (
+        f"Read the whole log of {who}; with PYTHONFAULTHANDLER: 1 in deepspeed_launch_environment and nccl_env_debug: "
+        "INFO it says more."
+    )
 
 
 def _grade(failure: Failure) -> int:
@@ -314,23 +377,26 @@ def _grade(failure: Failure) -> int:
     return _GENERAL if failure.general else _EXACT
 
 
-def _finding(failure: Failure, node: str, rank: int | None, line: str) -> Finding:
+def _finding(failure: Failure, node: str, rank: int | None, line: str, sure: str) -> Finding:
     shown = line.strip()[:500]
-    return Finding(failure.id, failure.kind, failure.cause, failure.remedy, failure.setting, node, rank, shown)
+    return Finding(failure.id, failure.kind, failure.cause, failure.remedy, failure.setting, node, rank, shown, sure)
 
 
-def _own(trace: _Trace, node: str, rank: int | None) -> Finding:
-    """An exception that the table does not know: the user's own, where it passed through a file of theirs."""
+def _own(trace: Trace, place: tuple[str, str], node: str, rank: int | None) -> Finding:
+    """An exception that the script raised itself."""
     line = trace.line.strip()[:500]
-    mine = [(path, number) for path, number in trace.frames if not _LIBRARY.search(path)]
-    if mine:
-        path, number = mine[-1]
-        cause = f"{line} (raised at {path}, line {number})".replace("\n", " ")
-        remedy = "Correct the script or its data; the log of that rank has the whole traceback."
-        return Finding("script-exception", "script", cause, remedy, "", node, rank, line)
-    cause = f"Not known; the first error lines of {_who(node, rank)} are: {line}."
-    remedy = "Compare the releases of the libraries in the image with those the script was written for."
-    return Finding("unknown-exception", "environment", cause, remedy, "", node, rank, line)
+    cause = f"{line} (raised at {place[0]}, line {place[1]})".replace("\n", " ")
+    remedy = "Correct the script or its data; the log of that rank has the whole traceback."
+    return Finding("script-exception", "script", cause, remedy, "", node, rank, line, CERTAIN)
+
+
+def _of_library(trace: Trace, stream: _Stream) -> Finding:
+    """An exception out of a library that the table does not know."""
+    who, line = _who(stream.node, stream.rank), trace.line.strip()[:500]
+    lines = [line, *(error for error in reversed(stream.errors) if error != line)][:ERROR_LINES]
+    where = trace.called()
+    cause = f"Not known; the last error lines of {who} are: {' | '.join(lines)}" + (f" ({where})." if where else ".")
+    return Finding("unknown-exception", "unknown", cause, _more(who), "", stream.node, stream.rank, line, NOT_KNOWN)
 
 
 def diagnose(lines: Iterable[tuple[str, int | None, str]]) -> list[Finding]:
@@ -345,7 +411,7 @@ def first_cause(findings: Iterable[Finding]) -> Finding | None:
     """Return the finding that began it: none but a symptom where nothing else was found."""
     first = None
     for finding in findings:
-        if finding.kind != "symptom":
+        if finding.kind != "symptom" and not finding.passed:
             return finding
         first = first or finding
     return first

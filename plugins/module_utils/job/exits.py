@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import signal
+from dataclasses import dataclass
 from typing import NamedTuple
 
 # Numbers have at most nine digits, as in launcher_log.py.
@@ -19,7 +20,15 @@ _FROM_LAUNCH = ("deepspeed", "pdsh", "ssh")
 _PDSH = re.compile(r"pdsh@\S{1,255}: (\S{1,255}): ssh exited with exit code (\d{1,9})(?!\d)")
 _TORCHRUN = re.compile(r"failed \(exitcode: (-?\d{1,9})\) local_rank: ")
 _TORCHRUN_RANK = re.compile(r"\s*rank\s+: (\d{1,9}) \(local_rank: \d+\)")
+_TORCHRUN_HOST = re.compile(r"\s*host\s+: ([A-Za-z0-9][\w.-]{0,254})$")
 _TORCHRUN_CODE = re.compile(r"\s*exitcode\s+: (-?\d{1,9})\s+\(pid: ")
+_ROOT_CAUSE = "Root Cause (first observed failure):"
+_SRUN = re.compile(r"srun: error: ([A-Za-z0-9][\w.-]{0,254}): tasks? (\d{1,9})[\d,-]*: (.{1,200})")
+_SRUN_CODE = re.compile(r"Exited with exit code (\d{1,9})")
+_SRUN_WORDS = {"Out Of Memory": 137, "Killed": 137, "Segmentation fault": 139, "Aborted": 134, "Bus error": 135}
+_MPIRUN = re.compile(
+    r"process rank (\d{1,9}) with PID \d{1,9} on node ([A-Za-z0-9][\w.-]{0,254}) exited on signal (\d{1,9})"
+)
 _SIGNALS = {"SIGKILL": "exit-sigkill", "SIGBUS": "exit-sigbus", "SIGILL": "exit-sigill", "SIGSEGV": "exit-sigsegv"}
 _SIGNALS.update({"SIGABRT": "exit-sigabrt", "SIGTERM": "ended-from-outside", "SIGINT": "ended-from-outside"})
 _SIGNAL_WORDS = {
@@ -65,16 +74,60 @@ def exit_meaning(code: int, launcher: str = "deepspeed") -> ExitMeaning:
     return ExitMeaning(code, "", f"exit code {code}", "")
 
 
-def exits_in(line: str) -> tuple[int | None, list[tuple[str, int, str]]]:
-    """Return the rank that torchrun names in ``line``, and its exit codes: node where it is named, code, launcher."""
-    if "exit" not in line and "rank" not in line:
-        return None, []
+@dataclass
+class Summary:
+    """What torchrun's summary at the end of a log has named so far: of which rank it speaks."""
+
+    rank: int | None = None
+    node: str = ""
+    first: bool = False
+
+
+class Ended(NamedTuple):
+    """An exit code that a launcher prints. ``first``: it says that this rank was the first."""
+
+    code: int
+    launcher: str
+    node: str = ""
+    rank: int | None = None
+    first: bool = False
+
+
+def exits_in(line: str, summary: Summary) -> list[Ended]:
+    """Return the exit codes in ``line``. ``summary`` keeps what earlier lines of the log have named."""
+    if "exit" not in line and "rank" not in line and "host" not in line and "srun: " not in line:
+        if _ROOT_CAUSE in line:
+            summary.first = True
+        return []
     if "exits with return code" in line:
-        return None, [("", int(code), "deepspeed") for code in _LAUNCH.findall(line)]
+        return [Ended(int(code), "deepspeed") for code in _LAUNCH.findall(line)]
     if "exits successfully" in line and "launch.py" in line:
-        return None, [("", 0, "deepspeed")]
+        return [Ended(0, "deepspeed")]
     if "ssh exited with" in line:
-        return None, [(node, int(code), "pdsh" if code == "255" else "deepspeed") for node, code in _PDSH.findall(line)]
-    found = _TORCHRUN.findall(line) or _TORCHRUN_CODE.findall(line)
-    named = _TORCHRUN_RANK.match(line)
-    return int(named.group(1)) if named else None, [("", int(code), "torchrun") for code in found]
+        return [Ended(int(code), "pdsh" if code == "255" else "deepspeed", node) for node, code in _PDSH.findall(line)]
+    if "srun: " in line:
+        return _of_srun(line)
+    if "exited on signal" in line:
+        return [Ended(128 + int(number), "mpirun", node, int(rank)) for rank, node, number in _MPIRUN.findall(line)]
+    host, named = _TORCHRUN_HOST.match(line), _TORCHRUN_RANK.match(line)
+    if host:
+        summary.node = host.group(1)
+    if named:
+        summary.rank = int(named.group(1))
+    code = _TORCHRUN_CODE.match(line)
+    if code:
+        ended = Ended(int(code.group(1)), "torchrun", summary.node, summary.rank, summary.first)
+        summary.rank, summary.node, summary.first = None, "", False
+        return [ended]
+    return [Ended(int(number), "torchrun") for number in _TORCHRUN.findall(line)]
+
+
+def _of_srun(line: str) -> list[Ended]:
+    found = _SRUN.search(line)
+    if not found:
+        return []
+    code = _SRUN_CODE.search(found.group(3))
+    number = (
+        int(code.group(1)) if code else next((_SRUN_WORDS[word] for word in _SRUN_WORDS if word in found.group(3)), 0)
+    )
+    return [Ended(number, "srun", found.group(1), int(found.group(2)))] if number else []

@@ -71,6 +71,8 @@ def known_failure(line: str, frames: Iterable[str] = ()) -> Failure | None:
                 if first in line and _fits(line, first, start, rest):
                     if failure.frame and not any(failure.frame in path for path in frames):
                         continue
+                    if failure.unless and any(text in line for text in failure.unless):
+                        continue
                     best = index
                     break
     return _NEEDLES[best][3] if best < len(_NEEDLES) else None

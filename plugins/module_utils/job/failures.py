@@ -36,6 +36,8 @@ class Failure(NamedTuple):
     general: bool = False  # true of several causes, or printed by jobs that go on: any other cause goes before it
     # Where set, only a traceback's exception counts that has this in a file's path or in its last source line.
     frame: str = ""
+    passing: bool = False  # programs also print it while they go on: it counts as an exception, else after all others
+    unless: tuple[str, ...] = ()  # texts that make a line harmless
 
 
 RUNNER = "DeepSpeed 0.19.8, launcher/runner.py"
@@ -117,7 +119,8 @@ FAILURES = (
         "Give --master_addr, as the role deepspeed_launch does; then ssh to that node must work: --tags ssh_trust.",
         "", RUNNER),
     Failure(
-        "rendezvous-missing-node", "cluster", ("Timed out after … clients joined",),
+        "rendezvous-missing-node", "cluster",
+        ("Timed out after … clients joined", "in store based barrier on rank"),
         "A node did not start in time, so the ranks never met.",
         "Check the nodes whose ranks printed nothing: container, network, launcher.",
         "", "recorded"),
@@ -141,7 +144,7 @@ FAILURES = (
         "name-unknown", "cluster", ("cannot be retrieved (gai error",),
         "The name of rank 0's node cannot be resolved.",
         "Wait a minute for the overlay's names, then --tags overlay_network,training_container.",
-        "cluster_network_mode", "recorded", general=True),
+        "cluster_network_mode", "recorded", general=True, passing=True),
     Failure(
         "no-environment", "configuration", ("using env:// rendezvous: environment variable … expected",),
         "The script ran without a launcher, or the launcher's variables did not reach it.",
@@ -150,10 +153,16 @@ FAILURES = (
     # --- Gloo
     Failure(
         "gloo-interface", "cluster",
-        ("Unable to find address for:", "unsupported gloo device", "Unable to find interface for"),
+        ("Unable to find address for:", "unsupported gloo device"),
         "GLOO_SOCKET_IFNAME names an interface that this node does not have.",
         "Remove it from nccl_env_environment and deepspeed_launch_environment, then --tags nccl_env.",
         "nccl_env_environment", "recorded"),
+    Failure(
+        "gloo-host-name", "cluster",
+        ("Unable to find interface for",),
+        "The node's host name leads to an address that none of its interfaces has.",
+        "Correct that name in the node's /etc/hosts (hostname -I shows its addresses), or name the interface: --tags nccl_env.",
+        "nccl_env_environment", "https://github.com/gpustack/gpustack/issues/4128", general=True),
     Failure(
         "gloo-loopback", "cluster", ("connectFullMesh failed … remote=[127.", "connectFullMesh failed … remote=[::1]"),
         "A node's host name leads to its loopback address, which Gloo gave the others.",
@@ -177,13 +186,13 @@ FAILURES = (
         ("exceeded error retry count after", "Call to connect returned Connection refused"),
         "NCCL used an interface on which the nodes cannot reach one another, often Docker's gateway bridge.",
         "Run --tags nccl_env, which pins the training network's interface, and keep NCCL_SOCKET_IFNAME out of the job.",
-        "nccl_env_settings", "NCCL 2.30.7; https://github.com/ROCm/rccl/issues/328"),
+        "nccl_env_settings", "NCCL 2.30.7; https://github.com/ROCm/rccl/issues/328", passing=True),
     Failure(
         "nccl-no-way", "cluster",
         ("Call to connect returned No route to host", "Call to connect returned Connection timed out"),
         "Packets between two nodes do not arrive.",
         "Open all ports between the nodes, 4789/udp for an overlay (--tags host), and check the MTU: verify.yml.",
-        "host_firewall", NCCL),
+        "host_firewall", NCCL, passing=True),
     Failure(
         "nccl-proxy", "cluster",
         ("Proxy Call to rank … failed (Connect)", "Failed to execute operation Connect from rank"),
@@ -191,25 +200,45 @@ FAILURES = (
         "Read the NCCL WARN lines before it with nccl_env_debug: INFO, and pin the interface with --tags nccl_env.",
         "nccl_env_settings", "NCCL 2.12 to 2.30.7", general=True),
     Failure(
-        "rdma-memlock", "resources", ("ibv_create_cq", "ibv_create_qp", "ibv_reg_mr", "ibv_reg_dmabuf_mr"),
+        "rdma-memlock", "resources",
+        ("ibv_create_cq…Cannot allocate memory", "ibv_create_qp…Cannot allocate memory",
+         "ibv_reg_mr…Cannot allocate memory", "ibv_reg_dmabuf_mr…Cannot allocate memory", "ibv_reg_mr…error 12"),
         "RDMA could not pin memory: the limit of locked memory is too low.",
         "Keep memlock:-1:-1 in training_container_ulimits and IPC_LOCK in training_container_capabilities.",
         "training_container_ulimits", "https://github.com/NVIDIA/nccl/issues/380"),
     Failure(
-        "rdma-device", "resources", ("ibv_open_device",),
+        "rdma-gpudirect", "environment",
+        ("ibv_reg_mr…Bad address", "ibv_reg_dmabuf_mr…Bad address", "ibv_reg_mr…error 14",),
+        "GPUDirect RDMA could not register the GPU's memory: nvidia_peermem is not loaded, or driver and kernel lack DMA-BUF.",
+        "Run modprobe nvidia_peermem on that host, or set NCCL_NET_GDR_LEVEL: LOC in nccl_env_settings.",
+        "nccl_env_settings", "https://github.com/Mellanox/nv_peer_memory/issues/115", general=True),
+    Failure(
+        "rdma-call", "resources",
+        ("ibv_create_cq", "ibv_create_qp", "ibv_reg_mr", "ibv_reg_dmabuf_mr",),
+        "RDMA could not be set up; the error at the end of that line says why.",
+        "Check training_container_ulimits (memlock:-1:-1) and the RDMA device on the host: ibv_devinfo.",
+        "training_container_ulimits", "https://github.com/NVIDIA/nccl/issues/380", general=True, passing=True),
+    Failure(
+        "rdma-device", "resources", ("ibv_open_device", "Unable to open device"),
         "The RDMA device cannot be opened in the container.",
         "Check the host's /dev/infiniband; keep IPC_LOCK in training_container_capabilities.",
-        "training_container_capabilities", "https://github.com/NVIDIA/nccl/issues/451"),
+        "training_container_capabilities", "https://github.com/NVIDIA/nccl/issues/451", passing=True),
     Failure(
-        "rdma-namespace", "configuration", ("ibv_modify_qp … No such device",),
+        "rdma-namespace", "configuration", ("ibv_modify_qp…No such device",),
         "RoCE does not work from an overlay or bridge network.",
         "Set cluster_network_mode: host, or NCCL_IB_DISABLE: 1 in nccl_env_settings to use sockets.",
         "cluster_network_mode", "https://github.com/NVIDIA/nccl/issues/925"),
     Failure(
-        "rdma-gid", "configuration", ("ibv_modify_qp … Invalid argument",),
+        "rdma-gid", "configuration", ("ibv_modify_qp…Invalid argument",),
         "The RDMA connection was given a wrong GID.",
         "Take NCCL_IB_GID_INDEX out of nccl_env_settings; NCCL before 2.21 needs the right one instead.",
         "nccl_env_settings", NCCL),
+    Failure(
+        "rdma-unreachable", "cluster",
+        ("ibv_modify_qp…Connection timed out", "ibv_modify_qp…error 110",),
+        "An RDMA port does not reach the port of the other node: rails, routes, subnet or GID.",
+        "Set NCCL_CROSS_NIC: 0 in nccl_env_settings, or name the ports of one rail in NCCL_IB_HCA; check: verify.yml.",
+        "nccl_env_settings", "https://github.com/NVIDIA/nccl/issues/2013", general=True),
     Failure(
         "rdma-retries", "cluster", ("Got completion from peer … status=12", "vendor err 129"),
         "An RDMA link lost packets until its retries were used up.",
@@ -236,7 +265,8 @@ FAILURES = (
         ("failed to extend /dev/shm", "Error while creating shared memory segment /dev/shm",
          "insufficient shared memory", "unable to mmap … Cannot allocate memory", "unable to allocate shared memory",
          "No space left on device … /dev/shm", "/dev/shm … No space left on device",
-         "torch_shm_manager … No space left", "Bus error", "bus error"),
+         "torch_shm_manager … No space left", "unable to write to file </torch_", "unable to resize file </torch_",
+         "unable to open shared memory object </torch_", "Bus error", "bus error"),
         "/dev/shm is full or too small.",
         "Raise training_container_shm_size and run --tags training_container; fewer data loader workers need less.",
         "training_container_shm_size", "recorded"),
@@ -253,18 +283,26 @@ FAILURES = (
         "A GPU's memory is full.",
         "Lower train_micro_batch_size_per_gpu, or take more ZeRO or offload: deepspeed_launch_ds_config_preset. "
         "Where little is missing: PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True in deepspeed_launch_environment.",
-        "deepspeed_launch_ds_config_preset", "recorded"),
+        "deepspeed_launch_ds_config_preset", "recorded", passing=True),
+    Failure(
+        "container-memory", "resources",
+        ("Memory cgroup out of memory", "memory cgroup out of memory",),
+        "The container, or the step of a queue, reached its memory limit, and the kernel killed a process.",
+        "Use less offload, fewer data loader workers or a smaller batch, or raise that limit (docker inspect shows it).",
+        "deepspeed_launch_ds_config", "https://github.com/docker/for-linux/issues/1001"),
     Failure(
         "host-memory-killed", "resources",
-        ("is killed by signal: Killed", "Out of memory: Killed process", "oom-kill:", "oom_kill"),
+        ("is killed by signal: Killed", "Out of memory: Killed process", "oom-kill:", "oom_kill", "invoked oom-killer",
+         "OOM Killed"),
         "A process was killed, most likely because the host's memory was full.",
         "Look into the node's kernel log (dmesg); use less offload, fewer data loader workers or a smaller batch.",
         "deepspeed_launch_ds_config", "recorded"),
     Failure(
-        "host-memory", "resources", ("DefaultCPUAllocator:", "MemoryError", "std::bad_alloc"),
+        "host-memory", "resources",
+        ("DefaultCPUAllocator:", "MemoryError", "std::bad_alloc", "memory allocation of … bytes failed"),
         "The host gave no more memory.",
         "Use less offload to the CPU, fewer data loader workers or a smaller batch; look for a limit on the container.",
-        "deepspeed_launch_ds_config", "recorded"),
+        "deepspeed_launch_ds_config", "recorded", passing=True),
     Failure(
         "pinned-memory", "resources", ("Unable to pin memory", "cudaHostAlloc", "cudaHostRegister"),
         "Memory of the host could not be pinned.",
@@ -275,7 +313,7 @@ FAILURES = (
         ("No space left on device", "Disk quota exceeded", "PytorchStreamWriter failed", "unexpected pos"),
         "A disk or quota is full where the job writes.",
         "Free space, or mount a larger disk for the checkpoints with training_container_volumes.",
-        "training_container_volumes", "recorded"),
+        "training_container_volumes", "recorded", passing=True),
     Failure(
         "disk-read-only", "resources", ("Read-only file system",),
         "The job writes to a place that is mounted read-only.",
@@ -287,17 +325,29 @@ FAILURES = (
         "Mount it again on that node, look into its kernel log, then run --tags training_container.",
         "training_container_volumes", LINUX),
     Failure(
+        "nvme-io", "resources",
+        ("n_completes >= min_completes",),
+        "DeepSpeed's asynchronous I/O failed while it read or wrote the NVMe disk.",
+        "Look at that disk in the node's kernel log (dmesg), its free space and fs.aio-max-nr: sysctl fs.aio-nr fs.aio-max-nr.",
+        "deepspeed_launch_ds_config", "https://github.com/deepspeedai/DeepSpeed/issues/4888", general=True),
+    Failure(
         "open-files", "resources", ("Too many open files", "received 0 items of ancdata"),
         "The limit of open files is too low.",
         "Add nofile:1048576:1048576 to training_container_ulimits, or use fewer data loader workers.",
         "training_container_ulimits", "recorded"),
+    Failure(
+        "file-locked", "resources",
+        ("unable to lock file", "Unable to lock file",),
+        "A file is locked: another process has it open, as with HDF5 where several ranks use one file.",
+        "Let one rank write it, or all open it for reading; HDF5_USE_FILE_LOCKING: 'FALSE' in deepspeed_launch_environment.",
+        "deepspeed_launch_environment", "https://github.com/ray-project/ray/issues/27939", passing=True),
     Failure(
         "threads", "resources",
         ("can't start new thread", "pthread_create failed", "libgomp: Thread creation failed",
          "Resource temporarily unavailable"),
         "The limit of processes and threads is reached.",
         "Set OMP_NUM_THREADS in deepspeed_launch_environment, raise nproc in training_container_ulimits.",
-        "training_container_ulimits", "recorded"),
+        "training_container_ulimits", "recorded", passing=True),
     Failure(
         "rlimit", "environment", ("error setting rlimit",),
         "The Docker engine may not raise a limit as high as training_container_ulimits asks.",
@@ -327,10 +377,23 @@ FAILURES = (
     Failure(
         "driver-old", "environment",
         ("CUDA driver version is insufficient", "NVIDIA driver on your system is too old", "unsupported toolchain",
-         "forward compatibility was attempted on non supported HW"),
+         "forward compatibility was attempted on non supported HW",
+         "API call is not supported in the installed CUDA driver", "unsatisfied condition: cuda>="),
         "The driver is too old for the image's CUDA.",
         "Ask for a newer driver with nvidia_driver_branch, or take an image with an older CUDA: training_image_base.",
         "nvidia_driver_branch", CUDA),
+    Failure(
+        "cuda-compat", "environment",
+        ("Error 803", "CUDA error: 803", "unsupported display driver / cuda driver combination",),
+        "The image's CUDA compatibility library does not fit the driver of this host (CUDA error 803).",
+        "Take cuda-compat out of the image's LD_LIBRARY_PATH, or install a driver that fits: --tags nvidia_driver.",
+        "nvidia_driver_branch", "https://github.com/llm-d/llm-d/issues/706"),
+    Failure(
+        "nvcc-architecture", "environment",
+        ("nvcc fatal … Unsupported gpu architecture",),
+        "The image's CUDA toolkit (nvcc) is older than this GPU and does not know its architecture.",
+        "Take a training_image_base with a newer CUDA, and run --tags training_image.",
+        "training_image_base", "https://github.com/OpenGVLab/InternVL/issues/1245"),
     Failure(
         "gpu-architecture", "environment",
         ("no kernel image is available for execution", "is not compatible with the current PyTorch installation"),
@@ -338,12 +401,24 @@ FAILURES = (
         "Take a PyTorch that knows the GPU (training_image_torch); build operators again with TORCH_CUDA_ARCH_LIST.",
         "training_image_torch", "recorded"),
     Failure(
+        "nvml-assert", "environment",
+        ("NVML_SUCCESS == r INTERNAL ASSERT FAILED",),
+        "PyTorch could not use NVML in the container, mostly while it reports that a GPU's memory, or a MIG instance's, is full.",
+        "Lower train_micro_batch_size_per_gpu first; check that nvidia-smi works in that container (docker exec).",
+        "deepspeed_launch_ds_config", "https://github.com/pytorch/pytorch/issues/112377", general=True),
+    Failure(
+        "cuda-unknown", "environment",
+        ("CUDA unknown error",),
+        "The container has lost its GPUs, mostly as systemd was reloaded on the host, or the driver does not work.",
+        "Re-create the containers: --tags nvidia_container_toolkit,training_container; run nvidia-smi on that host.",
+        "nvidia_container_toolkit_cgroups", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48", general=True),
+    Failure(
         "nvml-unknown", "environment", ("Failed to initialize NVML: Unknown Error",),
         "The container lost its GPUs, mostly after systemd was reloaded on the host.",
         "Re-create the containers: --tags training_container; nvidia_container_toolkit_cgroups prevents it.",
-        "nvidia_container_toolkit_cgroups", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48"),
+        "nvidia_container_toolkit_cgroups", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48", passing=True),
     Failure(
-        "nvml-mismatch", "environment", ("Driver/library version mismatch",),
+        "nvml-mismatch", "environment", ("Driver/library version mismatch", "driver/library version mismatch"),
         "The driver was updated and the kernel still has the old one.",
         "Reboot that node (nvidia_driver_reboot), and keep the driver on hold with nvidia_driver_hold.",
         "nvidia_driver_reboot", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/394"),
@@ -353,10 +428,53 @@ FAILURES = (
         "Run --tags nvidia_driver, which installs the release that fits the driver.",
         "nvidia_driver_branch", CUDA),
     Failure(
-        "gpu-runtime", "environment", ("could not select device driver",),
+        "nvls", "environment",
+        ("NVLink SHARP (NVLS)", "Cuda failure 401", "CUDA error 401", "transport/nvls.cc … Cuda failure",),
+        "NVLink SHARP (NVLS) cannot be used: the fabric manager of that node's NVSwitches is not in order.",
+        "Run --tags nvidia_driver, which installs the fabric manager that fits, or set NCCL_NVLS_ENABLE: 0 in nccl_env_settings.",
+        "nccl_env_settings", "https://github.com/NVIDIA/nccl/issues/1788", general=True),
+    Failure(
+        "cdi-missing", "environment",
+        ("no known GPU vendor found", "unresolvable CDI devices", "CDI device injection failed", "failed to discover GPU vendor from CDI",),
+        "The engine finds no CDI description of the GPUs that were asked for.",
+        "Run --tags nvidia_container_toolkit,training_container, which write it anew.",
+        "nvidia_container_toolkit_mode", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1537"),
+    Failure(
+        "driver-absent", "environment",
+        ("load library failed: libnvidia-ml.so", "nvml error: driver not loaded",),
+        "The container toolkit finds no NVIDIA driver on the host: it is not installed or not loaded, or Docker is a snap.",
+        "Run --tags nvidia_driver; replace a Docker of snap (snap list docker) by the package: --tags docker.",
+        "nvidia_driver_source", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/154"),
+    Failure(
+        "gpu-failed", "resources",
+        ("nvml error: unknown error",),
+        "A GPU of this host, or its driver, has failed: NVML answers with an unknown error.",
+        "Run nvidia-smi and dmesg | grep Xid on that host, then reboot it; leave it out meanwhile: deepspeed_launch_exclude.",
+        "deepspeed_launch_exclude", "https://github.com/NVIDIA/dcgm-exporter/issues/319"),
+    Failure(
+        "gpu-runtime", "environment",
+        ("could not select device driver", "unknown or invalid runtime name", "Unknown runtime specified"),
         "The Docker engine knows no runtime for GPUs.",
         "Run --tags nvidia_container_toolkit.",
         "nvidia_container_toolkit_runtime", "Docker Engine"),
+    Failure(
+        "gpu-nvlink", "resources",
+        ("uncorrectable NVLink error", "NVRM: Xid …): 74,",),
+        "An NVLink of that GPU has failed, which is the hardware.",
+        "Look for Xid in the node's kernel log (dmesg | grep Xid), reset or replace the GPU; leave it out: deepspeed_launch_exclude.",
+        "deepspeed_launch_exclude", "https://docs.nvidia.com/deploy/xid-errors/"),
+    Failure(
+        "xid-application", "script",
+        ("NVRM: Xid …): 13,", "NVRM: Xid …): 31,", "NVRM: Xid …): 43,", "NVRM: Xid …): 45,", "NVRM: Xid …): 69,",),
+        "The kernel's Xid line speaks of an error of the program on the GPU, seldom of the hardware (NVIDIA's class application).",
+        "Run again with CUDA_LAUNCH_BLOCKING: 1 in deepspeed_launch_environment; if only this GPU shows it, reset it.",
+        "deepspeed_launch_environment", "https://docs.nvidia.com/deploy/xid-errors/", general=True),
+    Failure(
+        "gpu-firmware", "resources",
+        ("NVRM: Xid …): 119,", "NVRM: Xid …): 120,",),
+        "The GPU's own firmware (GSP) did not answer the driver.",
+        "Reboot that node, and take a newer driver: nvidia_driver_branch.",
+        "nvidia_driver_branch", "https://docs.nvidia.com/deploy/xid-errors/"),
     Failure(
         "gpu-defect", "resources",
         ("uncorrectable ECC error", "NVRM: Xid", "fallen off the bus", "Unable to determine the device handle for GPU"),
@@ -381,10 +499,16 @@ FAILURES = (
         "Correct training_image_torch and training_image_torch_index, or let the script ask DeepSpeed for its device.",
         "training_image_torch", "recorded"),
     Failure(
-        "gpu-busy", "resources", ("devices are busy or unavailable", "exclusive-process"),
-        "Another process has the GPU for itself.",
-        "End it (nvidia-smi shows it), or set the GPU's compute mode to Default.",
+        "gpu-busy", "resources", ("devices are busy or unavailable", "is/are busy or unavailable", "exclusive-process"),
+        "Another process has the GPU for itself, or a virtual GPU has no licence.",
+        "End that process (nvidia-smi shows it), set the compute mode: nvidia-smi -c DEFAULT; licence: nvidia-smi -q.",
         "", CUDA),
+    Failure(
+        "cuda-unsupported", "environment",
+        ("Cuda failure 'operation not supported'", "Cuda failure 801", "CUDA error: operation not supported", "Cuda failure 'operation not permitted'",),
+        "This GPU or its driver cannot do what was asked, as with a vGPU, in WSL, or without cuMem or peer access.",
+        "Set NCCL_CUMEM_ENABLE: 0 in nccl_env_settings; if that is not enough, NCCL_P2P_DISABLE: 1, too.",
+        "nccl_env_settings", "https://github.com/vllm-project/vllm/issues/19188", general=True),
     Failure(
         "gpu-peers", "environment",
         ("peer access is not supported between these two devices", "peer mapping resources exhausted"),
@@ -400,18 +524,19 @@ FAILURES = (
         "accelerator-fallback", "environment", ("Setting accelerator to CPU. If you have GPU",),
         "DeepSpeed found no GPU and went on with the CPU.",
         "Where GPUs are meant, run --tags nvidia_driver,nvidia_container_toolkit,training_container.",
-        "cluster_accelerator", "DeepSpeed 0.19.8, accelerator/real_accelerator.py", general=True),
+        "cluster_accelerator", "DeepSpeed 0.19.8, accelerator/real_accelerator.py", general=True, passing=True),
     # --- building operators
     Failure(
         "ninja", "environment", ("Ninja is required to load C++ extensions", "due to ninja not being installed"),
         "ninja is not in the PATH of the ranks.",
         "Add ninja-build to training_image_apt_packages, or have the operators built in: training_image_deepspeed_ops.",
-        "training_image_deepspeed_ops", "recorded"),
+        "training_image_deepspeed_ops", "recorded", passing=True),
     Failure(
         "compiler", "environment",
         ("c++: not found", "g++: not found", "c++: command not found", "g++: command not found",
-         "No such file or directory: 'c++'", "No such file or directory: 'g++'", "command 'gcc' failed: No such file"),
-        "DeepSpeed wants to compile an operator and the image has no compiler.",
+         "No such file or directory: 'c++'", "No such file or directory: 'g++'", "command 'gcc' failed: No such file",
+         "No working C++ compiler found", "Failed to find C compiler"),
+        "An operator, or what torch.compile made, is to be compiled, and the image has no C++ compiler.",
         "Have the operators built in (training_image_deepspeed_ops), or add g++ to training_image_apt_packages.",
         "training_image_deepspeed_ops", "recorded"),
     Failure(
@@ -423,20 +548,26 @@ FAILURES = (
         "libaio", "environment", ("libaio.h: No such file", "requires the dev libaio"),
         "Offload to NVMe needs libaio and the image has none.",
         "Add libaio-dev to training_image_apt_packages.",
-        "training_image_apt_packages", "DeepSpeed 0.19.8, ops/op_builder/async_io.py"),
+        "training_image_apt_packages", "DeepSpeed 0.19.8, ops/op_builder/async_io.py", passing=True),
     Failure(
         "cuda-toolkit", "environment",
         ("CUDA_HOME environment variable is not set", "CUDA_HOME does not exist", "MissingCUDAException",
          "nvcc: not found", "/bin/nvcc'"),
         "DeepSpeed wants to compile an operator and the image has no CUDA toolkit.",
         "Take a devel image as training_image_base, or an image with the operators built in.",
-        "training_image_base", "recorded"),
+        "training_image_base", "recorded", passing=True),
+    Failure(
+        "cuda-libraries", "environment",
+        ("cannot find -lcu",),
+        "CUDA's libraries are missing in the image, so an operator cannot be linked.",
+        "Take a devel image as training_image_base, or have the operators built in: training_image_deepspeed_ops.",
+        "training_image_base", "https://github.com/deepspeedai/DeepSpeed/issues/7174"),
     Failure(
         "cuda-mismatch", "environment",
         ("CUDAMismatchException", "does not match the version torch was compiled with", "CUDA version mismatch!"),
         "The image's CUDA toolkit is not the one PyTorch was built with.",
         "Take a training_image_base with PyTorch's CUDA, or another training_image_torch.",
-        "training_image_base", BUILDER),
+        "training_image_base", BUILDER, unless=("accepting this combination",)),
     Failure(
         "arch-list", "environment", ("invalid literal for int() with base 10: '",),
         "DeepSpeed takes no architecture with a letter, such as 9.0a, from TORCH_CUDA_ARCH_LIST.",
@@ -461,7 +592,7 @@ FAILURES = (
         "op-unfit", "environment", ("op due to it not being compatible due to hardware/software issue",),
         "An operator of DeepSpeed does not work with this hardware or software.",
         "Leave the feature out of deepspeed_launch_ds_config that needs it; the lines above name what is missing.",
-        "deepspeed_launch_ds_config", BUILDER),
+        "deepspeed_launch_ds_config", BUILDER, passing=True),
     Failure(
         "op-attribute", "symptom", ("has no attribute 'ds_opt_adam'", "has no attribute 'ds_opt_adagrad'"),
         "A follow-up: the operator cpu_adam was not built.",
@@ -474,23 +605,47 @@ FAILURES = (
          "FlashAttention only supports"),
         "Flash attention is requested, and it is not installed or does not know this GPU.",
         "Add flash-attn to training_image_python_packages, or choose attn_implementation sdpa in the script.",
-        "training_image_python_packages", HF),
+        "training_image_python_packages", HF, passing=True),
     Failure(
         "no-launcher", "configuration", ("No module named 'mpi4py'",),
         "DeepSpeed was not started by a launcher, so it tried MPI to find the other ranks.",
         "Start the script through deepspeed_launch_script, or add mpi4py to the image where MPI is meant.",
         "deepspeed_launch_launcher", "DeepSpeed 0.19.8, comm/comm.py"),
     Failure(
+        "setuptools", "environment",
+        ("No module named 'pkg_resources'",),
+        "setuptools 82 and later no longer have pkg_resources, which a library asks for.",
+        "Add setuptools<82 to training_image_python_packages, and run --tags training_image.",
+        "training_image_python_packages", "https://github.com/facebookresearch/fairchem/issues/1762"),
+    Failure(
+        "no-sync", "environment",
+        ("no_sync context manager is incompatible",),
+        "This release of accelerate or transformers is too old for DeepSpeed 0.16 and later, which refuse no_sync with ZeRO 2 and 3.",
+        "Raise accelerate and transformers in training_image_python_packages, and run --tags training_image.",
+        "training_image_python_packages", "https://github.com/deepspeedai/DeepSpeed/issues/6793"),
+    Failure(
+        "model-type", "environment",
+        ("does not recognize this architecture",),
+        "The image's release of transformers does not know this type of model: it is older than the model.",
+        "Raise transformers in training_image_python_packages, and run --tags training_image.",
+        "training_image_python_packages", "transformers 5.24.0"),
+    Failure(
+        "cudnn-mixed", "environment",
+        ("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "CUDNN_STATUS_VERSION_MISMATCH",),
+        "Parts of two releases of cuDNN are loaded.",
+        "Take LD_LIBRARY_PATH out of deepspeed_launch_environment and a second cuDNN out of the image.",
+        "deepspeed_launch_environment", "https://docs.nvidia.com/deeplearning/cudnn/"),
+    Failure(
         "module-missing", "environment", ("No module named",),
         "A Python module is missing.",
         "Add it to training_image_python_packages (--tags training_image), or put it into the workspace.",
-        "training_image_python_packages", "recorded"),
+        "training_image_python_packages", "recorded", passing=True),
     Failure(
         "library-name", "environment",
         ("cannot import name", "partially initialized module", "has no attribute '_ARRAY_API'"),
         "Two libraries do not fit, or a file of the workspace has the name of a library.",
         "Set the releases in training_image_python_packages that the script was written for; rename such a file.",
-        "training_image_python_packages", "recorded"),
+        "training_image_python_packages", "recorded", passing=True),
     Failure(
         "library-version", "environment",
         ("normal functioning of this module, but found", "requires `accelerate",
@@ -498,7 +653,7 @@ FAILURES = (
          "compiled using NumPy 1.x cannot be run in"),
         "A library has a release that another one does not accept.",
         "Set the releases in training_image_python_packages, and run --tags training_image.",
-        "training_image_python_packages", HF),
+        "training_image_python_packages", HF, passing=True),
     Failure(
         "glibc", "environment", ("GLIBCXX_… not found", "GLIBC_… not found", "CXXABI_… not found"),
         "A compiled library was built for a newer system than the image.",
@@ -508,12 +663,12 @@ FAILURES = (
         "libcuda", "environment", ("libcuda.so",),
         "The driver's library is not in the container.",
         "Run --tags nvidia_container_toolkit,training_container.",
-        "nvidia_container_toolkit_runtime", "glibc, ld.so(8)"),
+        "nvidia_container_toolkit_runtime", "glibc, ld.so(8)", passing=True),
     Failure(
         "library-file", "environment", ("cannot open shared object file", "undefined symbol:"),
         "A compiled library is missing, or was built for another release of its parts.",
         "Install the library and PyTorch together in the image: training_image_python_packages, training_image_torch.",
-        "training_image_python_packages", "glibc, ld.so(8)"),
+        "training_image_python_packages", "glibc, ld.so(8)", passing=True),
     Failure(
         "illegal-instruction", "environment", ("Illegal instruction",),
         "An operator or library was compiled for another processor.",
@@ -521,11 +676,17 @@ FAILURES = (
         "training_image_deepspeed_ops", "Linux, signal(7)"),
     # --- hostfile, launcher, arguments
     Failure(
+        "interpreter", "configuration",
+        ("/python: No such file", "/python3: No such file", "python: command not found", "python3: command not found", "python3: not found",),
+        "The Python interpreter of the command is not on that node.",
+        "Install the same environment on every node (workspace_python_environment), or correct deepspeed_launch_path.",
+        "deepspeed_launch_path", "https://github.com/deepspeedai/Megatron-DeepSpeed/issues/126"),
+    Failure(
         "hostfile-missing", "configuration",
         ("Unable to find hostfile, will proceed with training with local resources only",),
         "DeepSpeed did not find its hostfile and went on with one node.",
         "Write it with --tags hostfile, and check --hostfile in the command.",
-        "", "recorded", general=True),
+        "", "recorded", general=True, passing=True),
     Failure(
         "hostfile-bad", "configuration", ("Hostfile contains", "Hostfile is empty or not formatted correctly"),
         "DeepSpeed cannot read the hostfile.",
@@ -678,11 +839,17 @@ FAILURES = (
         "deepspeed_launch_ds_config_precision", "DeepSpeed 0.19.8, runtime/fp16/loss_scaler.py"),
     # --- checkpoints
     Failure(
+        "checkpoint-race", "script",
+        ("tmp-checkpoint-",),
+        "Several ranks renamed the same temporary checkpoint, and only one of them may: a bug of some releases of transformers.",
+        "Raise transformers in training_image_python_packages (4.38 or later), or save on one rank only.",
+        "training_image_python_packages", "https://github.com/huggingface/transformers/issues/28027", general=True),
+    Failure(
         "checkpoint-missing", "configuration",
         ("Unable to find latest file at", "Unable to find 'latest' file at", "Client provided checkpoint load path"),
         "There is no checkpoint where the script looks for one.",
         "Correct the path, or deepspeed_launch_checkpoints; a first run has none.",
-        "deepspeed_launch_checkpoints", "recorded", general=True),
+        "deepspeed_launch_checkpoints", "recorded", general=True, passing=True),
     Failure(
         "checkpoint-shard", "configuration",
         ("No such file or directory: '…_optim_states.pt", "No such file or directory: '…_model_states.pt",
@@ -723,7 +890,13 @@ FAILURES = (
          "offline mode is enabled", "Cannot reach https://huggingface.co", "find them in the cached files"),
         "A model or data set is requested from the Hugging Face hub, which the node cannot reach.",
         "Put it on every node (workspace_source, training_container_volumes) and name its path, or set HF_ENDPOINT.",
-        "deepspeed_launch_environment", "recorded"),
+        "deepspeed_launch_environment", "recorded", passing=True),
+    Failure(
+        "hub-limit", "environment",
+        ("429 Client Error", "Too Many Requests",),
+        "The hub refuses more requests for now: every rank asks it.",
+        "Fetch model and data once (assets_sources), and set HF_HUB_OFFLINE: 1 in deepspeed_launch_environment.",
+        "assets_sources", "huggingface_hub 2.4.0", general=True, passing=True),
     Failure(
         "hub-gated", "environment", ("gated repo", "GatedRepoError", "401 Client Error"),
         "The model needs permission from its owner, or the token is missing.",
@@ -747,7 +920,7 @@ FAILURES = (
         ("SafetensorError", "HeaderTooLarge", "MetadataIncompleteBuffer", "InvalidHeaderDeserialization"),
         "A file of the model is cut short, or only the pointer that git keeps for it.",
         "Compare its size with the original, fetch it again (git lfs pull), and copy it to every node.",
-        "training_container_volumes", "recorded"),
+        "training_container_volumes", "recorded", passing=True),
     Failure(
         "remote-code", "script", ("pass the argument `trust_remote_code=True`",),
         "The model brings code of its own, which is not run unless allowed.",
@@ -757,24 +930,54 @@ FAILURES = (
         "wandb-key", "environment", ("api_key not configured", "wandb: ERROR"),
         "wandb has no key, or cannot reach its server.",
         "Give WANDB_API_KEY in deepspeed_launch_environment, or WANDB_MODE: offline.",
-        "deepspeed_launch_environment", "https://github.com/wandb/wandb"),
+        "deepspeed_launch_environment", "https://github.com/wandb/wandb", passing=True),
     Failure(
         "certificate", "environment", ("CERTIFICATE_VERIFY_FAILED", "certificate verify failed"),
         "A server's certificate is not trusted in the container, mostly a proxy's.",
         "Mount your authority's certificate with training_container_volumes and name it in SSL_CERT_FILE.",
-        "training_container_environment", "OpenSSL"),
+        "training_container_environment", "OpenSSL", passing=True),
     Failure(
         "proxy", "environment", ("ProxyError", "Cannot connect to proxy"),
         "The proxy named in the environment does not answer.",
         "Correct HTTP_PROXY and HTTPS_PROXY in training_container_environment; NO_PROXY must name the cluster's nodes.",
-        "training_container_environment", "urllib3"),
+        "training_container_environment", "urllib3", passing=True),
     Failure(
         "download", "environment",
         ("Max retries exceeded with url", "Temporary failure in name resolution", "Name or service not known"),
         "Something is to be downloaded, and the node reaches no server or resolves no names.",
         "Bring it with workspace_source or into the image, or set the proxy in training_container_environment.",
-        "training_container_environment", "urllib3; glibc, gai_strerror(3)", general=True),
+        "training_container_environment", "urllib3; glibc, gai_strerror(3)", general=True, passing=True),
     # --- the script
+    Failure(
+        "collective-mismatch", "script",
+        ("Detected mismatch between collectives",),
+        "The ranks called different operations, or one operation with tensors of different shapes or types.",
+        "Compare what both ranks did (the line names it): every rank must take the same path through the script.",
+        "", "recorded"),
+    Failure(
+        "index-out", "script",
+        ("index out of range in self",),
+        "An index is outside its table, such as a token that the embedding does not have.",
+        "Compare the tokenizer's vocabulary and the labels with the model.",
+        "", "recorded"),
+    Failure(
+        "in-place", "script",
+        ("modified by an inplace operation",),
+        "The script changed a tensor in place that the backward pass needs.",
+        "Write x = x + y instead of x += y there; torch.autograd.set_detect_anomaly(True) shows the place.",
+        "", "recorded"),
+    Failure(
+        "shapes", "script",
+        ("shapes cannot be multiplied", "must match the size of tensor", "Sizes of tensors must match", "stack expects each tensor to be equal size", "is invalid for input of size", "does not require grad and does not have a grad_fn", "backward through the graph a second time",),
+        "The script's tensors do not fit each other.",
+        "Correct model or data at the line of the script in the traceback.",
+        "", "PyTorch 2.13.0"),
+    Failure(
+        "triton-shared", "script",
+        ("out of resource: shared memory", "OutOfResources: out of resource",),
+        "A Triton kernel needs more shared memory on the GPU than this GPU has.",
+        "Use smaller blocks or a lower num_stages for that kernel, or another implementation: attn_implementation sdpa.",
+        "deepspeed_launch_args", "https://github.com/triton-lang/triton"),
     Failure(
         "padding", "script", ("expected sequence of length", "probably activate truncation and/or padding"),
         "Samples of different lengths reach the model: the tokenisation does not pad them.",
@@ -840,12 +1043,12 @@ FAILURES = (
         "path-missing", "configuration", ("FileNotFoundError: ", "[Errno 2] No such file or directory"),
         "A file is not on that node.",
         "Bring it with the workspace (--tags workspace), or mount it on every node with training_container_volumes.",
-        "training_container_volumes", "recorded"),
+        "training_container_volumes", "recorded", passing=True),
     Failure(
         "path-denied", "configuration", ("PermissionError: ", "[Errno 13] Permission denied"),
         "The job may not read or write a file.",
         "Correct the file's owner and mode on the host, or mount it writable with training_container_volumes.",
-        "training_container_volumes", "recorded"),
+        "training_container_volumes", "recorded", passing=True),
     # --- what is true of many causes
     Failure(
         "collective-timeout", "cluster",
@@ -866,10 +1069,28 @@ FAILURES = (
         "nccl_env_debug", NCCL, general=True),
     Failure(
         "nccl-cuda", "environment",
-        ("unhandled cuda error", "ncclUnhandledCudaError", "CUBLAS_STATUS_NOT_INITIALIZED", "CUDNN_STATUS_"),
-        "A call to the GPU failed inside a library, often for want of GPU memory.",
+        ("unhandled cuda error", "ncclUnhandledCudaError", "CUDNN_STATUS_"),
+        "A call to the GPU failed inside a library; the CUDA error before or after it says why.",
         "Look for the first CUDA error above; run again with nccl_env_debug: INFO and CUDA_LAUNCH_BLOCKING: 1.",
         "nccl_env_debug", NCCL, general=True),
+    Failure(
+        "cublas-start", "resources",
+        ("CUBLAS_STATUS_NOT_INITIALIZED",),
+        "cuBLAS could not start, often for want of GPU memory.",
+        "Lower train_micro_batch_size_per_gpu; look for the first CUDA error above.",
+        "deepspeed_launch_ds_config_preset", "recorded", general=True),
+    Failure(
+        "cublas", "environment",
+        ("CUBLAS_STATUS_",),
+        "cuBLAS refused a call: LD_LIBRARY_PATH brings another release of it, or the shapes do not fit.",
+        "Take LD_LIBRARY_PATH out of deepspeed_launch_environment and of the image; CUDA_LAUNCH_BLOCKING: 1 shows the call.",
+        "deepspeed_launch_environment", "https://github.com/mit-han-lab/bevfusion/issues/602", general=True),
+    Failure(
+        "nccl-unlike", "cluster",
+        ("Message truncated : received",),
+        "The ranks' NCCL do not fit each other: different releases, or different NCCL_ variables, on the nodes.",
+        "Bring the same image to every node (--tags training_image,training_container), and run --tags nccl_env.",
+        "nccl_env_settings", "https://github.com/NVIDIA/nccl/issues/626", general=True),
     Failure(
         "nccl-usage", "script", ("ncclInvalidUsage", "ncclInvalidArgument"),
         "NCCL was used wrongly: ranks that share a GPU, or that call different operations.",
@@ -885,6 +1106,12 @@ FAILURES = (
         "The system gave no memory: the host's is full, or a limit is reached.",
         "Check the node's memory and training_container_ulimits.",
         "training_container_ulimits", LINUX, general=True),
+    Failure(
+        "heap", "environment",
+        ("double free", "free(): invalid", "corrupted size vs", "corrupted double-linked", "malloc(): ", "munmap_chunk(): ",),
+        "Compiled code damaged its memory (a double free, for example), and the C library ended the rank.",
+        "Compare the releases of torch and of compiled libraries; PYTHONFAULTHANDLER: 1 in deepspeed_launch_environment shows where.",
+        "deepspeed_launch_environment", "glibc, malloc(3)", general=True),
     Failure(
         "loader-worker", "resources", ("DataLoader worker (pid",),
         "A worker process of the data loader died.",
@@ -933,6 +1160,12 @@ FAILURES = (
         "deepspeed_launch_script",
         "https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html", general=True),
     # --- symptoms
+    Failure(
+        "slurm-ended", "cluster",
+        ("slurmstepd: error: *** … CANCELLED", "scancel",),
+        "SLURM ended the job: somebody cancelled it, or its time was over.",
+        "Ask for more time (sbatch --time), or start it again; deepspeed_launch_resume: auto goes on from a checkpoint.",
+        "deepspeed_launch_resume", "https://slurm.schedmd.com/scancel.html"),
     Failure(
         "peer-gone", "symptom",
         ("Connection reset by peer", "Connection closed by peer", "Connection closed by remote peer", "Broken pipe",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from ...module_utils.job.diagnose import Finding, first_cause
@@ -22,6 +23,23 @@ _NODE_SIGNS = (
     ),
     re.compile(r"^pdsh@\S+: ([A-Za-z0-9][\w.-]*): ", re.MULTILINE),
 )
+_PROGRAMS = {
+    *(
+        "docker",
+        "srun",
+        "slurmstepd",
+        "nvidia-container-cli",
+        "mpirun",
+        "orterun",
+        "python",
+        "python3",
+        "bash",
+        "sh",
+        "ssh",
+    ),
+    *("kernel", "systemd", "dockerd", "containerd", "torchrun", "deepspeed", "accelerate", "wandb", "swarmspeed"),
+}
+"""Words before a colon that are no nodes."""
 _WORKERS = re.compile(r"Running on the following workers: (\S+)")
 
 
@@ -32,10 +50,14 @@ def split_log(text: str, nodes: Iterable[str] = ()) -> list[tuple[str, int | Non
     """
     names = {name for sign in _NODE_SIGNS for name in sign.findall(text)} | {str(name) for name in nodes}
     names |= {name for found in _WORKERS.findall(text) for name in found.split(",")}
+    if nodes:  # nothing else before a colon is one
+        names &= {str(name) for name in nodes}
     heads = [_NODE_LINE.match(line) for line in text.split("\n") if line.strip() and not line.startswith("pdsh@")]
-    if heads and all(heads):  # every line has one: a launcher put it there
+    if not nodes and heads and all(heads):  # every line has one: a launcher put it there
         found = {head.group(1) for head in heads if head}
-        names |= {name for name in found if not name.endswith(("Error", "Exception", "Warning", "Interrupt"))}
+        names |= {
+            name for name in found - _PROGRAMS if not name.endswith(("Error", "Exception", "Warning", "Interrupt"))
+        }
     lines: list[tuple[str, int | None, str]] = []
     for line in text.split("\n"):
         if line.startswith("pdsh@"):
@@ -64,6 +86,4 @@ def as_dict(findings: list[Finding]) -> dict[str, Any]:
 
 
 def _fields(finding: Finding) -> dict[str, Any]:
-    return {
-        name: getattr(finding, name) for name in ("id", "kind", "cause", "remedy", "setting", "node", "rank", "line")
-    }
+    return asdict(finding)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..diagnose import Diagnosis, Finding, first_cause
+from ..diagnose import CERTAIN, Diagnosis, Finding, first_cause
 from ..exits import exit_meaning
 from ..launcher_log import LogWatch
 from ..members import ranks_by_node
@@ -40,7 +40,7 @@ class Failure:
     @property
     def weak(self) -> bool:
         """Whether all that is known may come of another node's end."""
-        return not self.final and weak(self.finding)
+        return not self.final and (weak(self.finding) or self.finding is None or self.finding.confidence != CERTAIN)
 
 
 class Judge:
@@ -194,5 +194,6 @@ class Judge:
             "kind": finding.kind if finding else "",
             "id": finding.id if finding else "",
             "line": finding.line if finding else "",
+            "confidence": finding.confidence if finding else "",
             "traceback": mine,
         }

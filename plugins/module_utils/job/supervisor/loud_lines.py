@@ -56,12 +56,13 @@ class Loud:
             line = plain(raw)
             if self._is_loud(line):
                 loud.append(line)
+                self._quiet.clear()
             elif line:
                 self._quiet.append(line)
         return loud
 
     def before(self, count: int | None = None) -> list[str]:
-        """The last lines that were not passed on, each given out once: for the time after a failure."""
+        """The last lines after all that were passed on, each given out once: for the time after a failure."""
         lines = list(self._quiet)[-count:] if count else list(self._quiet) if count is None else []
         self._quiet.clear()
         return lines

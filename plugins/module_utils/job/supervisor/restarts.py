@@ -12,13 +12,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ..diagnose import CERTAIN
 from ..members import placed
 from ..shrink import is_universal, zero_stage
 from .checkpoints import Verdict, newest, universal_tag
 from .judge import Failure
 
 HOPELESS = ("script", "configuration", "environment")
-"""Kinds of failure that another start would only repeat."""
+"""Kinds of failure that another start would only repeat, where the cause is certain."""
 BACKOFF = 10.0
 """Seconds before the first restart; each further one waits twice as long as the one before, BACKOFF_MOST at most."""
 BACKOFF_MOST = 300.0
@@ -42,8 +43,9 @@ class Restarts:
 
     def allowed(self, failure: Failure) -> bool:
         """Another start may help, and is not one too many."""
-        kind = failure.finding.kind if failure.finding else ""
-        return self.wanted and len(self.done) < self._limit and kind not in HOPELESS and not failure.final
+        found = failure.finding
+        hopeless = found is not None and found.kind in HOPELESS and found.confidence == CERTAIN
+        return self.wanted and len(self.done) < self._limit and not hopeless and not failure.final
 
     def pause(self) -> float:
         """Seconds to wait now."""
