@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from . import score, verify
-from .cases import KINDS, Case, halves, hangs, healthy
+from .catalogue import KINDS, Case, halves, hangs, healthy
 from .ranks import Launcher
 from .runner import Options, Run
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .cases import FOLDER, Case
+from .catalogue import FOLDER, Case
 from .faults import Network, kill
 
 

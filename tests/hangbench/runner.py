@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from . import faults, score, verify
-from .cases import Case
+from .catalogue import Case
 from .ranks import Launcher, Ranks
 
 NUMBERS = itertools.count(1)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import faults
-from .cases import FOLDER, Case
+from .catalogue import FOLDER, Case
 from .faults import kill
 from .ranks import Ranks, state
 
