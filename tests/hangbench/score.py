@@ -62,7 +62,9 @@ def same_group(truth: list[int], answer: object) -> bool:
 
 def hang(truth: dict[str, Any], answer: dict[str, Any] | None) -> dict[str, bool | None]:
     """Return for each column whether the answer is right; None where the truth does not define it."""
-    given, function, link = answer or {}, truth["does"].get("function"), truth.get("link")
+    # Whoever finds that nothing hangs blames no rank, but not rightly.
+    given = answer if answer and answer.get("hang") is not False else {}
+    function, link = truth["does"].get("function"), truth.get("link")
     return {
         "rank": ranks(given) == set(truth["culprits"] or []),
         "kind": given.get("kind") in truth["accept"],

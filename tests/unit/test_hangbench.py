@@ -147,6 +147,7 @@ ALL_RIGHT = {"rank": True, "kind": True, "collective": True, "does": True, "link
         ({"collective": {"operation": "all_reduce", "sequence": 7, "group": [0, 1]}}, ("collective",)),
         ({"collective": "all_reduce"}, ("collective",)),
         ({"does": "sleeps"}, ("does",)),
+        ({"hang": False}, ("rank", "kind", "collective", "does")),
     ],
 )
 def test_an_answer_is_scored_column_by_column(change: dict[str, Any], wrong: tuple[str, ...]) -> None:
@@ -154,7 +155,14 @@ def test_an_answer_is_scored_column_by_column(change: dict[str, Any], wrong: tup
 
 
 @pytest.mark.parametrize(
-    ("named", "right"), [({"rank": None}, True), ({"ranks": []}, True), ({"rank": 0}, False), ({}, False)]
+    ("named", "right"),
+    [
+        ({"rank": None}, True),
+        ({"ranks": []}, True),
+        ({"rank": 0}, False),
+        ({"rank": None, "hang": False}, False),
+        ({}, False),
+    ],
 )
 def test_where_no_rank_is_to_blame_an_answer_must_say_so(named: dict[str, Any], right: bool) -> None:
     truth = {**TRUTH, "culprits": None}
