@@ -50,6 +50,12 @@ def test_there_are_enough_cases_of_each_kind() -> None:
     assert min(kinds.values()) >= 4, kinds
 
 
+def test_the_document_has_the_numbers_and_the_kinds() -> None:
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert f"- {len(HANGS)} hangs of {len(KINDS)} kinds" in text and f"- {len(HEALTHY)} healthy runs" in text
+    assert [kind for kind in KINDS if f"`{kind}`" not in text] == [] and text.count("\n") <= 100
+
+
 def test_there_are_hangs_of_each_structure() -> None:
     assert {case.structure for case in HANGS} == set(SCHEMA["items"]["properties"]["structure"]["enum"])
 
