@@ -49,9 +49,13 @@ def by_nccl(line: str) -> None:
     nccl_log.NcclLog(8).feed(line)
 
 
+def by_exits(line: str) -> None:
+    exits.exits_in(line, exits.Summary())
+
+
 READERS: tuple[Callable[[str], object], ...] = (
     *(on_console, by_launcher, by_diagnosis, by_filter, by_nccl),
-    *(exits.exits_in, launcher_log.plain),
+    *(by_exits, launcher_log.plain),
 )
 
 

@@ -313,22 +313,20 @@ class UntrustedFolder:
 
         ``durable``: also after a loss of power it is the one before, or this one.
         """
-        with (
-            self._replaced(name, durable=durable) as (folder, new),
-            os.fdopen(os.open(new, _NEW, 0o600, dir_fd=folder), "wb") as file,
-        ):
-            if isinstance(content, bytes):
-                file.write(content)
-            else:
-                shutil.copyfileobj(content, file, 1 << 20)
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-            if owner is not None:
-                os.fchown(file.fileno(), *owner)
-            if mtime is not None:
-                os.utime(file.fileno(), (mtime, mtime))
-            if durable:
-                os.fsync(file.fileno())
+        with self._replaced(name, durable=durable) as (folder, new):  # noqa: SIM117 - Python 3.8 would want one long line
+            with os.fdopen(os.open(new, _NEW, 0o600, dir_fd=folder), "wb") as file:
+                if isinstance(content, bytes):
+                    file.write(content)
+                else:
+                    shutil.copyfileobj(content, file, 1 << 20)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                if owner is not None:
+                    os.fchown(file.fileno(), *owner)
+                if mtime is not None:
+                    os.utime(file.fileno(), (mtime, mtime))
+                if durable:
+                    os.fsync(file.fileno())
 
     def link(self, name: str, file: BinaryIO) -> None:
         """Give an open file this name too, at once, whatever had it. It is on the same disk, and its folder exists."""

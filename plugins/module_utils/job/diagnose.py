@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from .exits import ExitMeaning, Summary, exit_meaning, exits_in
+from .exits import Ended, ExitMeaning, Summary, exit_meaning, exits_in
 from .failure_search import known_failure
 from .failures import BY_ID, FAILURES, Failure
 from .supervisor.progress import METRIC
@@ -45,6 +45,8 @@ _DEFAULT = re.compile(r"\[default(\d+)\]: ?")
 _ROUTINE = re.compile(r"\[INFO\] \[(?:launch|runner|multinode_runner)\.py:")
 _LAUNCH = re.compile(r"\[launch\.py:\d")
 _ERROR_WORDS = ("error", "exception", "fatal", "failed", "failure", "traceback", "abort", "denied", "refused", "cannot")
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception)\b")
+"""An exception, the traceback of which is not in the log."""
 _MILD = ("WARN", "INFO", "Warning", "warning", "retry", "Retry", "ignor")
 _NO_PROGRESS = ("wandb:", "Error", "ERROR", "Exception", "error:")
 _BUILDING = (
@@ -96,13 +98,20 @@ class _Stream:
     going: int = 0
     last: str = ""
     first_error: int = 0
-    errors: deque[str] = field(default_factory=lambda: deque(maxlen=ERROR_LINES))
+    opening: tuple[int, str] | None = None
+    """The first error line since it last went on, with its progress then."""
+    errors: deque[str] = field(default_factory=lambda: deque(maxlen=ERROR_LINES - 1))
+    """The last ones after it."""
     seen: dict[str, _Seen] = field(default_factory=dict)
     summary: Summary = field(default_factory=Summary)
 
     def over(self, going: int) -> bool:
         """Whether the rank went on after what it printed when its progress was ``going``."""
         return self.going - going >= (WENT_ON if self.rank is not None else WENT_ON_MIXED)
+
+    @property
+    def error_lines(self) -> list[str]:
+        return [*([self.opening[1]] if self.opening else []), *self.errors]
 
     @property
     def trace(self) -> Trace | None:
@@ -117,6 +126,8 @@ class _Exit:
     rank: int | None
     meaning: ExitMeaning
     order: int
+    sure: bool = False
+    """Whether it is known in which order they ended: launchers print their codes late."""
 
 
 _PLACE = {failure.id: place for place, failure in enumerate(FAILURES)}
@@ -201,56 +212,78 @@ class Diagnosis:
         small = line.lower()
         if any(word in small for word in _ERROR_WORDS):
             stream.first_error = stream.first_error or self._order
-            stream.errors.append(line.strip()[:300])
+            shown = line.strip()[:300]
+            if not stream.opening or stream.over(stream.opening[0]):
+                stream.opening = stream.going, shown
+            else:
+                stream.errors.append(shown)
 
-    def exited(self, node: str, rank: int | None, code: int, launcher: str = "deepspeed", first: bool = False) -> None:
-        """Take the exit code of a rank, or of some rank of a node. Not those of ranks that were ended on purpose.
+    def exited(self, node: str, rank: int | None, code: int, launcher: str = "deepspeed") -> None:
+        """Take the exit code of a rank, or of some rank of a node, in the order in which they ended.
 
-        They come in the order in which they ended; ``first``: the launcher says that this one was the first.
+        Not those of ranks that were ended on purpose.
         """
         self._order += 1
-        meaning = exit_meaning(code, launcher)
+        self._ended(node, rank, Ended(code, launcher), sure=True)
+
+    def _ended(self, node: str, rank: int | None, one: Ended, sure: bool = False) -> None:
+        meaning = exit_meaning(one.code, one.launcher)
         for index, old in enumerate(self._exits):
             same = (old.meaning.signal, old.meaning.id) == (meaning.signal, meaning.id)
-            same = same and (bool(meaning.signal) or old.meaning.code == code)
+            same = same and (bool(meaning.signal) or old.meaning.code == one.code)
             if old.node in {node, ""} and (
                 (rank is not None and old.rank == rank) or (same and None in {old.rank, rank})
             ):
+                if sure and not old.sure:  # of which the order is known
+                    del self._exits[index]
+                    break
                 if old.rank is None or not old.node:  # launchers say which rank it was only later
                     self._exits[index] = replace(old, rank=old.rank if rank is None else rank, node=old.node or node)
-                if first:
-                    self._exits.insert(0, self._exits.pop(index))
+                if one.first:
+                    self._exits[index] = replace(self._exits[index], order=0)
                 return
         if len(self._exits) < MOST_STREAMS:
-            self._exits.insert(0 if first else len(self._exits), _Exit(node, rank, meaning, self._order))
+            self._exits.append(_Exit(node, rank, meaning, 0 if one.first else self._order, sure))
 
     def result(self, stalled: bool = False) -> list[Finding]:
         """Return what was found, the first cause first. ``stalled``: the job made no progress and was ended for it."""
         graded: list[tuple[int, bool, int, Finding]] = []
         ended: set[tuple[str, int | None, str]] = set()
+        others = any(item.meaning.code for item in self._exits)
         spoken = {key: _of_stream(stream, stalled) for key, stream in self._streams.items()}
-        for place, end in enumerate(item for item in self._exits if item.meaning.code != 0):
+        for end in (item for item in self._exits if item.meaning.code != 0):
             theirs = [key for key in spoken if key[0] == end.node and end.rank in {None, self._streams[key].rank}]
             found = [item for key in theirs if key not in ended for item in spoken[key]]
             if end.rank is None and any(key in ended for key in theirs):
                 continue  # which rank it was is known
+            if end.meaning.signal in _NATURE:  # what the kernel or a queue says stands in no rank's log
+                why = [item for key in spoken if key[:2] == ("", None) and key not in theirs for item in spoken[key]]
+                found += [
+                    (grade, order, replace(finding, node=end.node, rank=end.rank))
+                    for grade, order, finding in why
+                    if finding.id in _NATURE[end.meaning.signal]
+                ]
             ended.update(theirs)
-            graded += [(grade, False, place, finding) for grade, dummy, finding in self._why_ended(end, found)]
+            graded += [
+                (grade, False, end.order if end.sure or not end.order else order, finding)
+                for grade, order, finding in self._why_ended(end, found)
+            ]
         for key, items in spoken.items():
             if key not in ended:
                 # Of a rank that has not ended, what stands at its end need not have ended it.
-                sure = LIKELY if ended else CERTAIN
-                graded += [(grade, bool(ended), order, _at_most(finding, sure)) for grade, order, finding in items]
-        if graded and all(item[0] >= _SYMPTOM for item in graded):
+                sure = LIKELY if others else CERTAIN
+                graded += [(grade, others, order, _at_most(finding, sure)) for grade, order, finding in items]
+        if graded and all(item[0] >= _SYMPTOM for item in graded) and any(item[0] == _SYMPTOM for item in graded):
             early = next((item for item in self._exits if item.meaning.code == 0), None)
             if early is not None:
                 finding = _finding(BY_ID["ended-early"], early.node, early.rank, "", LIKELY)
                 graded.append((_UNEXPLAINED, False, early.order, finding))
-        if not graded or all(item[0] == _PASSED for item in graded):
+        if not graded or (all(item[0] == _PASSED for item in graded) and not self._exits):
             graded += self._first_errors()
         graded.sort(key=lambda item: item[:3])
         findings: list[Finding] = []
-        for dummy, dummy, dummy, finding in graded:
+        for item in graded:
+            finding = item[3]
             if all((finding.id, finding.node, finding.rank) != (old.id, old.node, old.rank) for old in findings):
                 findings.append(finding)
             if len(findings) == MOST_FINDINGS:
@@ -270,7 +303,9 @@ class Diagnosis:
     def _read_exit(self, stream: _Stream, line: str) -> None:
         for one in exits_in(line, stream.summary):
             rank = stream.rank if one.rank is None and not one.node else one.rank
-            self.exited(one.node or stream.node, rank, one.code, one.launcher, one.first)
+            # torchrun's host may be "localhost", or another name of the node that prints it.
+            node = stream.node if stream.node and one.launcher == "torchrun" else one.node
+            self._ended("" if node == "localhost" else node or stream.node, rank, one)
 
     def _why_ended(self, end: _Exit, found: list[_Graded]) -> list[_Graded]:
         """Why a rank ended: its signal, unless what it printed says why that came; else what stands at its end."""
@@ -283,7 +318,7 @@ class Diagnosis:
             return [*(why or [self._by_code(end)]), *passed]
         # Python ends with 1 after an exception: another code does not come of having lost a rank.
         least = _SYMPTOM if meaning.code not in {1, 134, 250} and not meaning.signal else _PASSED
-        if all(grade >= least for grade, dummy, dummy in found):
+        if all(item[0] >= least for item in found):
             return [self._by_code(end), *found]
         return found
 
@@ -295,7 +330,7 @@ class Diagnosis:
         return _grade(failure), end.order, _finding(failure, end.node, end.rank, reported, LIKELY)
 
     def _first_errors(self) -> list[tuple[int, bool, int, Finding]]:
-        streams = [stream for stream in self._streams.values() if stream.errors]
+        streams = [stream for stream in self._streams.values() if stream.opening]
         if not streams:
             return []
         first = min(streams, key=lambda stream: stream.first_error)
@@ -305,13 +340,13 @@ class Diagnosis:
         who = _who(node, rank)
         lines: list[str] = []
         for stream in self._streams.values():
-            if stream.errors and stream.node == node and rank in (None, stream.rank) and not lines:
-                lines = list(stream.errors)
+            if stream.node == node and rank in {None, stream.rank} and not lines:
+                lines = stream.error_lines
         reported = f"{who} ended with {meaning.text} and printed no error" if meaning is not None else ""
         if lines:
             ended = f"; it ended with {meaning.text}" if meaning is not None else ""
-            reported = f"the last error lines of {who} are: " + " | ".join(lines) + ended
-        line = lines[-1] if lines else ""
+            reported = f"the error lines of {who} are: " + " | ".join(lines) + ended
+        line = lines[0] if lines else ""
         return Finding("unknown", "unknown", f"Not known; {reported}.", _more(who), "", node, rank, line, NOT_KNOWN)
 
 
@@ -333,24 +368,25 @@ def _of_stream(stream: _Stream, stalled: bool) -> list[_Graded]:
             if grade == _SYMPTOM:
                 continue
             grade = _PASSED
-        elif failure.passing:
+        elif failure.passing and not _RAISED.match(seen.line):
             grade = max(grade, _GENERAL)
         found = _finding(failure, stream.node, stream.rank, seen.line, CERTAIN if grade == _EXACT else LIKELY)
         graded.append((grade, seen.order, replace(found, passed=grade == _PASSED)))
     if trace is not None and trace.known is not None:
         sure = CERTAIN if trace.exact else LIKELY
-        graded.append(
-            (_grade(trace.known), trace.order, _finding(trace.known, stream.node, stream.rank, trace.line, sure))
-        )
+        raised = _finding(trace.known, stream.node, stream.rank, trace.line, sure)
+        if raised.kind == "script" and trace.called():
+            raised = replace(raised, cause=f"{raised.cause.rstrip('.')} ({trace.called()}).")
+        graded.append((_grade(trace.known), trace.order, raised))
     elif trace is not None and place is not None:
         graded.append((_EXACT, trace.order, _own(trace, place, stream.node, stream.rank)))
-    elif trace is not None and not any(grade in {_EXACT, _GENERAL} for grade, dummy, dummy in graded):
+    elif trace is not None and not any(item[0] in {_EXACT, _GENERAL} for item in graded):
         graded.append((_UNEXPLAINED, trace.order, _of_library(trace, stream)))
     if stalled and any(text in stream.last for text in _BUILDING):
         failure = BY_ID["extension-lock"]
         graded.append((_EXACT, 0, _finding(failure, stream.node, stream.rank, stream.last, LIKELY)))
     # Of what is true of several causes, the more special stands further up in the table.
-    first = min((order for grade, order, dummy in graded if grade == _GENERAL), default=0)
+    first = min((item[1] for item in graded if item[0] == _GENERAL), default=0)
     general = sorted((item for item in graded if item[0] == _GENERAL), key=lambda item: _PLACE[item[2].id])
     return [*(item for item in graded if item[0] != _GENERAL), *((_GENERAL, first, item[2]) for item in general)]
 
@@ -393,9 +429,9 @@ def _own(trace: Trace, place: tuple[str, str], node: str, rank: int | None) -> F
 def _of_library(trace: Trace, stream: _Stream) -> Finding:
     """An exception out of a library that the table does not know."""
     who, line = _who(stream.node, stream.rank), trace.line.strip()[:500]
-    lines = [line, *(error for error in reversed(stream.errors) if error != line)][:ERROR_LINES]
+    lines = [*(error for error in stream.error_lines[: ERROR_LINES - 1] if error not in line), line]
     where = trace.called()
-    cause = f"Not known; the last error lines of {who} are: {' | '.join(lines)}" + (f" ({where})." if where else ".")
+    cause = f"Not known; the error lines of {who} are: {' | '.join(lines)}" + (f" ({where})." if where else ".")
     return Finding("unknown-exception", "unknown", cause, _more(who), "", stream.node, stream.rank, line, NOT_KNOWN)
 
 

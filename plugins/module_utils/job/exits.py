@@ -93,33 +93,36 @@ class Ended(NamedTuple):
     first: bool = False
 
 
-def exits_in(line: str, summary: Summary) -> list[Ended]:
+def exits_in(line: str, summary: Summary) -> list[Ended]:  # noqa: PLR0911 - one for each launcher
     """Return the exit codes in ``line``. ``summary`` keeps what earlier lines of the log have named."""
-    if "exit" not in line and "rank" not in line and "host" not in line and "srun: " not in line:
-        if _ROOT_CAUSE in line:
-            summary.first = True
-        return []
-    if "exits with return code" in line:
+    if _ROOT_CAUSE in line:
+        summary.first = True
+    elif "exits with return code" in line:
         return [Ended(int(code), "deepspeed") for code in _LAUNCH.findall(line)]
-    if "exits successfully" in line and "launch.py" in line:
+    elif "exits successfully" in line and "launch.py" in line:
         return [Ended(0, "deepspeed")]
-    if "ssh exited with" in line:
+    elif "ssh exited with" in line:
         return [Ended(int(code), "pdsh" if code == "255" else "deepspeed", node) for node, code in _PDSH.findall(line)]
-    if "srun: " in line:
+    elif "srun: " in line:
         return _of_srun(line)
-    if "exited on signal" in line:
+    elif "exited on signal" in line:
         return [Ended(128 + int(number), "mpirun", node, int(rank)) for rank, node, number in _MPIRUN.findall(line)]
-    host, named = _TORCHRUN_HOST.match(line), _TORCHRUN_RANK.match(line)
+    elif "exitcode" in line or "rank  " in line or "host  " in line:
+        return _of_torchrun(line, summary)
+    return []
+
+
+def _of_torchrun(line: str, summary: Summary) -> list[Ended]:
+    host, named, code = _TORCHRUN_HOST.match(line), _TORCHRUN_RANK.match(line), _TORCHRUN_CODE.match(line)
     if host:
         summary.node = host.group(1)
     if named:
         summary.rank = int(named.group(1))
-    code = _TORCHRUN_CODE.match(line)
-    if code:
-        ended = Ended(int(code.group(1)), "torchrun", summary.node, summary.rank, summary.first)
-        summary.rank, summary.node, summary.first = None, "", False
-        return [ended]
-    return [Ended(int(number), "torchrun") for number in _TORCHRUN.findall(line)]
+    if not code:
+        return [Ended(int(number), "torchrun") for number in _TORCHRUN.findall(line)]
+    ended = Ended(int(code.group(1)), "torchrun", summary.node, summary.rank, summary.first)
+    summary.rank, summary.node, summary.first = None, "", False
+    return [ended]
 
 
 def _of_srun(line: str) -> list[Ended]:

@@ -161,7 +161,8 @@ FAILURES = (
         "gloo-host-name", "cluster",
         ("Unable to find interface for",),
         "The node's host name leads to an address that none of its interfaces has.",
-        "Correct that name in the node's /etc/hosts (hostname -I shows its addresses), or name the interface: --tags nccl_env.",
+        "Correct that name in the node's /etc/hosts (hostname -I shows its addresses), or name the "
+        "interface: --tags nccl_env.",
         "nccl_env_environment", "https://github.com/gpustack/gpustack/issues/4128", general=True),
     Failure(
         "gloo-loopback", "cluster", ("connectFullMesh failed … remote=[127.", "connectFullMesh failed … remote=[::1]"),
@@ -208,13 +209,14 @@ FAILURES = (
         "training_container_ulimits", "https://github.com/NVIDIA/nccl/issues/380"),
     Failure(
         "rdma-gpudirect", "environment",
-        ("ibv_reg_mr…Bad address", "ibv_reg_dmabuf_mr…Bad address", "ibv_reg_mr…error 14",),
-        "GPUDirect RDMA could not register the GPU's memory: nvidia_peermem is not loaded, or driver and kernel lack DMA-BUF.",
+        ("ibv_reg_mr…Bad address", "ibv_reg_dmabuf_mr…Bad address", "ibv_reg_mr…error 14"),
+        "GPUDirect RDMA could not register the GPU's memory: nvidia_peermem is not loaded, or driver and "
+        "kernel lack DMA-BUF.",
         "Run modprobe nvidia_peermem on that host, or set NCCL_NET_GDR_LEVEL: LOC in nccl_env_settings.",
         "nccl_env_settings", "https://github.com/Mellanox/nv_peer_memory/issues/115", general=True),
     Failure(
         "rdma-call", "resources",
-        ("ibv_create_cq", "ibv_create_qp", "ibv_reg_mr", "ibv_reg_dmabuf_mr",),
+        ("ibv_create_cq", "ibv_create_qp", "ibv_reg_mr", "ibv_reg_dmabuf_mr"),
         "RDMA could not be set up; the error at the end of that line says why.",
         "Check training_container_ulimits (memlock:-1:-1) and the RDMA device on the host: ibv_devinfo.",
         "training_container_ulimits", "https://github.com/NVIDIA/nccl/issues/380", general=True, passing=True),
@@ -235,7 +237,7 @@ FAILURES = (
         "nccl_env_settings", NCCL),
     Failure(
         "rdma-unreachable", "cluster",
-        ("ibv_modify_qp…Connection timed out", "ibv_modify_qp…error 110",),
+        ("ibv_modify_qp…Connection timed out", "ibv_modify_qp…error 110"),
         "An RDMA port does not reach the port of the other node: rails, routes, subnet or GID.",
         "Set NCCL_CROSS_NIC: 0 in nccl_env_settings, or name the ports of one rail in NCCL_IB_HCA; check: verify.yml.",
         "nccl_env_settings", "https://github.com/NVIDIA/nccl/issues/2013", general=True),
@@ -286,9 +288,10 @@ FAILURES = (
         "deepspeed_launch_ds_config_preset", "recorded", passing=True),
     Failure(
         "container-memory", "resources",
-        ("Memory cgroup out of memory", "memory cgroup out of memory",),
+        ("Memory cgroup out of memory", "memory cgroup out of memory"),
         "The container, or the step of a queue, reached its memory limit, and the kernel killed a process.",
-        "Use less offload, fewer data loader workers or a smaller batch, or raise that limit (docker inspect shows it).",
+        "Use less offload, fewer data loader workers or a smaller batch, or raise that limit (docker inspect "
+        "shows it).",
         "deepspeed_launch_ds_config", "https://github.com/docker/for-linux/issues/1001"),
     Failure(
         "host-memory-killed", "resources",
@@ -328,7 +331,8 @@ FAILURES = (
         "nvme-io", "resources",
         ("n_completes >= min_completes",),
         "DeepSpeed's asynchronous I/O failed while it read or wrote the NVMe disk.",
-        "Look at that disk in the node's kernel log (dmesg), its free space and fs.aio-max-nr: sysctl fs.aio-nr fs.aio-max-nr.",
+        "Look at that disk in the node's kernel log (dmesg), its free space and fs.aio-max-nr: sysctl "
+        "fs.aio-nr fs.aio-max-nr.",
         "deepspeed_launch_ds_config", "https://github.com/deepspeedai/DeepSpeed/issues/4888", general=True),
     Failure(
         "open-files", "resources", ("Too many open files", "received 0 items of ancdata"),
@@ -337,9 +341,10 @@ FAILURES = (
         "training_container_ulimits", "recorded"),
     Failure(
         "file-locked", "resources",
-        ("unable to lock file", "Unable to lock file",),
+        ("unable to lock file", "Unable to lock file"),
         "A file is locked: another process has it open, as with HDF5 where several ranks use one file.",
-        "Let one rank write it, or all open it for reading; HDF5_USE_FILE_LOCKING: 'FALSE' in deepspeed_launch_environment.",
+        "Let one rank write it, or all open it for reading; HDF5_USE_FILE_LOCKING: 'FALSE' in "
+        "deepspeed_launch_environment.",
         "deepspeed_launch_environment", "https://github.com/ray-project/ray/issues/27939", passing=True),
     Failure(
         "threads", "resources",
@@ -384,7 +389,7 @@ FAILURES = (
         "nvidia_driver_branch", CUDA),
     Failure(
         "cuda-compat", "environment",
-        ("Error 803", "CUDA error: 803", "unsupported display driver / cuda driver combination",),
+        ("Error 803", "CUDA error: 803", "unsupported display driver / cuda driver combination"),
         "The image's CUDA compatibility library does not fit the driver of this host (CUDA error 803).",
         "Take cuda-compat out of the image's LD_LIBRARY_PATH, or install a driver that fits: --tags nvidia_driver.",
         "nvidia_driver_branch", "https://github.com/llm-d/llm-d/issues/706"),
@@ -403,7 +408,8 @@ FAILURES = (
     Failure(
         "nvml-assert", "environment",
         ("NVML_SUCCESS == r INTERNAL ASSERT FAILED",),
-        "PyTorch could not use NVML in the container, mostly while it reports that a GPU's memory, or a MIG instance's, is full.",
+        "PyTorch could not use NVML in the container, mostly while it reports that a GPU's memory, or a MIG "
+        "instance's, is full.",
         "Lower train_micro_batch_size_per_gpu first; check that nvidia-smi works in that container (docker exec).",
         "deepspeed_launch_ds_config", "https://github.com/pytorch/pytorch/issues/112377", general=True),
     Failure(
@@ -411,12 +417,14 @@ FAILURES = (
         ("CUDA unknown error",),
         "The container has lost its GPUs, mostly as systemd was reloaded on the host, or the driver does not work.",
         "Re-create the containers: --tags nvidia_container_toolkit,training_container; run nvidia-smi on that host.",
-        "nvidia_container_toolkit_cgroups", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48", general=True),
+        "nvidia_container_toolkit_cgroups",
+        "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48", general=True),
     Failure(
         "nvml-unknown", "environment", ("Failed to initialize NVML: Unknown Error",),
         "The container lost its GPUs, mostly after systemd was reloaded on the host.",
         "Re-create the containers: --tags training_container; nvidia_container_toolkit_cgroups prevents it.",
-        "nvidia_container_toolkit_cgroups", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48", passing=True),
+        "nvidia_container_toolkit_cgroups",
+        "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48", passing=True),
     Failure(
         "nvml-mismatch", "environment", ("Driver/library version mismatch", "driver/library version mismatch"),
         "The driver was updated and the kernel still has the old one.",
@@ -429,27 +437,31 @@ FAILURES = (
         "nvidia_driver_branch", CUDA),
     Failure(
         "nvls", "environment",
-        ("NVLink SHARP (NVLS)", "Cuda failure 401", "CUDA error 401", "transport/nvls.cc … Cuda failure",),
+        ("NVLink SHARP (NVLS)", "Cuda failure 401", "CUDA error 401", "transport/nvls.cc … Cuda failure"),
         "NVLink SHARP (NVLS) cannot be used: the fabric manager of that node's NVSwitches is not in order.",
-        "Run --tags nvidia_driver, which installs the fabric manager that fits, or set NCCL_NVLS_ENABLE: 0 in nccl_env_settings.",
+        "Run --tags nvidia_driver, which installs the fabric manager that fits, or set NCCL_NVLS_ENABLE: 0 "
+        "in nccl_env_settings.",
         "nccl_env_settings", "https://github.com/NVIDIA/nccl/issues/1788", general=True),
     Failure(
         "cdi-missing", "environment",
-        ("no known GPU vendor found", "unresolvable CDI devices", "CDI device injection failed", "failed to discover GPU vendor from CDI",),
+        ("no known GPU vendor found", "unresolvable CDI devices", "CDI device injection failed",
+         "failed to discover GPU vendor from CDI"),
         "The engine finds no CDI description of the GPUs that were asked for.",
         "Run --tags nvidia_container_toolkit,training_container, which write it anew.",
         "nvidia_container_toolkit_mode", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1537"),
     Failure(
         "driver-absent", "environment",
-        ("load library failed: libnvidia-ml.so", "nvml error: driver not loaded",),
-        "The container toolkit finds no NVIDIA driver on the host: it is not installed or not loaded, or Docker is a snap.",
+        ("load library failed: libnvidia-ml.so", "nvml error: driver not loaded"),
+        "The container toolkit finds no NVIDIA driver on the host: it is not installed or not loaded, or "
+        "Docker is a snap.",
         "Run --tags nvidia_driver; replace a Docker of snap (snap list docker) by the package: --tags docker.",
         "nvidia_driver_source", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/154"),
     Failure(
         "gpu-failed", "resources",
         ("nvml error: unknown error",),
         "A GPU of this host, or its driver, has failed: NVML answers with an unknown error.",
-        "Run nvidia-smi and dmesg | grep Xid on that host, then reboot it; leave it out meanwhile: deepspeed_launch_exclude.",
+        "Run nvidia-smi and dmesg | grep Xid on that host, then reboot it; leave it out meanwhile: "
+        "deepspeed_launch_exclude.",
         "deepspeed_launch_exclude", "https://github.com/NVIDIA/dcgm-exporter/issues/319"),
     Failure(
         "gpu-runtime", "environment",
@@ -459,19 +471,21 @@ FAILURES = (
         "nvidia_container_toolkit_runtime", "Docker Engine"),
     Failure(
         "gpu-nvlink", "resources",
-        ("uncorrectable NVLink error", "NVRM: Xid …): 74,",),
+        ("uncorrectable NVLink error", "NVRM: Xid …): 74,"),
         "An NVLink of that GPU has failed, which is the hardware.",
-        "Look for Xid in the node's kernel log (dmesg | grep Xid), reset or replace the GPU; leave it out: deepspeed_launch_exclude.",
+        "Look for Xid in the node's kernel log (dmesg | grep Xid), reset or replace the GPU; leave it out: "
+        "deepspeed_launch_exclude.",
         "deepspeed_launch_exclude", "https://docs.nvidia.com/deploy/xid-errors/"),
     Failure(
         "xid-application", "script",
-        ("NVRM: Xid …): 13,", "NVRM: Xid …): 31,", "NVRM: Xid …): 43,", "NVRM: Xid …): 45,", "NVRM: Xid …): 69,",),
-        "The kernel's Xid line speaks of an error of the program on the GPU, seldom of the hardware (NVIDIA's class application).",
+        ("NVRM: Xid …): 13,", "NVRM: Xid …): 31,", "NVRM: Xid …): 43,", "NVRM: Xid …): 45,", "NVRM: Xid …): 69,"),
+        "The kernel's Xid line speaks of an error of the program on the GPU, seldom of the hardware "
+        "(NVIDIA's class application).",
         "Run again with CUDA_LAUNCH_BLOCKING: 1 in deepspeed_launch_environment; if only this GPU shows it, reset it.",
         "deepspeed_launch_environment", "https://docs.nvidia.com/deploy/xid-errors/", general=True),
     Failure(
         "gpu-firmware", "resources",
-        ("NVRM: Xid …): 119,", "NVRM: Xid …): 120,",),
+        ("NVRM: Xid …): 119,", "NVRM: Xid …): 120,"),
         "The GPU's own firmware (GSP) did not answer the driver.",
         "Reboot that node, and take a newer driver: nvidia_driver_branch.",
         "nvidia_driver_branch", "https://docs.nvidia.com/deploy/xid-errors/"),
@@ -505,7 +519,8 @@ FAILURES = (
         "", CUDA),
     Failure(
         "cuda-unsupported", "environment",
-        ("Cuda failure 'operation not supported'", "Cuda failure 801", "CUDA error: operation not supported", "Cuda failure 'operation not permitted'",),
+        ("Cuda failure 'operation not supported'", "Cuda failure 801", "CUDA error: operation not supported",
+         "Cuda failure 'operation not permitted'"),
         "This GPU or its driver cannot do what was asked, as with a vGPU, in WSL, or without cuMem or peer access.",
         "Set NCCL_CUMEM_ENABLE: 0 in nccl_env_settings; if that is not enough, NCCL_P2P_DISABLE: 1, too.",
         "nccl_env_settings", "https://github.com/vllm-project/vllm/issues/19188", general=True),
@@ -620,7 +635,8 @@ FAILURES = (
     Failure(
         "no-sync", "environment",
         ("no_sync context manager is incompatible",),
-        "This release of accelerate or transformers is too old for DeepSpeed 0.16 and later, which refuse no_sync with ZeRO 2 and 3.",
+        "This release of accelerate or transformers is too old for DeepSpeed 0.16 and later, which refuse "
+        "no_sync with ZeRO 2 and 3.",
         "Raise accelerate and transformers in training_image_python_packages, and run --tags training_image.",
         "training_image_python_packages", "https://github.com/deepspeedai/DeepSpeed/issues/6793"),
     Failure(
@@ -631,7 +647,7 @@ FAILURES = (
         "training_image_python_packages", "transformers 5.24.0"),
     Failure(
         "cudnn-mixed", "environment",
-        ("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "CUDNN_STATUS_VERSION_MISMATCH",),
+        ("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", "CUDNN_STATUS_VERSION_MISMATCH"),
         "Parts of two releases of cuDNN are loaded.",
         "Take LD_LIBRARY_PATH out of deepspeed_launch_environment and a second cuDNN out of the image.",
         "deepspeed_launch_environment", "https://docs.nvidia.com/deeplearning/cudnn/"),
@@ -677,7 +693,8 @@ FAILURES = (
     # --- hostfile, launcher, arguments
     Failure(
         "interpreter", "configuration",
-        ("/python: No such file", "/python3: No such file", "python: command not found", "python3: command not found", "python3: not found",),
+        ("/python: No such file", "/python3: No such file", "python: command not found", "python3: command not found",
+         "python3: not found"),
         "The Python interpreter of the command is not on that node.",
         "Install the same environment on every node (workspace_python_environment), or correct deepspeed_launch_path.",
         "deepspeed_launch_path", "https://github.com/deepspeedai/Megatron-DeepSpeed/issues/126"),
@@ -841,7 +858,8 @@ FAILURES = (
     Failure(
         "checkpoint-race", "script",
         ("tmp-checkpoint-",),
-        "Several ranks renamed the same temporary checkpoint, and only one of them may: a bug of some releases of transformers.",
+        "Several ranks renamed the same temporary checkpoint, and only one of them may: a bug of some "
+        "releases of transformers.",
         "Raise transformers in training_image_python_packages (4.38 or later), or save on one rank only.",
         "training_image_python_packages", "https://github.com/huggingface/transformers/issues/28027", general=True),
     Failure(
@@ -893,7 +911,7 @@ FAILURES = (
         "deepspeed_launch_environment", "recorded", passing=True),
     Failure(
         "hub-limit", "environment",
-        ("429 Client Error", "Too Many Requests",),
+        ("429 Client Error", "Too Many Requests"),
         "The hub refuses more requests for now: every rank asks it.",
         "Fetch model and data once (assets_sources), and set HF_HUB_OFFLINE: 1 in deepspeed_launch_environment.",
         "assets_sources", "huggingface_hub 2.4.0", general=True, passing=True),
@@ -953,30 +971,33 @@ FAILURES = (
         ("Detected mismatch between collectives",),
         "The ranks called different operations, or one operation with tensors of different shapes or types.",
         "Compare what both ranks did (the line names it): every rank must take the same path through the script.",
-        "", "recorded"),
+        "", TORCH),
     Failure(
         "index-out", "script",
         ("index out of range in self",),
         "An index is outside its table, such as a token that the embedding does not have.",
         "Compare the tokenizer's vocabulary and the labels with the model.",
-        "", "recorded"),
+        "", TORCH),
     Failure(
         "in-place", "script",
         ("modified by an inplace operation",),
         "The script changed a tensor in place that the backward pass needs.",
         "Write x = x + y instead of x += y there; torch.autograd.set_detect_anomaly(True) shows the place.",
-        "", "recorded"),
+        "", TORCH),
     Failure(
         "shapes", "script",
-        ("shapes cannot be multiplied", "must match the size of tensor", "Sizes of tensors must match", "stack expects each tensor to be equal size", "is invalid for input of size", "does not require grad and does not have a grad_fn", "backward through the graph a second time",),
+        ("shapes cannot be multiplied", "must match the size of tensor", "Sizes of tensors must match",
+         "stack expects each tensor to be equal size", "is invalid for input of size",
+         "does not require grad and does not have a grad_fn", "backward through the graph a second time"),
         "The script's tensors do not fit each other.",
         "Correct model or data at the line of the script in the traceback.",
-        "", "PyTorch 2.13.0"),
+        "", TORCH),
     Failure(
         "triton-shared", "script",
-        ("out of resource: shared memory", "OutOfResources: out of resource",),
+        ("out of resource: shared memory", "OutOfResources: out of resource"),
         "A Triton kernel needs more shared memory on the GPU than this GPU has.",
-        "Use smaller blocks or a lower num_stages for that kernel, or another implementation: attn_implementation sdpa.",
+        "Use smaller blocks or a lower num_stages for that kernel, or another implementation: "
+        "attn_implementation sdpa.",
         "deepspeed_launch_args", "https://github.com/triton-lang/triton"),
     Failure(
         "padding", "script", ("expected sequence of length", "probably activate truncation and/or padding"),
@@ -1078,12 +1099,13 @@ FAILURES = (
         ("CUBLAS_STATUS_NOT_INITIALIZED",),
         "cuBLAS could not start, often for want of GPU memory.",
         "Lower train_micro_batch_size_per_gpu; look for the first CUDA error above.",
-        "deepspeed_launch_ds_config_preset", "recorded", general=True),
+        "deepspeed_launch_ds_config_preset", CUDA, general=True),
     Failure(
         "cublas", "environment",
         ("CUBLAS_STATUS_",),
         "cuBLAS refused a call: LD_LIBRARY_PATH brings another release of it, or the shapes do not fit.",
-        "Take LD_LIBRARY_PATH out of deepspeed_launch_environment and of the image; CUDA_LAUNCH_BLOCKING: 1 shows the call.",
+        "Take LD_LIBRARY_PATH out of deepspeed_launch_environment and of the image; CUDA_LAUNCH_BLOCKING: 1 "
+        "shows the call.",
         "deepspeed_launch_environment", "https://github.com/mit-han-lab/bevfusion/issues/602", general=True),
     Failure(
         "nccl-unlike", "cluster",
@@ -1108,9 +1130,11 @@ FAILURES = (
         "training_container_ulimits", LINUX, general=True),
     Failure(
         "heap", "environment",
-        ("double free", "free(): invalid", "corrupted size vs", "corrupted double-linked", "malloc(): ", "munmap_chunk(): ",),
+        ("double free", "free(): invalid", "corrupted size vs", "corrupted double-linked", "malloc(): ",
+         "munmap_chunk(): "),
         "Compiled code damaged its memory (a double free, for example), and the C library ended the rank.",
-        "Compare the releases of torch and of compiled libraries; PYTHONFAULTHANDLER: 1 in deepspeed_launch_environment shows where.",
+        "Compare the releases of torch and of compiled libraries; PYTHONFAULTHANDLER: 1 in "
+        "deepspeed_launch_environment shows where.",
         "deepspeed_launch_environment", "glibc, malloc(3)", general=True),
     Failure(
         "loader-worker", "resources", ("DataLoader worker (pid",),
@@ -1162,9 +1186,10 @@ FAILURES = (
     # --- symptoms
     Failure(
         "slurm-ended", "cluster",
-        ("slurmstepd: error: *** … CANCELLED", "scancel",),
+        ("slurmstepd: error: *** … CANCELLED", "scancel"),
         "SLURM ended the job: somebody cancelled it, or its time was over.",
-        "Ask for more time (sbatch --time), or start it again; deepspeed_launch_resume: auto goes on from a checkpoint.",
+        "Ask for more time (sbatch --time), or start it again; deepspeed_launch_resume: auto goes on from a "
+        "checkpoint.",
         "deepspeed_launch_resume", "https://slurm.schedmd.com/scancel.html"),
     Failure(
         "peer-gone", "symptom",

@@ -50,8 +50,6 @@ def split_log(text: str, nodes: Iterable[str] = ()) -> list[tuple[str, int | Non
     """
     names = {name for sign in _NODE_SIGNS for name in sign.findall(text)} | {str(name) for name in nodes}
     names |= {name for found in _WORKERS.findall(text) for name in found.split(",")}
-    if nodes:  # nothing else before a colon is one
-        names &= {str(name) for name in nodes}
     heads = [_NODE_LINE.match(line) for line in text.split("\n") if line.strip() and not line.startswith("pdsh@")]
     if not nodes and heads and all(heads):  # every line has one: a launcher put it there
         found = {head.group(1) for head in heads if head}

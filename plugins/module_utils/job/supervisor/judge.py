@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..diagnose import CERTAIN, Diagnosis, Finding, first_cause
+from ..diagnose import CERTAIN, LIKELY, Diagnosis, Finding, first_cause
 from ..exits import exit_meaning
 from ..launcher_log import LogWatch
 from ..members import ranks_by_node
@@ -151,7 +151,8 @@ class Judge:
         line = "" if reported_already else f": {finding.line}"
         stop = "" if finding.cause.endswith((".", "!", "?")) else "."
         link = ":" if finding.kind == "script" else f"{line}."
-        reason = f"{reported}{link} {finding.cause}{stop} Remedy: {finding.remedy}"
+        sure = "Likely: " if finding.confidence == LIKELY else ""
+        reason = f"{reported}{link} {sure}{finding.cause}{stop} Remedy: {finding.remedy}"
         return Failure(reason, node=node, rank=rank, code=code, finding=finding)
 
     def stalled(self, reason: str) -> Failure:

@@ -54,6 +54,7 @@ class Nodes(Supervisor):
         self.state.update(gpus={}, nccl={})
         self._pending: list[tuple[int | None, str]] = []
         self._ended: dict[str, dict[str, Any]] = {}
+        self._in_order: list[int] = []
         self._lost_at: dict[str, float] = {}
 
     def broadcast(self, message: dict[str, Any]) -> None:
@@ -111,9 +112,12 @@ class Nodes(Supervisor):
         return codes
 
     def rank_codes(self) -> dict[int, int]:
-        """Exit codes of ranks, as far as known."""
+        """Exit codes of ranks, as far as known, in the order in which they became known."""
         found = {int(rank): code for item in self._ended.values() for rank, code in item.get("ranks", {}).items()}
-        return {**found, **self.part.exits}
+        found.update(self.part.exits)
+        self._in_order = [rank for rank in self._in_order if rank in found]
+        self._in_order += [rank for rank in found if rank not in self._in_order]
+        return {rank: found[rank] for rank in self._in_order}
 
     def drain(self) -> None:
         """The last lines of ranks that have ended."""

@@ -34,7 +34,7 @@ Line = tuple[str, "int | None", str]
 
 JOBS = [
     ("script_raise", "script-exception", "lab2", 1),
-    ("script_shape", "script-exception", "lab2", 1),
+    ("script_shape", "shapes", "lab2", 1),
     ("torchrun_raise", "script-exception", "lab2", 1),
     ("script_kill", "exit-sigkill", "lab2", None),
     ("torchrun_killed", "exit-sigkill", "lab2", 1),
@@ -121,7 +121,7 @@ EXCEPTIONS = {
     "remote_code": "remote-code",
     "safetensors": "safetensors",
     "script_argument": "script-argument",
-    "shapes": "script-exception",
+    "shapes": "shapes",
     "state_dict": "state-dict",
     "threads": "threads",
     "tokenizer": "tokenizer",
@@ -298,8 +298,12 @@ def test_what_is_true_of_many_causes_comes_after_one_that_is_not() -> None:
     assert [item.id for item in diagnose(lines)] == ["shm-full", "nccl-system"]
 
 
-def test_the_script_is_named_with_file_and_line() -> None:
-    found = first([("lab2", 3, text) for text in (*TRACE, LIBRARY, "    return x", "ValueError: no such column")])
+STDLIB = '  File "/usr/lib/python3.11/json/decoder.py", line 355, in raw_decode'
+
+
+@pytest.mark.parametrize("more", [(), (STDLIB, "    return x")])
+def test_the_script_is_named_with_file_and_line_for_what_it_raised_itself(more: tuple[str, ...]) -> None:
+    found = first([("lab2", 3, text) for text in (*TRACE, *more, "ValueError: no such column")])
     assert found == Finding(
         "script-exception",
         "script",
@@ -309,22 +313,48 @@ def test_the_script_is_named_with_file_and_line() -> None:
         "lab2",
         3,
         "ValueError: no such column",
+        "certain",
     )
 
 
-def test_an_exception_that_never_passed_the_script_is_not_called_its_own() -> None:
-    found = first([("lab2", 3, text) for text in (TRACE[0], LIBRARY, "    return x", "WeirdError: 7")])
-    assert (found.id, found.kind) == ("unknown-exception", "environment")
-    assert found.cause == "Not known; the first error lines of rank 3 on lab2 are: WeirdError: 7."
+@pytest.mark.parametrize(
+    ("frames", "exception", "where"),
+    [
+        ((), "WeirdError: 7", ""),
+        ((LIBRARY, "    return x"), "ValueError: no such column", "raised in torch/nn/modules/linear.py"),
+        ((), "RuntimeError: CUDA error: a new one", ""),
+    ],
+)
+def test_what_a_library_raised_and_no_entry_knows_is_not_known(
+    frames: tuple[str, ...], exception: str, where: str
+) -> None:
+    script = TRACE if frames or "CUDA" in exception else TRACE[:1]
+    found = first([("lab2", 3, text) for text in (*script, *frames, exception)])
+    assert (found.id, found.kind, found.confidence) == ("unknown-exception", "unknown", "not known")
+    assert found.cause.startswith(f"Not known; the error lines of rank 3 on lab2 are: {exception}")
+    assert where in found.cause and ("called from /workspace/train.py, line 8" in found.cause) == (script is TRACE)
 
 
-def test_the_exception_counts_more_than_what_the_rank_printed_long_before() -> None:
+@pytest.mark.parametrize("between", [0, 1])
+def test_the_exception_counts_more_than_what_the_rank_printed_before(between: int) -> None:
     survived = "CUDA out of memory: trying a smaller batch"
-    script = [*TRACE, "KeyError: 'labels'"]
-    far = [survived, *[f"step {number}" for number in range(60)], *script]
-    near = [survived, *script]
-    assert first([("lab1", 0, text) for text in far]).id == "script-exception"
-    assert first([("lab1", 0, text) for text in near]).id == "gpu-memory"
+    lines = [survived, *[f"step {number} loss 1.5" for number in range(60 * between)], *TRACE, "KeyError: 'labels'"]
+    assert first([("lab1", 0, text) for text in lines]).id == "script-exception"
+
+
+def test_a_traceback_after_which_the_rank_went_on_ended_nothing() -> None:
+    lines: list[Line] = [("lab1", 0, text) for text in (*TRACE, "ModuleNotFoundError: No module named 'triton'")]
+    lines += [("lab1", 0, f"step {number} loss 1.5") for number in range(3)]
+    found = fed(lines, [("lab1", 0, -9)])
+    assert [(one.id, one.passed) for one in found] == [("exit-sigkill", False)]
+    assert first([*lines, *(("lab1", 0, text) for text in (*TRACE, "KeyError: 'x'"))]).id == "script-exception"
+
+
+def test_a_signal_says_more_than_what_the_rank_printed() -> None:
+    lines: list[Line] = [("lab1", 0, "libcuda.so.1(+0x1234) [0x7f]")]
+    found = fed(lines, [("lab1", 0, -11)])
+    assert (found[0].id, found[0].confidence) == ("exit-sigsegv", "likely")
+    assert [one.passed for one in found[1:]] == [True]
 
 
 def test_of_chained_exceptions_a_known_one_explains_the_others() -> None:
@@ -421,17 +451,20 @@ def test_a_rank_that_fails_after_another_of_its_node_ended_well_is_named() -> No
 def test_a_silent_end_is_not_known_and_goes_before_its_symptoms() -> None:
     found = fed([("lab1", 0, PEER)], [("lab2", 1, 3), ("lab1", 0, 1)])
     assert found[0].cause == "Not known; rank 1 on lab2 ended with exit code 3 and printed no error."
-    assert found[0].remedy == "Read the whole log of rank 1 on lab2; the lines before its last ones mostly say more."
+    assert found[0].remedy == (
+        "Read the whole log of rank 1 on lab2; with PYTHONFAULTHANDLER: 1 in deepspeed_launch_environment and "
+        "nccl_env_debug: INFO it says more."
+    )
+    assert (found[0].kind, found[0].confidence) == ("unknown", "not known")
     assert [item.id for item in found] == ["unknown", "peer-gone"]
 
 
-def test_an_unknown_failure_shows_its_first_error_lines() -> None:
+def test_an_unknown_failure_shows_its_first_error_line_and_the_last_two() -> None:
     lines: list[Line] = [("lab2", 1, "hello"), ("lab2", 1, "fatal: the moon is full"), ("lab1", 0, "an error later")]
     lines += [("lab2", 1, f"error {number}") for number in range(9)]
     found = diagnose(lines)
     assert [item.cause for item in found] == [
-        "Not known; the first error lines of rank 1 on lab2 are: "
-        "fatal: the moon is full | error 0 | error 1 | error 2 | error 3."
+        "Not known; the error lines of rank 1 on lab2 are: fatal: the moon is full | error 7 | error 8."
     ]
 
 
@@ -488,7 +521,7 @@ def test_noise_never_breaks_it_and_causes_stay_before_symptoms() -> None:
             diagnosis.feed(source.choice(("", "a", "b")), source.choice((None, 0, 1)), text)
             if source.random() < 0.05:
                 diagnosis.exited("a", source.choice((None, 0)), source.randint(-20, 260))
-        kinds = [item.kind == "symptom" for item in diagnosis.result()]
+        kinds = [item.kind == "symptom" for item in diagnosis.result() if not item.passed]
         assert kinds == sorted(kinds)
         assert diagnosis.result() == diagnosis.result()
 
