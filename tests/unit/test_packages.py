@@ -28,11 +28,11 @@ ROOMS = (
     ("bundle", "cluster", "connection", "diagnosis", "launch", "validate", "versions"),
     ("plan",),
     PLANNED,
-    ("registry", "fabric", "job", "bench", "preflight", "report"),
+    ("registry", "transfer", "fabric", "job", "bench", "preflight", "report"),
 )
 """The packages of plugin_utils from below: imports run downward, and within a room in no circle."""
 REPORTED = 25
-"""Files of ours that a task may import that reports a part of a plan: each of its workers reads them anew."""
+"""Files of this collection that a task may import that reports a part of a plan: each worker reads them again."""
 
 
 def name_of(path: Path) -> str:

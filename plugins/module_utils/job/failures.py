@@ -331,7 +331,7 @@ FAILURES = (
         "nvme-io", "resources",
         ("n_completes >= min_completes",),
         "DeepSpeed's asynchronous I/O failed while it read or wrote the NVMe disk.",
-        "Look at that disk in the node's kernel log (dmesg), its free space and fs.aio-max-nr: sysctl "
+        "Check that disk in the node's kernel log (dmesg), its free space and fs.aio-max-nr: sysctl "
         "fs.aio-nr fs.aio-max-nr.",
         "deepspeed_launch_ds_config", "https://github.com/deepspeedai/DeepSpeed/issues/4888", general=True),
     Failure(
@@ -447,7 +447,7 @@ FAILURES = (
         ("no known GPU vendor found", "unresolvable CDI devices", "CDI device injection failed",
          "failed to discover GPU vendor from CDI"),
         "The engine finds no CDI description of the GPUs that were asked for.",
-        "Run --tags nvidia_container_toolkit,training_container, which write it anew.",
+        "Run --tags nvidia_container_toolkit,training_container, which write it again.",
         "nvidia_container_toolkit_mode", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/1537"),
     Failure(
         "driver-absent", "environment",

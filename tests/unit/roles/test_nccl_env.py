@@ -60,20 +60,6 @@ def test_what_has_nothing_to_do_is_reported_once_before_any_change(
     assert task["run_once"] is True  # once, not for each of 64 nodes
 
 
-def test_interfaces_that_are_named_are_handed_to_preflight_and_no_token_is() -> None:
-    of_hosts: dict[str, dict[str, Any]] = {
-        "gpu1": {"nccl_env_settings": {"NCCL_SOCKET_IFNAME": "=bond9"}},
-        "gpu2": {"nccl_env_environment": {"GLOO_SOCKET_IFNAME": "bond0", "HF_TOKEN": "hf_invented"}},
-        "gpu3": {},
-    }
-    hostvars = {name: {"_preflight_gathered": {"wishes": one}} for name, one in of_hosts.items()}
-    found = variables("nccl_env", hostvars=hostvars, groups={"managers": ["gpu1"], "workers": ["gpu2", "gpu3"]})
-    assert value("_preflight_socket_interfaces", found) == {
-        "NCCL_SOCKET_IFNAME": {"gpu1": "=bond9", "gpu2": "", "gpu3": ""},
-        "GLOO_SOCKET_IFNAME": {"gpu1": "", "gpu2": "bond0", "gpu3": ""},
-    }
-
-
 @pytest.mark.parametrize(
     ("printed", "interface", "address"),
     [

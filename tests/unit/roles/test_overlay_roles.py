@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tests.role_values import NODES, value, variables
+from tests.role_values import value, variables
 
 
 def test_hosts_of_proxies_and_mirrors_are_asked_for_without_their_passwords() -> None:
@@ -19,15 +19,3 @@ def test_hosts_of_proxies_and_mirrors_are_asked_for_without_their_passwords() ->
     expected = ["10.70.0.5", "10.70.0.53", "apt.example", "packages.example", "registry.example"]
     assert value("_preflight_services", values) == expected
     assert value("_preflight_services", variables()) == []  # nothing is resolved where nothing is set
-
-
-def test_addresses_of_the_swarm() -> None:
-    # What preflight compares with what the nodes tell: a host's own address, else the underlay's.
-    hosts = {name: {"_preflight_gathered": {"wishes": {"swarm_advertise_address": ""}}} for name in NODES}
-    hosts["gpu3"] = {"_preflight_gathered": {"wishes": {"swarm_advertise_address": "10.9.0.3"}}}
-    found = variables("swarm", hostvars=hosts, groups={"managers": ["gpu1"], "workers": ["gpu2", "gpu3"]})
-    assert value("_preflight_swarm_addresses", found) == {
-        "gpu1": "10.1.0.11",
-        "gpu2": "10.1.0.12",
-        "gpu3": "10.9.0.3",
-    }

@@ -33,6 +33,8 @@ from tests.effort import examples
 
 INPUTS = Inputs()
 
+UNKNOWN_HOST = "the planner of one speaks of b, whose facts it was not given"
+
 
 @pytest.mark.parametrize(
     ("before", "after", "action"),
@@ -183,10 +185,16 @@ class Fixed:
     ("made", "text"),
     [
         (RolePlan([Change("two", "a", "x", ADD, None, 1)]), "the planner of one speaks of two on a"),
-        (RolePlan([Change("one", "b", "x", ADD, None, 1)]), "the planner of one speaks of one on b"),
-        (RolePlan(refusals=[Problem("b", "x", "y", role="one")]), "the planner of one speaks of one on b"),
-        (RolePlan(acts={"b": {}}), "the planner of one speaks of b, whose facts it was not given"),
-        (RolePlan(facts={"b": {}}), "the planner of one speaks of b, whose facts it was not given"),
+        (
+            RolePlan([Change("one", "b", "x", ADD, None, 1)]),
+            UNKNOWN_HOST,
+        ),
+        (
+            RolePlan(refusals=[Problem("b", "x", "y", role="one")]),
+            UNKNOWN_HOST,
+        ),
+        (RolePlan(acts={"b": {}}), UNKNOWN_HOST),
+        (RolePlan(facts={"b": {}}), UNKNOWN_HOST),
         (
             RolePlan([Change("one", "a", "x", ADD, None, 1), Change("one", "a", "x", ADD, None, 2)]),
             "the planner of one changes x of a twice",

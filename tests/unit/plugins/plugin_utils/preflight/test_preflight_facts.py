@@ -190,7 +190,7 @@ def test_clock(clocks: list[tuple[Any, Any]], expected: list[str]) -> None:
 def test_the_allowed_offset_is_the_users() -> None:
     hosts = {"a": host(clock={"offset": 40.0})}
     assert lines(hosts, max_clock_offset=60) == []
-    assert lines(hosts, max_clock_offset="5")[0].startswith("a: its clock is 40.0 s ahead of the controller's")
+    assert lines(hosts, max_clock_offset=5)[0].startswith("a: its clock is 40.0 s ahead of the controller's")
 
 
 TOO_LITTLE = "a: 8.0 GiB are free at /var/lib/docker; 25.0 GiB are needed. Remedy: free space there, or lower {}."

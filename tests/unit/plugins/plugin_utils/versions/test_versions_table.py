@@ -13,6 +13,7 @@ import pytest
 import yaml
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.driver.packages import FIRST_BRANCH
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.gpu.pci import GENERATIONS
+from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.plan.requested import DISTRIBUTIONS
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.drivers import offers
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.lifetimes import ACCEPTED
 from ansible_collections.swarmspeed.cluster.plugins.plugin_utils.versions.numbers import (
@@ -74,8 +75,7 @@ def test_preflight_accepts_the_hosts_that_the_table_accepts() -> None:
     for row in TABLE.systems:
         if row.state in ACCEPTED:
             accepted.setdefault(row.distribution, []).append(row.release)
-    read = yaml.safe_load((ROOT / "roles/preflight/vars/main.yml").read_text(encoding="utf-8"))
-    assert read["_preflight_distributions"] == accepted
+    assert {name: list(releases) for name, releases in DISTRIBUTIONS.items()} == accepted
 
 
 def test_what_is_said_of_aarch64_fits_the_wheels() -> None:

@@ -87,7 +87,7 @@ def test_an_end_without_a_word_does_not_hide_the_node_that_ssh_lost(lines: list[
         made.feed("lab1", None, line)
     found = failure(made, {"lab1": 255})
     assert (found.node, found.rank, found.weak) == ("lab2", 1, True)
-    assert found.reason.startswith("ssh to lab2 ended with exit code 255. ssh to that node failed or was cut")
+    assert found.reason.startswith("ssh to lab2 ended with exit code 255. Likely: ssh to that node failed or was cut")
 
 
 def test_what_a_rank_has_said_goes_before_ssh() -> None:
