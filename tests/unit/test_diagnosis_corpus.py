@@ -169,3 +169,25 @@ def test_a_job_with_exit_codes_is_judged_as_the_supervisor_does() -> None:
     assert (killed.node, killed.rank, killed.id) == ("gpu2", 1, "exit-sigkill")
     assert "SIGKILL" in killed.text
     assert gone.text.startswith("gpu2 has gone")
+
+
+# What the diagnosis is held to: docs/diagnosis.md has the figures of before.
+
+
+@pytest.mark.parametrize("case", CASES, ids=ids)
+def test_no_wrong_culprit_is_named_and_restarts_are_judged_right(case: Case) -> None:
+    found = mark(case, answer(case))
+    assert (found.verdict != "wrong", found.restart) == (True, "right"), found
+
+
+def test_nearly_all_are_right() -> None:
+    verdicts = [mark(case, answer(case)).verdict for case in CASES]
+    assert verdicts.count("right") >= 0.97 * len(CASES)
+
+
+def test_the_script_is_blamed_only_where_it_is_certainly_its_own() -> None:
+    blamed = {case.id: case.truth for case in CASES if answer(case).id == "script-exception"}
+    assert len(blamed) > 5
+    assert {
+        name: (truth.restart, truth.confidence) for name, truth in blamed.items() if truth.confidence != "certain"
+    } == {}

@@ -31,6 +31,7 @@ _MPIRUN = re.compile(
 )
 _SIGNALS = {"SIGKILL": "exit-sigkill", "SIGBUS": "exit-sigbus", "SIGILL": "exit-sigill", "SIGSEGV": "exit-sigsegv"}
 _SIGNALS.update({"SIGABRT": "exit-sigabrt", "SIGTERM": "ended-from-outside", "SIGINT": "ended-from-outside"})
+_SIGNALS.update({"SIGHUP": "ended-from-outside", "SIGQUIT": "ended-from-outside"})
 _SIGNAL_WORDS = {
     "SIGKILL": "often the kernel's out-of-memory killer",
     "SIGBUS": "often a full /dev/shm",
@@ -38,6 +39,7 @@ _SIGNAL_WORDS = {
     "SIGSEGV": "a crash in compiled code",
     "SIGABRT": "a library ended the process",
     "SIGTERM": "ended from outside",
+    "SIGHUP": "ended from outside, as its terminal or session was closed",
 }
 
 

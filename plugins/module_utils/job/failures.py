@@ -128,7 +128,7 @@ FAILURES = (
         "rendezvous-no-master", "cluster", ("client socket has timed out after … while trying to connect to",),
         "A node never reached rank 0's port: rank 0 did not start, a firewall is between, or the address is wrong.",
         "Check rank 0's node first; then open the nodes' ports (--tags host).",
-        "host_firewall", "recorded"),
+        "host_firewall", "recorded", general=True),
     Failure(
         "rendezvous-refused", "cluster", ("client socket has failed to connect to any network address of",),
         "A node could not connect to rank 0's port.",
@@ -144,7 +144,7 @@ FAILURES = (
         "name-unknown", "cluster", ("cannot be retrieved (gai error",),
         "The name of rank 0's node cannot be resolved.",
         "Wait a minute for the overlay's names, then --tags overlay_network,training_container.",
-        "cluster_network_mode", "recorded", general=True, passing=True),
+        "cluster_network_mode", "recorded"),
     Failure(
         "no-environment", "configuration", ("using env:// rendezvous: environment variable … expected",),
         "The script ran without a launcher, or the launcher's variables did not reach it.",
@@ -169,6 +169,12 @@ FAILURES = (
         "A node's host name leads to its loopback address, which Gloo gave the others.",
         "Name the interface in GLOO_SOCKET_IFNAME: --tags nccl_env; look for 127. beside the name in /etc/hosts.",
         "nccl_env_environment", "recorded"),
+    Failure(
+        "gloo-sizes", "script",
+        ("op.preamble.length <= op.nbytes",),
+        "Two ranks used tensors of different sizes in the same collective operation.",
+        "Give every rank a tensor of the same shape there; TORCH_DISTRIBUTED_DEBUG: DETAIL names the ranks.",
+        "deepspeed_launch_environment", "PyTorch 2.13.0, gloo/transport/tcp", general=True),
     Failure(
         "gloo-mesh", "cluster", ("connectFullMesh failed",),
         "Gloo's ranks could not connect to one another: wrong interface, firewall, or a rank that ended.",
@@ -242,7 +248,8 @@ FAILURES = (
         "Set NCCL_CROSS_NIC: 0 in nccl_env_settings, or name the ports of one rail in NCCL_IB_HCA; check: verify.yml.",
         "nccl_env_settings", "https://github.com/NVIDIA/nccl/issues/2013", general=True),
     Failure(
-        "rdma-retries", "cluster", ("Got completion from peer … status=12", "vendor err 129"),
+        "rdma-retries", "cluster",
+        ("Got completion from peer … status=12", "Got completion with error 12", "vendor err 129"),
         "An RDMA link lost packets until its retries were used up.",
         "Check cable, switch, PFC and routing; NCCL_IB_TIMEOUT: 22 in nccl_env_settings bridges short breaks.",
         "nccl_env_settings", NCCL),
@@ -323,7 +330,7 @@ FAILURES = (
         "Write below the workspace or /jobs, or mount the place writable with training_container_volumes.",
         "training_container_volumes", "recorded"),
     Failure(
-        "disk-broken", "resources", ("Stale file handle", "Input/output error"),
+        "disk-broken", "resources", ("Stale file handle", "Input/output error", "Transport endpoint is not connected"),
         "A disk or a network file system does not answer.",
         "Mount it again on that node, look into its kernel log, then run --tags training_container.",
         "training_container_volumes", LINUX),
@@ -401,7 +408,8 @@ FAILURES = (
         "training_image_base", "https://github.com/OpenGVLab/InternVL/issues/1245"),
     Failure(
         "gpu-architecture", "environment",
-        ("no kernel image is available for execution", "is not compatible with the current PyTorch installation"),
+        ("no kernel image is available for execution", "CUDA error: invalid device function",
+         "is not compatible with the current PyTorch installation"),
         "A library was built for other GPUs than these.",
         "Take a PyTorch that knows the GPU (training_image_torch); build operators again with TORCH_CUDA_ARCH_LIST.",
         "training_image_torch", "recorded"),
@@ -414,7 +422,7 @@ FAILURES = (
         "deepspeed_launch_ds_config", "https://github.com/pytorch/pytorch/issues/112377", general=True),
     Failure(
         "cuda-unknown", "environment",
-        ("CUDA unknown error",),
+        ("CUDA unknown error", "CUDA error: unknown error", "Error 999"),
         "The container has lost its GPUs, mostly as systemd was reloaded on the host, or the driver does not work.",
         "Re-create the containers: --tags nvidia_container_toolkit,training_container; run nvidia-smi on that host.",
         "nvidia_container_toolkit_cgroups",
@@ -431,13 +439,19 @@ FAILURES = (
         "Reboot that node (nvidia_driver_reboot), and keep the driver on hold with nvidia_driver_hold.",
         "nvidia_driver_reboot", "https://github.com/NVIDIA/nvidia-container-toolkit/issues/394"),
     Failure(
+        "cuda-stub", "environment",
+        ("CUDA driver is a stub library",),
+        "The stub of libcuda, which only serves to link, is loaded instead of the driver's library.",
+        "Take …/stubs out of LD_LIBRARY_PATH of the image and of deepspeed_launch_environment.",
+        "deepspeed_launch_environment", "https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html"),
+    Failure(
         "fabric-manager", "environment", ("system not yet initialized", "CUDA error: 802", "Error 802"),
         "The fabric manager of this node's NVSwitches does not run, or is of another version than the driver.",
         "Run --tags nvidia_driver, which installs the release that fits the driver.",
         "nvidia_driver_branch", CUDA),
     Failure(
         "nvls", "environment",
-        ("NVLink SHARP (NVLS)", "Cuda failure 401", "CUDA error 401", "transport/nvls.cc … Cuda failure"),
+        ("NVLink SHARP (NVLS)", "Cuda failure 401", "CUDA error 401", "transport/nvls.cc"),
         "NVLink SHARP (NVLS) cannot be used: the fabric manager of that node's NVSwitches is not in order.",
         "Run --tags nvidia_driver, which installs the fabric manager that fits, or set NCCL_NVLS_ENABLE: 0 "
         "in nccl_env_settings.",
@@ -463,6 +477,12 @@ FAILURES = (
         "Run nvidia-smi and dmesg | grep Xid on that host, then reboot it; leave it out meanwhile: "
         "deepspeed_launch_exclude.",
         "deepspeed_launch_exclude", "https://github.com/NVIDIA/dcgm-exporter/issues/319"),
+    Failure(
+        "gpu-number", "configuration",
+        ("device error: … unknown device", "unknown device"),
+        "The host has fewer GPUs than were requested for the container: a device does not exist there.",
+        "Correct gpu_slots of that host (nvidia-smi -L lists what it has), then --tags training_container.",
+        "gpu_slots", "https://github.com/NVIDIA/libnvidia-container"),
     Failure(
         "gpu-runtime", "environment",
         ("could not select device driver", "unknown or invalid runtime name", "Unknown runtime specified"),
@@ -503,6 +523,7 @@ FAILURES = (
     Failure(
         "gpu-none", "environment",
         ("Unable to proceed, no GPU resources available", "No CUDA GPUs are available",
+         "but torch.cuda.is_available() is False",
          "Found no NVIDIA driver on your system", "no CUDA-capable device is detected"),
         "No GPU is visible where the job runs.",
         "Run --tags nvidia_driver,nvidia_container_toolkit,training_container, or train with cluster_accelerator: cpu.",
@@ -578,6 +599,12 @@ FAILURES = (
         "Take a devel image as training_image_base, or have the operators built in: training_image_deepspeed_ops.",
         "training_image_base", "https://github.com/deepspeedai/DeepSpeed/issues/7174"),
     Failure(
+        "host-compiler", "environment",
+        ("unsupported GNU version", "unsupported clang version"),
+        "The image's gcc is newer than its CUDA toolkit (nvcc) accepts, so an operator cannot be built.",
+        "Take a training_image_base with a newer CUDA or an older gcc, or set CC and CXX to an older one in the image.",
+        "training_image_base", "CUDA 12, crt/host_config.h"),
+    Failure(
         "cuda-mismatch", "environment",
         ("CUDAMismatchException", "does not match the version torch was compiled with", "CUDA version mismatch!"),
         "The image's CUDA toolkit is not the one PyTorch was built with.",
@@ -652,6 +679,13 @@ FAILURES = (
         "Take LD_LIBRARY_PATH out of deepspeed_launch_environment and a second cuDNN out of the image.",
         "deepspeed_launch_environment", "https://docs.nvidia.com/deeplearning/cudnn/"),
     Failure(
+        "bitsandbytes", "environment",
+        ("CUDA Setup failed despite GPU being available", "bitsandbytes was compiled without GPU support"),
+        "This release of bitsandbytes finds no CUDA library that it was built for.",
+        "Set a release of bitsandbytes in training_image_python_packages that fits the image's CUDA: --tags "
+        "training_image.",
+        "training_image_python_packages", "https://github.com/bitsandbytes-foundation/bitsandbytes"),
+    Failure(
         "module-missing", "environment", ("No module named",),
         "A Python module is missing.",
         "Add it to training_image_python_packages (--tags training_image), or put it into the workspace.",
@@ -666,7 +700,8 @@ FAILURES = (
         "library-version", "environment",
         ("normal functioning of this module, but found", "requires `accelerate",
          "operator torchvision::nms does not exist", "numpy.dtype size changed",
-         "compiled using NumPy 1.x cannot be run in"),
+         "compiled using NumPy 1.x cannot be run in",
+         "compiled with different CUDA major versions"),
         "A library has a release that another one does not accept.",
         "Set the releases in training_image_python_packages, and run --tags training_image.",
         "training_image_python_packages", HF, passing=True),
@@ -839,6 +874,14 @@ FAILURES = (
         "Take a lower stage: deepspeed_launch_ds_config_preset zero1, or zero2 with experts.",
         "deepspeed_launch_ds_config_preset", ENGINE),
     Failure(
+        "zero3-inflight", "script",
+        ("inflight params",),
+        "ZeRO-3 found parameters in flight: the modules that run differ from step to step or from rank to "
+        "rank, as with experts.",
+        "Name such modules with deepspeed.utils.set_z3_leaf_modules, or take deepspeed_launch_ds_config_preset zero2.",
+        "deepspeed_launch_ds_config_preset",
+        "DeepSpeed 0.19.8, runtime/zero/partitioned_param_coordinator.py", general=True),
+    Failure(
         "zero3-not-gathered", "script", ("weight' must be 2-D",),
         "The script uses a parameter that ZeRO-3 has split over the ranks.",
         "Gather it with deepspeed.zero.GatheredParameters, or take deepspeed_launch_ds_config_preset zero2.",
@@ -912,7 +955,7 @@ FAILURES = (
     Failure(
         "hub-limit", "environment",
         ("429 Client Error", "Too Many Requests"),
-        "The hub refuses more requests for now: every rank asks it.",
+        "The Hugging Face hub refuses more requests for now (429, too many requests): every rank asks it.",
         "Fetch model and data once (assets_sources), and set HF_HUB_OFFLINE: 1 in deepspeed_launch_environment.",
         "assets_sources", "huggingface_hub 2.4.0", general=True, passing=True),
     Failure(
@@ -989,7 +1032,7 @@ FAILURES = (
         ("shapes cannot be multiplied", "must match the size of tensor", "Sizes of tensors must match",
          "stack expects each tensor to be equal size", "is invalid for input of size",
          "does not require grad and does not have a grad_fn", "backward through the graph a second time"),
-        "The script's tensors do not fit each other.",
+        "The shapes of the script's tensors do not fit each other.",
         "Correct model or data at the line of the script in the traceback.",
         "", TORCH),
     Failure(
@@ -999,6 +1042,18 @@ FAILURES = (
         "Use smaller blocks or a lower num_stages for that kernel, or another implementation: "
         "attn_implementation sdpa.",
         "deepspeed_launch_args", "https://github.com/triton-lang/triton"),
+    Failure(
+        "cuda-in-fork", "script",
+        ("Cannot re-initialize CUDA in forked subprocess",),
+        "The script uses the GPU in a process that was forked, such as a worker of its data loader.",
+        "Keep CUDA out of the data set, or use the start method spawn (multiprocessing_context='spawn').",
+        "", TORCH),
+    Failure(
+        "meta-tensor", "script",
+        ("Cannot copy out of meta tensor",),
+        "The script moves a model that has no weights yet (meta device) as if it had them.",
+        "Load it without device_map or low_cpu_mem_usage where DeepSpeed places it, or use to_empty().",
+        "", TORCH),
     Failure(
         "padding", "script", ("expected sequence of length", "probably activate truncation and/or padding"),
         "Samples of different lengths reach the model: the tokenisation does not pad them.",
@@ -1204,7 +1259,7 @@ FAILURES = (
     Failure(
         "ended-from-outside", "symptom",
         ("closing signal SIGTERM", "SIGTERM death signal", "SignalException", "KeyboardInterrupt"),
-        "The launcher or somebody ended this rank.",
+        "The launcher or somebody ended this rank from outside.",
         "Check the ranks that ended before.",
         "", "recorded"),
 )

@@ -21,6 +21,8 @@ _APART = ("Exception ignored in", "Exception in thread ", "--- Logging error ---
 _PASSED_ON = ("ChildFailedError", "subprocess.CalledProcessError: Command '['/")
 """torchrun's and accelerate's own exceptions after a rank's end: they say nothing of the cause."""
 _FRAME = re.compile(r'\s+(?:\|\s+)?File "([^"]+)", line (\d+)')
+_GROUP = re.compile(r"\s+\| {0,2}(?=\S)")
+"""Before the lines of an exception group, but for those of its frames."""
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/")
 _PYTHONS = re.compile(r"/lib/python[\d.]+/|^<")
@@ -115,6 +117,7 @@ class Tracebacks:
         trace = self._open
         if trace is None:
             return None
+        line = _GROUP.sub("", line, count=1) if line[:1].isspace() else line
         if line[:1].isspace() or not _EXCEPTION.match(line):
             frame = _FRAME.match(line) if len(trace.frames) < 1000 else None
             if frame is not None:

@@ -39,7 +39,7 @@ def rows(kind: str) -> str:
         if failure.kind == kind:
             texts = "<br>".join(code(text.lstrip("^")) for text in failure.texts) or "(no text)"
             setting = f"`{failure.setting}`" if failure.setting else ""
-            name = failure.id + (" *" if failure.general else "")
+            name = failure.id + (" *" if failure.general else "") + (" †" if failure.passing else "")
             cells = (name, texts, cell(failure.cause), cell(failure.remedy), setting, failure.source)
             lines.append("| " + " | ".join(cells).replace("  ", " ") + " |")
     return "\n".join(lines) + "\n"
