@@ -5,7 +5,8 @@
 
 Sources: NCCL's user guide, "Environment Variables" (of 2.30.7), for values; its source at each release's tag for the
 first release that reads a name. Numbers go through ``strtoll(…, 0)`` (src/misc/param.cc): what is no number is read as
-0, in silence, so ``true`` switches off. Names that are in no table here are left to NCCL and to its plugins.
+0, in silence, so ``true`` switches off. Names that are in no table here are left to NCCL and to its plugins, of which
+``readers`` knows some.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .readers import reader
+
 Release = tuple[int, int, int]
 
 NAME = re.compile(r"NCCL_[A-Z0-9_]+", re.ASCII)
@@ -24,6 +27,7 @@ LONGEST = 1023
 
 ANY = 2**63 - 1
 _NUMBER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)", re.ASCII)
+_NO_NAME = "is no name of an NCCL setting; they begin with NCCL_ and are written in capitals"
 _SWITCHES = {"true": "1", "yes": "1", "on": "1", "false": "0", "no": "0", "off": "0"}
 _LIKE = 0.85
 """``difflib`` ratio from which an unknown name is taken for a misspelling."""
@@ -147,6 +151,10 @@ TEXTS = (
     *("NCCL_IB_ADDR_RANGE", "NCCL_OOB_NET_IFNAME", "NCCL_RAS_ADDR", "NCCL_COMM_ID", "NCCL_HOSTID", "NCCL_CONF_FILE"),
     *("NCCL_CTA_POLICY", "NCCL_NETDEVS_POLICY", "NCCL_NET_MERGE_LEVEL", "NCCL_NET_MERGE_POLICY", "NCCL_LAUNCH_MODE"),
     *("NCCL_DEBUG_TIMESTAMP_FORMAT", "NCCL_DEBUG_TIMESTAMP_LEVELS", "NCCL_CHECK_MODE", "NCCL_SOCKET_MAGIC"),
+    # what NCCL reads and documents nowhere, as far as it resembles something above
+    *("NCCL_GIN_PLUGIN", "NCCL_IB_MERGE_VFS", "NCCL_IB_MQP_RETRY_CNT", "NCCL_LL_BUFFSIZE", "NCCL_NVLS_NCHANNELS"),
+    *("NCCL_MAX_P2P_NCHANNELS", "NCCL_MIN_P2P_NCHANNELS", "NCCL_NVTX_DISABLE", "NCCL_PAT_ENABLE", "NCCL_RMA_DISABLE"),
+    *("NCCL_GRAPH_DUMP_FILE_RANK", "NCCL_TOPO_DUMP_FILE_RANK"),
 )
 """Names whose values are left to NCCL; known so that what resembles them is distinguished from what does not."""
 
@@ -195,7 +203,8 @@ def _malformed(name: str, value: Any, text: str) -> str | None:
     if isinstance(value, (dict, list, tuple)) or value is None:
         return "is no text and no number"
     if NAME.fullmatch(name) is None:
-        return "is no name of an NCCL setting; they begin with NCCL_ and are written in capitals"
+        other = reader(name)
+        return other.text if other else _NO_NAME
     if name in OF_THE_CLUSTER:
         return f"does not belong into the settings of a cluster: {OF_THE_CLUSTER[name]}"
     if text != text.strip() or not text.isprintable():
@@ -235,6 +244,6 @@ def _number(text: str) -> int | None:
 def misspelt(name: str) -> str | None:
     """Return the known name that an unknown one resembles, or None. Unknown ones that do not are a plugin's."""
     known = [*RANGES, *TEXTS]
-    if name in known or NAME.fullmatch(name) is None:
+    if name in known or reader(name) or NAME.fullmatch(name) is None:
         return None
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=_LIKE)), None)

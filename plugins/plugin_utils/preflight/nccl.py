@@ -16,6 +16,7 @@ from ..core.kinds import KINDS
 from ..core.problems import Problem, listing
 from ..core.values import mapping, whole
 from ..nccl_env.ranges import as_text, complaint, misspelt, parse_release
+from ..nccl_env.readers import Reader, reader
 from ..nccl_env.settings import unknown_interfaces
 
 SETTINGS, ENVIRONMENT = "nccl_env_settings", "nccl_env_environment"
@@ -36,14 +37,14 @@ def check_settings(given: Mapping[str, Any], network_mode: Any) -> Iterator[Prob
     settings, environment = mapping(given.get(SETTINGS)), mapping(given.get(ENVIRONMENT))
     release = parse_release(str(given.get(VERSION) or ""))
     for name, value in settings.items():
-        wrong = complaint(str(name), value, release)
-        meant = misspelt(str(name))
+        wrong, other, meant = complaint(str(name), value, release), reader(str(name)), misspelt(str(name))
         if wrong:
-            yield Problem(f"{SETTINGS}.{name}", wrong, "correct it, or remove it")
+            yield Problem(f"{SETTINGS}.{name}", wrong, other.remedy if other else "correct it, or remove it")
+        elif other and not other.plugin:
+            yield Problem(f"{SETTINGS}.{name}", other.text, other.remedy, fatal=False)
         elif meant:
-            yield Problem(
-                f"{SETTINGS}.{name}", "is no setting that NCCL knows", f"write {meant}, if that is meant", fatal=False
-            )
+            yield Problem(f"{SETTINGS}.{name}", _misspelling(meant), f"write {meant}", fatal=False)
+    yield from _of_plugins(settings)
     threads, sockets = (_number(settings.get(name)) for name in ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD"))
     if threads * sockets > MOST_SOCKETS:
         yield Problem(
@@ -54,6 +55,22 @@ def check_settings(given: Mapping[str, Any], network_mode: Any) -> Iterator[Prob
     yield from _environment(environment)
     if network_mode == "overlay":
         yield from _names_of_the_host(settings, environment)
+
+
+def _misspelling(meant: str) -> str:
+    return f"is not read by NCCL, and looks like a misspelling of {meant}"
+
+
+def _of_plugins(settings: Mapping[str, Any]) -> Iterator[Problem]:
+    """One warning for all settings of a plugin, which has many."""
+    names: dict[Reader, list[str]] = {}
+    for name in settings:
+        other = reader(str(name))
+        if other and other.plugin:
+            names.setdefault(other, []).append(str(name))
+    for other, known in names.items():
+        verb = "are" if len(known) > 1 else "is"
+        yield Problem(SETTINGS, f"{listing(known)} {verb} {other.text}", other.remedy, fatal=False)
 
 
 def check_container(environment: Mapping[str, Any]) -> Iterator[Problem]:
@@ -77,18 +94,23 @@ def _environment(environment: Mapping[str, Any]) -> Iterator[Problem]:
         if not KINDS["environment_name"].accepts(name) or not KINDS["scalar_line"].accepts(value):
             continue  # reported by the check of values
         if str(name).startswith("NCCL_"):
-            wrong = complaint(str(name), value)
-            if name == "NCCL_IB_DISABLE" and wrong is None:
-                continue  # the way to want sockets, which every node then uses
-            yield Problem(
-                subject,
-                wrong or "wins over the settings of each node, and DeepSpeed copies that of rank 0 to every node",
-                f"put it into {SETTINGS}" + (", and correct it" if wrong else ""),
-                fatal=wrong is not None,
-            )
+            yield from _in_the_environment(subject, str(name), value)
         elif name == "GLOO_SOCKET_IFNAME" and re.search(r"[\s^=]", as_text(value)):
             text = f"'{value}' is not a list of whole names: Gloo knows neither = nor ^, and no blanks"
             yield Problem(subject, text, _FOUND)
+
+
+def _in_the_environment(subject: str, name: str, value: Any) -> Iterator[Problem]:
+    wrong, other, meant = complaint(name, value), reader(name), misspelt(name)
+    if wrong:
+        yield Problem(subject, wrong, f"put it into {SETTINGS}, and correct it")
+    elif other and not other.plugin:
+        yield Problem(subject, other.text, other.remedy, fatal=False)
+    elif meant:
+        yield Problem(subject, _misspelling(meant), f"put {meant} into {SETTINGS}", fatal=False)
+    elif name != "NCCL_IB_DISABLE":  # the way to want sockets, which every node then uses
+        text = "wins over the settings of each node, and DeepSpeed copies that of rank 0 to every node"
+        yield Problem(subject, text, f"put it into {SETTINGS}", fatal=False)
 
 
 def _names_of_the_host(settings: Mapping[str, Any], environment: Mapping[str, Any]) -> Iterator[Problem]:

@@ -114,6 +114,11 @@ def test_what_is_right(name: str, value: Any) -> None:
             "is no name of an NCCL setting; they begin with NCCL_ and are written in capitals",
         ),
         (
+            "TORCH_NCCL_BLOCKING_WAIT",
+            "1",
+            "is read by PyTorch from the environment, and never from NCCL's file",
+        ),
+        (
             "NCCL_COMM_ID",
             "10.0.0.1:29500",
             "does not belong into the settings of a cluster: it names one address for one job, and torch makes it "
@@ -150,6 +155,10 @@ def test_a_release_that_does_not_know_a_setting(name: str, release: str, text: s
     [
         ("NCCL_IB_TIMOUT", "NCCL_IB_TIMEOUT"),
         ("NCCL_SOCKET_IF_NAME", "NCCL_SOCKET_IFNAME"),
+        ("NCCL_SOCKET_IFNAM", "NCCL_SOCKET_IFNAME"),
+        ("NCCL_TIMEOUT", None),  # it would resemble NCCL_IB_TIMEOUT, and is another thing
+        ("NCCL_IBEXT_DISABLE", None),
+        ("NCCL_IB_MERGE_VFS", None),
         ("NCCL_IB_TIMEOUT", None),
         ("NCCL_ALGO", None),
         ("NCCL_OFI_PROTOCOL", None),

@@ -114,10 +114,99 @@ def test_what_may_be_meant_is_a_warning() -> None:
     )
     assert found.problems == ()
     assert [problem.line() for problem in found.warnings] == [
-        "nccl_env_settings.NCCL_IB_TIMOUT: is no setting that NCCL knows (set for lab1). Remedy: write "
-        "NCCL_IB_TIMEOUT, if that is meant.",
+        "nccl_env_settings.NCCL_IB_TIMOUT: is not read by NCCL, and looks like a misspelling of NCCL_IB_TIMEOUT (set "
+        "for lab1). Remedy: write NCCL_IB_TIMEOUT.",
         "nccl_env_environment.NCCL_NET: wins over the settings of each node, and DeepSpeed copies that of rank 0 to "
         "every node (set for lab1). Remedy: put it into nccl_env_settings.",
+    ]
+
+
+TCPXO = {
+    "NCCL_FASTRAK_CTRL_DEV": "eth0",
+    "NCCL_FASTRAK_IFNAME": "eth1,eth2",
+    "NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE": "/var/lib/tcpxo/lib64/a3plus_guest_config.textproto",
+    "NCCL_TUNER_PLUGIN": "libnccl-tuner.so",
+    "NCCL_TUNER_CONFIG_PATH": "/var/lib/tcpxo/lib64/a3plus_tuner_config.textproto",
+    "NCCL_P2P_NVL_CHUNKSIZE": 1048576,
+}
+KEEP = "Remedy: keep it if the image has that plugin, else remove it."
+NO_TIMEOUT = "is read by neither NCCL, which has no such time-out, nor PyTorch (set for lab1). Remedy: set"
+NO_TIMEOUT += " DEEPSPEED_TIMEOUT, in minutes, in nccl_env_environment, or give a timeout to init_distributed in the"
+NO_TIMEOUT += " script; the wait for an RDMA connection is nccl_env_timeout."
+
+
+@pytest.mark.parametrize(
+    ("variable", "given", "expected"),
+    [
+        (
+            "nccl_env_settings",
+            TCPXO,
+            [
+                "nccl_env_settings: NCCL_FASTRAK_CTRL_DEV, NCCL_FASTRAK_IFNAME,"
+                " NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE are read by Google's plugin for GPUDirect-TCPXO, not by"
+                f" NCCL: without that plugin in the image there is no effect (set for lab1). {KEEP}",
+                "nccl_env_settings: NCCL_TUNER_CONFIG_PATH is read by the tuner plugin that NCCL_TUNER_PLUGIN names,"
+                f" not by NCCL: without that plugin in the image there is no effect (set for lab1). {KEEP}",
+            ],
+        ),
+        ("nccl_env_settings", {"NCCL_TIMEOUT": 25200}, [f"nccl_env_settings.NCCL_TIMEOUT: {NO_TIMEOUT}"]),
+        ("nccl_env_environment", {"NCCL_TIMEOUT": 25200}, [f"nccl_env_environment.NCCL_TIMEOUT: {NO_TIMEOUT}"]),
+        (
+            "nccl_env_settings",
+            {"NCCL_BLOCKING_WAIT": 1},
+            [
+                "nccl_env_settings.NCCL_BLOCKING_WAIT: is not read by NCCL; it is the old name of PyTorch's"
+                " TORCH_NCCL_BLOCKING_WAIT, which it reads from the environment (set for lab1). Remedy: put"
+                " TORCH_NCCL_BLOCKING_WAIT into nccl_env_environment instead.",
+            ],
+        ),
+        (
+            "nccl_env_settings",
+            {"NCCL_TREE_THRESHOLD": 0},
+            [
+                "nccl_env_settings.NCCL_TREE_THRESHOLD: is not read by any NCCL since 2.5 (set for lab1). Remedy:"
+                " remove it; NCCL chooses by itself, and NCCL_ALGO and NCCL_PROTO limit its choice.",
+            ],
+        ),
+        (
+            "nccl_env_settings",
+            {"NCCL_CHECK_DISABLE": 1},
+            [
+                "nccl_env_settings.NCCL_CHECK_DISABLE: is not read by any NCCL since 2.3 (set for lab1). Remedy: remove"
+                " it; arguments are checked only with NCCL_CHECK_POINTERS: 1.",
+            ],
+        ),
+        (
+            "nccl_env_settings",
+            {"NCCL_IB_CUDA_SUPPORT": 1},
+            [
+                "nccl_env_settings.NCCL_IB_CUDA_SUPPORT: is not read by any NCCL since 2.4 (set for lab1). Remedy: set"
+                " NCCL_NET_GDR_LEVEL.",
+            ],
+        ),
+        (
+            "nccl_env_environment",
+            {"NCCL_SOCKET_IFNAM": "eth0"},
+            [
+                "nccl_env_environment.NCCL_SOCKET_IFNAM: is not read by NCCL, and looks like a misspelling of"
+                " NCCL_SOCKET_IFNAME (set for lab1). Remedy: put NCCL_SOCKET_IFNAME into nccl_env_settings.",
+            ],
+        ),
+        ("nccl_env_environment", {"TORCH_NCCL_BLOCKING_WAIT": 1}, []),
+        ("nccl_env_settings", {"NCCL_NVTX_DISABLE": 1, "NCCL_OF_SOMEONE": 1}, []),
+    ],
+)
+def test_who_reads_what_nccl_does_not(variable: str, given: dict[str, Any], expected: list[str]) -> None:
+    found = report("host", lab1={variable: given}, lab2={})
+    assert found.problems == ()
+    assert [problem.line() for problem in found.warnings] == expected
+
+
+def test_what_pytorch_reads_is_refused_in_nccls_file() -> None:
+    found = report("host", lab1={"nccl_env_settings": {"TORCH_NCCL_BLOCKING_WAIT": 1}}, lab2={})
+    assert [problem.line() for problem in found.problems] == [
+        "nccl_env_settings.TORCH_NCCL_BLOCKING_WAIT: is read by PyTorch from the environment, and never from NCCL's"
+        " file (set for lab1). Remedy: put it into nccl_env_environment.",
     ]
 
 
