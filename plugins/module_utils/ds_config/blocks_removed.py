@@ -43,7 +43,7 @@ _TECHNIQUES = {
             "rounding": choice("nearest", "stochastic"),
             "fp16_mixed_quantize": block("compression_training.weight_quantization.fp16_mixed_quantize"),
         },
-        {"start_bits": needed(COUNT), "target_bits": needed(COUNT), "quantization_period": COUNT},
+        {"start_bits": needed(COUNT), "target_bits": needed(COUNT), "quantization_period": SIZE},
     ),
     **_technique(
         "activation_quantization",

@@ -115,8 +115,9 @@ class _Build:
         self._read_hardware()
         self._choose_precision()
         name = self._choose_preset()
-        config, errors = self._checked(name)
+        config, errors, warnings = self._checked(name)
         self.errors += errors
+        self.warnings += warnings
         self.errors += self._precision_errors(config)
         self.errors += rules.conflicts(config, self.version, world_size=self.request.world_size)
         self.warnings += rules.warnings(config, self.version, self.request.memlock)
@@ -181,10 +182,11 @@ class _Build:
         batch, dummy = ds_batch.solve(config, self.request.world_size)
         return {**config, **batch} if batch else config
 
-    def _checked(self, name: str | None) -> tuple[dict[str, Any], list[Problem]]:
+    def _checked(self, name: str | None) -> tuple[dict[str, Any], list[Problem], list[Problem]]:
+        """The configuration with this preset, errors and warnings."""
         checker = schema.Checker(self.version, self.request.integration, self.request.script_keys or ())
         config = checker.mapping(merge(self._base(name), self.overrides))
-        return config, checker.errors
+        return config, checker.errors, checker.warnings
 
     def _base(self, name: str | None) -> dict[str, Any]:
         integration = self.request.integration

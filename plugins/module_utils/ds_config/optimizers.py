@@ -180,20 +180,20 @@ SCHEDULERS: dict[str, dict[str, Field]] = {
     },
 }
 """DeepSpeed's own schedulers, by their exact names, with their parameters."""
-TORCH_SCHEDULERS = (
-    "ConstantLR",
-    "CosineAnnealingLR",
-    "CosineAnnealingWarmRestarts",
-    "CyclicLR",
-    "ExponentialLR",
-    "LinearLR",
-    "MultiStepLR",
-    "OneCycleLR",
-    "PolynomialLR",
-    "ReduceLROnPlateau",
-    "StepLR",
-)
-"""Classes of ``torch.optim.lr_scheduler`` whose arguments JSON can hold."""
+TORCH_SCHEDULERS: dict[str, tuple[str, ...]] = {
+    "ConstantLR": (),
+    "CosineAnnealingLR": ("T_max",),
+    "CosineAnnealingWarmRestarts": ("T_0",),
+    "CyclicLR": ("base_lr", "max_lr"),
+    "ExponentialLR": ("gamma",),
+    "LinearLR": (),
+    "MultiStepLR": ("milestones",),
+    "OneCycleLR": ("max_lr",),
+    "PolynomialLR": (),
+    "ReduceLROnPlateau": (),
+    "StepLR": ("step_size",),
+}
+"""Classes of ``torch.optim.lr_scheduler`` whose arguments JSON can hold, and the arguments without a default."""
 _COSINE_FIXED = Version(0, 19, 3)
 _NO_JSON = ("ChainedScheduler", "LambdaLR", "MultiplicativeLR", "SequentialLR")
 
@@ -229,6 +229,14 @@ def steps_fault(name: str, params: dict[str, Any], version: Version) -> str:
     if name == "WarmupCosineLR" and version < _COSINE_FIXED and whole and total == max(2, warmup):
         return f"must not equal warmup_num_steps ({total}): DeepSpeed {version} divides by their difference"
     return ""
+
+
+def torch_arguments(name: str, params: dict[str, Any]) -> list[str]:
+    """The arguments that a scheduler of torch needs and does not get."""
+    missing = [key for key in TORCH_SCHEDULERS.get(name, ()) if key not in params]
+    if name == "OneCycleLR" and not params.keys() & {"total_steps", "epochs", "steps_per_epoch"}:
+        missing.append("total_steps")
+    return missing
 
 
 def optimizer_params(

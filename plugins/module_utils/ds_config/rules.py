@@ -24,6 +24,7 @@ from .rules_engine import engine_conflicts
 from .rules_hints import hints
 from .rules_optimizer import optimizer_conflicts
 from .rules_reading import reading_conflicts
+from .rules_scheduler import scheduler_conflicts
 from .view import ZERO, View, get, stage
 
 __all__ = ["ZERO", "conflicts", "get", "stage", "warnings"]
@@ -40,6 +41,7 @@ def conflicts(config: dict[str, Any], version: Version, *, world_size: int | Non
         *reading_conflicts(view),
         *engine_conflicts(view, world_size),
         *optimizer_conflicts(view),
+        *scheduler_conflicts(view),
         *compile_conflicts(view),
     ]
 

@@ -165,11 +165,11 @@ def _sizes(view: View, world_size: int | None) -> Iterator[Problem]:
 
 
 def _activations(view: View) -> Iterator[Problem]:
-    """What ``deepspeed.checkpointing.configure`` asserts; without that call the block has no effect at all."""
+    """What ``deepspeed.checkpointing.configure`` asserts; without that call the block has no effect at all.
+
+    It asserts ``number_checkpoints`` too, which a script may give it instead, as Megatron does: that is a warning.
+    """
     path = "activation_checkpointing"
-    if not view.on(f"{path}.contiguous_memory_optimization"):
-        return
-    if view.flag(f"{path}.partition_activations", False) is False:
+    on = view.on(f"{path}.contiguous_memory_optimization")
+    if on and view.flag(f"{path}.partition_activations", False) is False:
         yield Problem(f"{path}.contiguous_memory_optimization", f"needs {path}.partition_activations: true")
-    if view.get(f"{path}.number_checkpoints") is None:
-        yield Problem(f"{path}.number_checkpoints", f"is missing; {path}.contiguous_memory_optimization needs it")

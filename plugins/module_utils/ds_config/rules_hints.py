@@ -251,6 +251,12 @@ def _slow(view: View) -> Iterator[Problem]:
 def _elsewhere(view: View) -> Iterator[Problem]:
     """What only the script, the image or the model can make work."""
     block = view.get("activation_checkpointing")
+    path = "activation_checkpointing.number_checkpoints"
+    if view.on("activation_checkpointing.contiguous_memory_optimization") and view.get(path) is None:
+        # Megatron gives the number of its layers to deepspeed.checkpointing.configure
+        yield Problem(
+            path, "is missing, and contiguous_memory_optimization needs it; give it, unless the script does in its code"
+        )
     if isinstance(block, dict) and any(value is True for value in block.values()):
         yield Problem(
             "activation_checkpointing", "works only if the model calls deepspeed.checkpointing; the engine does not"

@@ -40,12 +40,24 @@ _TAKEN_OUT = frozenset({"torch_adam", "adam_w_mode"})
 
 def optimizer_conflicts(view: View) -> Iterator[Problem]:
     """Combinations of an optimizer, where it works, and the precision of its states."""
+    yield from _first_step(view)
     yield from _untested(view)
     yield from _lamb(view)
     yield from _muon(view)
     yield from _master_weights(view)
     yield from _hybrid(view)
     yield from _zenflow(view)
+
+
+def _first_step(view: View) -> Iterator[Problem]:
+    """``initialize_optimizer_states`` of the optimizers that wrap another one takes a step with gradients of zeros."""
+    if view.optimizer == "LBFGS":
+        yield Problem("optimizer.type", "LBFGS needs a closure at each step, and DeepSpeed gives none; take AdamW")
+    elif view.optimizer == "SparseAdam" and view.wrapped_by:
+        yield Problem(
+            "optimizer.type",
+            f"SparseAdam takes sparse gradients only, and with {view.wrapped_by} DeepSpeed makes dense ones; take Adam",
+        )
 
 
 def _untested(view: View) -> Iterator[Problem]:

@@ -24,7 +24,16 @@ from .blocks_tools import TOOLS
 from .blocks_training import EXTRA_REFUSED, PRECISION_REFUSES, TRAINING
 from .facts import AUTO, FILLED_IN, TENSOR_PARALLEL_ALIASES, ZERO_ALIASES, ZERO_DEPRECATED, ZERO_SWITCHES, Version
 from .field import ALWAYS, FLAG, MAX_NUMBER, Field, as_number
-from .optimizers import SCHEDULERS, elsewhere, optimizer_fault, optimizer_params, scheduler_fault, steps_fault
+from .foreign import accelerate_fault, accelerate_keys, is_comment
+from .optimizers import (
+    SCHEDULERS,
+    elsewhere,
+    optimizer_fault,
+    optimizer_params,
+    scheduler_fault,
+    steps_fault,
+    torch_arguments,
+)
 
 BLOCKS = {**TRAINING, **TOOLS, **DATA, **EXPERTS, **REMOVED}
 MAX_DEPTH = 40
@@ -113,6 +122,8 @@ def canonical_names(config: dict[str, Any]) -> tuple[dict[str, Any], list[Proble
 class Checker:
     """Walks a configuration; ``errors`` collects what DeepSpeed of that release would refuse, ignore or misread.
 
+    ``warnings``: comments, which it ignores as they are meant to be.
+
     ``script_keys``: keys, as paths such as ``n_epochs`` or ``optimizer.no_wd_kws``, that the training script itself
     reads from the file and DeepSpeed ignores, and parameters of the optimizer or scheduler that it sets itself; they
     are taken as they are, or may be absent.
@@ -120,6 +131,7 @@ class Checker:
 
     def __init__(self, version: Version, integration: str, script_keys: Sequence[str] = ()) -> None:
         self.errors: list[Problem] = []
+        self.warnings: list[Problem] = []
         self._version = version
         self._integration = integration
         self._script_keys = set()
@@ -135,18 +147,29 @@ class Checker:
     def mapping(self, value: dict[str, Any], block: str = "", path: str = "") -> dict[str, Any]:
         """A copy with every value as the block's fields want it; a value with an error stays as it was."""
         if not block:
+            value = self._without_accelerate(value)
             self._offloaded = _device(value) in ("cpu", "nvme")
             self._sequence_parallel(value)
         unknown = partial(self._unknown, block)
-        result = self._keys(value, BLOCKS[block], path, None if block in OPEN else unknown)
+        open_, comments = block in OPEN, not self._refuses_others(block)
+        result = self._keys(value, BLOCKS[block], path, None if open_ else unknown, comments=comments and not open_)
         if block in ("optimizer", "scheduler") and isinstance(result.get("type"), str) and result["type"] != AUTO:
             self._class(block, result, path)
         return result
 
     def _keys(
-        self, value: dict[str, Any], fields: dict[str, Field], path: str, unknown: Callable[[str], str] | None
+        self,
+        value: dict[str, Any],
+        fields: dict[str, Field],
+        path: str,
+        unknown: Callable[[str], str] | None,
+        *,
+        comments: bool = False,
     ) -> dict[str, Any]:
-        """A copy of a mapping; ``unknown``: what to say to a key that is not among the fields, ``None``: nothing."""
+        """A copy of a mapping; ``unknown``: what to say to a key that is not among the fields, ``None``: nothing.
+
+        ``comments``: a key that holds a comment does no harm there.
+        """
         result: dict[str, Any] = {}
         for key, item in value.items():
             here = join(path, key)
@@ -154,7 +177,9 @@ class Checker:
             result[key] = item
             if here in self._script_keys:
                 continue
-            if field is None:
+            if field is None and comments and is_comment(key):
+                self.warnings.append(Problem(here, "is a comment: DeepSpeed ignores it, as every key it does not know"))
+            elif field is None:
                 if unknown is not None:
                     self._error(here, unknown(key))
             elif field.known_to(self._version):
@@ -170,10 +195,20 @@ class Checker:
                     self._error(join(path, key), f"is missing; it is needed with {field.needed}: true")
         return result
 
+    def _without_accelerate(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The rest, so that the keys of accelerate's own configuration are one error and not one each."""
+        keys = [key for key in accelerate_keys(config) if key not in self._script_keys]
+        if not keys:
+            return config
+        self._error("config", accelerate_fault(config, keys))
+        return {key: value for key, value in config.items() if key not in keys}
+
     def _error(self, path: str, message: str) -> None:
         self.errors.append(Problem(path, message))
 
     def _unknown(self, block: str, key: str) -> str:
+        if is_comment(key):
+            return f"is a comment, which DeepSpeed {self._version} refuses in {block}; remove it"
         text = f"is not a key of DeepSpeed {self._version}"
         tail = "" if self._refuses_others(block) else _SCRIPT
         self._guesses -= 1
@@ -267,8 +302,12 @@ class Checker:
             unknown = partial(self._no_parameter, title, name if block == "optimizer" else "", fields)
             params = self._keys(params, fields, here, unknown)
         else:
-            if block == "optimizer" and "max_grad_norm" in params:
-                self._error(join(here, "max_grad_norm"), self._no_parameter(title, name, {}, "max_grad_norm"))
+            refused = [key for key in params if is_comment(key) or (key == "max_grad_norm" and block == "optimizer")]
+            for key in refused:
+                self._error(join(here, key), self._no_parameter(title, name, {}, key))
+            for key in torch_arguments(name, params) if block == "scheduler" else ():
+                if join(here, key) not in self._script_keys:
+                    self._error(join(here, key), f"is missing; {title} does not work without it")
             params = self._as_is(params, here)
         if "params" in config:
             config["params"] = params
@@ -277,6 +316,8 @@ class Checker:
             self._error(join(here, "total_num_steps"), fault)
 
     def _no_parameter(self, title: str, optimizer: str, fields: dict[str, Field], key: str) -> str:
+        if is_comment(key):
+            return f"is a comment, which {title} would get as a parameter; remove it"
         text = f"is not a parameter of {title}"
         other = elsewhere(optimizer, key)
         if other:

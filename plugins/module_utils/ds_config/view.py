@@ -154,6 +154,16 @@ class View:
             and self.optimizer_device != "cpu"
         )
 
+    @property
+    def wrapped_by(self) -> str:
+        """What makes the engine wrap the optimizer in a class of its own, which is none of torch's; or an empty text.
+
+        ``_do_optimizer_sanity_check`` and ``_configure_optimizer`` of runtime/engine.py.
+        """
+        if self.stage > 0:
+            return f"{ZERO}.stage {self.stage}"
+        return f"{self.precision}.enabled" if self.precision in ("fp16", "bf16") else ""
+
     def _device(self, block: str, old: str) -> str:
         value = self.get(f"{ZERO}.{block}.device")
         if isinstance(value, str):

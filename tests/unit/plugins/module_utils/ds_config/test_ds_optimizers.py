@@ -14,6 +14,7 @@ from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.optim
     SCHEDULERS,
     TORCH_OPTIMIZERS,
     TORCH_SCHEDULERS,
+    torch_arguments,
 )
 from ansible_collections.swarmspeed.cluster.plugins.module_utils.ds_config.schema import Checker
 
@@ -166,6 +167,7 @@ def test_parameters_that_the_class_does_not_take(config: dict[str, Any], version
 @pytest.mark.parametrize("name", [*SCHEDULERS, *TORCH_SCHEDULERS])
 def test_known_schedulers(name: str) -> None:
     params = {key: 5 for key, field in SCHEDULERS.get(name, {}).items() if field.needed}
+    params |= dict.fromkeys(torch_arguments(name, {}), 5)
     assert errors(scheduler(name, **params)) == []
 
 
@@ -189,6 +191,14 @@ def test_known_schedulers(name: str) -> None:
         (
             scheduler("OneCycle", cycle_min_lr=0.1),
             "scheduler.params.cycle_max_lr: is missing; DeepSpeed does not work without it",
+        ),
+        (
+            scheduler("CosineAnnealingLR", eta_min=0),
+            "scheduler.params.T_max: is missing; CosineAnnealingLR does not work without it",
+        ),
+        (
+            scheduler("OneCycleLR", max_lr=0.1),
+            "scheduler.params.total_steps: is missing; OneCycleLR does not work without it",
         ),
         (
             scheduler("WarmupLR", warmup_num_steps=0),

@@ -55,6 +55,19 @@ def compiled(at: int, *on: str, **more: Any) -> dict[str, Any]:
     return {"compile": {"deepcompile": True, **dict.fromkeys(on, True)}, **zero(at, **more)}
 
 
+def scheduled(name: str, at: int, **params: Any) -> dict[str, Any]:
+    return {"optimizer": ADAM, **zero(at), "scheduler": {"type": name, "params": params}}
+
+
+def wrapped(by: str) -> str:
+    return (
+        "scheduler.type: CosineAnnealingLR is torch's, and takes no optimizer that DeepSpeed wraps, as it does with"
+        f" {by}; write WarmupCosineLR, which is DeepSpeed's, with its parameters, or remove scheduler and give"
+        " deepspeed.initialize lr_scheduler=lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer,"
+        " T_max=10)"
+    )
+
+
 def untested(name: str, version: str = "0.19.8") -> str:
     text = f"must be true: {name} is not among the optimizers that DeepSpeed {version} has tested with ZeRO"
     return f"zero_allow_untested_optimizer: {text}"
@@ -217,9 +230,57 @@ def untested(name: str, version: str = "0.19.8") -> str:
         ),
         (
             {"activation_checkpointing": {"contiguous_memory_optimization": True}},
+            [f"{CONTIGUOUS}: needs activation_checkpointing.partition_activations: true"],
+        ),
+        ({"activation_checkpointing": {"contiguous_memory_optimization": True, "partition_activations": True}}, []),
+        # scheduler: torch's, and an optimizer that is not
+        *((scheduled("CosineAnnealingLR", at, T_max=10), [wrapped(f"{Z}.stage {at}")]) for at in (1, 2, 3)),
+        ({**scheduled("CosineAnnealingLR", 0, T_max=10), "fp16": ON}, [wrapped("fp16.enabled")]),
+        ({**scheduled("CosineAnnealingLR", 0, T_max=10), "bf16": ON}, [wrapped("bf16.enabled")]),
+        ({**scheduled("CosineAnnealingLR", 0, T_max=10), "bf16": {"enabled": "auto"}}, []),
+        (scheduled("CosineAnnealingLR", 0, T_max=10), []),
+        ({**scheduled("WarmupCosineLR", 3, total_num_steps=10), "bf16": ON}, []),
+        (
+            scheduled("StepLR", 2, step_size=3),
             [
-                f"{CONTIGUOUS}: needs activation_checkpointing.partition_activations: true",
-                f"activation_checkpointing.number_checkpoints: is missing; {CONTIGUOUS} needs it",
+                f"scheduler.type: StepLR is torch's, and takes no optimizer that DeepSpeed wraps, as it does with"
+                f" {Z}.stage 2; remove scheduler and give deepspeed.initialize lr_scheduler=lambda optimizer:"
+                " torch.optim.lr_scheduler.StepLR(optimizer, step_size=3)"
+            ],
+        ),
+        (
+            scheduled("MultiStepLR", 1, milestones=list(range(99))),
+            [
+                f"scheduler.type: MultiStepLR is torch's, and takes no optimizer that DeepSpeed wraps, as it does with"
+                f" {Z}.stage 1; remove scheduler and give deepspeed.initialize lr_scheduler=lambda optimizer:"
+                " torch.optim.lr_scheduler.MultiStepLR(optimizer, …)"
+            ],
+        ),
+        (
+            {**named("Adagrad", 0), "scheduler": {"type": "CyclicLR", "params": {"base_lr": 0.1, "max_lr": 1}}},
+            [
+                "scheduler.params.cycle_momentum: must be false: CyclicLR would cycle the momentum, and the optimizer"
+                " Adagrad has none"
+            ],
+        ),
+        (
+            {
+                **named("Adagrad", 0),
+                "scheduler": {"type": "OneCycleLR", "params": {"max_lr": 1, "cycle_momentum": False}},
+            },
+            [],
+        ),
+        # optimizer: those whose first step fails
+        (
+            named("LBFGS", 0),
+            ["optimizer.type: LBFGS needs a closure at each step, and DeepSpeed gives none; take AdamW"],
+        ),
+        (named("SparseAdam", 0), []),
+        (
+            {**named("SparseAdam", 2), "zero_allow_untested_optimizer": True},
+            [
+                f"optimizer.type: SparseAdam takes sparse gradients only, and with {Z}.stage 2 DeepSpeed makes dense"
+                " ones; take Adam"
             ],
         ),
         # optimizer: tested with ZeRO

@@ -184,6 +184,14 @@ def optimizer(name: str, **params: Any) -> dict[str, Any]:
             ["activation_checkpointing: works only if the model calls deepspeed.checkpointing; the engine does not"],
         ),
         (
+            {"activation_checkpointing": {"contiguous_memory_optimization": True, "partition_activations": True}},
+            [
+                "activation_checkpointing.number_checkpoints: is missing, and contiguous_memory_optimization needs it;"
+                " give it, unless the script does in its code",
+                "activation_checkpointing: works only if the model calls deepspeed.checkpointing; the engine does not",
+            ],
+        ),
+        (
             {"compile": {"deepcompile": True}},
             [
                 "compile.deepcompile: works only if the script calls engine.compile()",
