@@ -262,7 +262,7 @@ TABLE: list[tuple[dict[str, Any], tuple[tuple[int, ...], tuple[int, ...]], int]]
     ({**zero(2), "tensor_parallel": {"autotp_size": 2, "tp": {"tp_size": 4}}}, since(0, 18, 9), 4),
     ({**zero(1), "tensor_parallel": {"autotp_size": 2}, "pipeline": {}}, ALWAYS, 2),
     ({**ADAM, "activation_checkpointing": {"contiguous_memory_optimization": True}}, ALWAYS, 1),
-    ({**ADAM, "activation_checkpointing": CHUNKS}, ALWAYS, 1),
+    ({**ADAM, "activation_checkpointing": CHUNKS}, NEVER, 1),
     ({**ADAM, "activation_checkpointing": {**CHUNKS, "number_checkpoints": 2}}, NEVER, 1),
     *((named(name, 1), NEVER, 1) for name in ("adam", "ADAMW", "Adagrad", "Lion")),
     *((named(name, 1), ALWAYS, 1) for name in ("SGD", "RMSprop", "Lamb")),

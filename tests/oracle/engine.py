@@ -106,8 +106,8 @@ def start(config: dict[str, Any], world_size: int, client_optimizer: str, compil
     )
     optimizer = getattr(torch.optim, client_optimizer)(model.parameters(), lr=1e-3) if client_optimizer else None
     if "activation_checkpointing" in config:
-        # What a script does so that the block has an effect.
-        deepspeed.checkpointing.configure(None, deepspeed_config=config)
+        # What a script does so that the block has an effect; Megatron gives the number of its layers too.
+        deepspeed.checkpointing.configure(None, deepspeed_config=config, num_checkpoints=len(layers))
     engine = deepspeed.initialize(model=model, optimizer=optimizer, config=config)[0]
     if compiled:
         try:
