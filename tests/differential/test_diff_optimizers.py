@@ -121,6 +121,9 @@ def test_parameters_of_schedulers(classes: dict[str, Any], version: Version) -> 
     for name, fields in SCHEDULERS.items():
         assert known(fields, version) == set(classes["schedulers"][name]) - {"optimizer"}
         assert {key for key, field in fields.items() if field.needed} == set(classes["needed"][name])
+    assert {name: list(needed) for name, needed in TORCH_SCHEDULERS.items()} == {
+        name: needed for name, needed in classes["torch_needed"].items() if name in TORCH_SCHEDULERS
+    }
 
 
 def test_learning_rates(oracle: Oracle, version: Version) -> None:

@@ -36,14 +36,16 @@ def parameters() -> dict[str, Any]:
             classes[name] = _names(getattr(importlib.import_module(module), name))
         except ModuleNotFoundError:  # the 1-bit optimizers left in 0.19.7
             continue
+    torch_schedulers = _classes(torch.optim.lr_scheduler, torch.optim.lr_scheduler.LRScheduler)
     own = {name: _names(getattr(lr_schedules, name)) for name in lr_schedules.VALID_LR_SCHEDULES}
     return {
         "names": sorted(config.DEEPSPEED_OPTIMIZERS),
         "torch_optimizers": _classes(torch.optim, torch.optim.Optimizer),
-        "torch_schedulers": _classes(torch.optim.lr_scheduler, torch.optim.lr_scheduler.LRScheduler),
+        "torch_schedulers": torch_schedulers,
         "optimizers": classes,
         "schedulers": own,
         "needed": {name: _needed(getattr(lr_schedules, name)) for name in own},
+        "torch_needed": {name: _needed(getattr(torch.optim.lr_scheduler, name)) for name in torch_schedulers},
     }
 
 

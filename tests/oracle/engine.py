@@ -92,7 +92,9 @@ def prepare() -> None:
     gc.freeze()
 
 
-def start(config: dict[str, Any], world_size: int, client_optimizer: str, compiled: bool) -> dict[str, Any]:
+def start(
+    config: dict[str, Any], world_size: int, client_optimizer: str, compiled: bool, stepped: bool
+) -> dict[str, Any]:
     """Start the engine in this process, which is of no use for another start afterwards."""
     os.environ["WORLD_SIZE"] = str(world_size)
     # Stand-in: the other ranks. Its collectives return at once; starting needs nothing of what they would return.
@@ -116,6 +118,10 @@ def start(config: dict[str, Any], world_size: int, client_optimizer: str, compil
             if "_OpNamespace" not in str(error):
                 raise
             raise NeedsOperatorError(str(error)) from error
+    if stepped:
+        given = torch.ones(1, WIDTH, dtype=next(engine.module.parameters()).dtype)
+        engine.backward(engine(given).float().sum())
+        engine.step()
     return {"engine": type(engine).__name__, "optimizer": type(engine.optimizer).__name__}
 
 

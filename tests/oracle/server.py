@@ -112,16 +112,23 @@ def scheduler(name: str, params: dict[str, Any]) -> list[float]:
 
 
 def engine(
-    config: dict[str, Any], world_size: int = 1, client_optimizer: str = "", compiled: bool = False
+    config: dict[str, Any],
+    world_size: int = 1,
+    client_optimizer: str = "",
+    compiled: bool = False,
+    stepped: bool = False,
 ) -> dict[str, Any]:
     """Start the engine with a tiny model (a pipeline where the configuration has that block); see ``engine.py``.
 
-    ``client_optimizer``: a class of torch.optim that the script would pass; ``compiled``: call ``engine.compile`` too.
+    ``client_optimizer``: a class of torch.optim that the script would pass; ``compiled``: call ``engine.compile`` too;
+    ``stepped``: take a step on one rank.
     """
     import engine as starter  # noqa: PLC0415 - slow
 
     starter.prepare()
-    return starter.ask(config=config, world_size=world_size, client_optimizer=client_optimizer, compiled=compiled)
+    return starter.ask(
+        config=config, world_size=world_size, client_optimizer=client_optimizer, compiled=compiled, stepped=stepped
+    )
 
 
 def job_check(path: str, world_size: int) -> dict[str, str]:

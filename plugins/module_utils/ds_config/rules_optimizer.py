@@ -50,7 +50,7 @@ def optimizer_conflicts(view: View) -> Iterator[Problem]:
 
 
 def _first_step(view: View) -> Iterator[Problem]:
-    """``initialize_optimizer_states`` of the optimizers that wrap another one takes a step with gradients of zeros."""
+    """Refused by the first step: the optimizer for 16 bit without ZeRO takes it when it is made, the others later."""
     if view.optimizer == "LBFGS":
         yield Problem("optimizer.type", "LBFGS needs a closure at each step, and DeepSpeed gives none; take AdamW")
     elif view.optimizer == "SparseAdam" and view.wrapped_by:
