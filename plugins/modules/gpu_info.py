@@ -388,6 +388,8 @@ notes:
   description:
     - What is worth knowing but prevents no training, such as persistence mode being off, or a GPU whose generation is
       not known.
+    - C(nvidia-smi)'s warnings in its own words, with the GPU. An exit status that comes with a warning, such as 14 for
+      a corrupted infoROM, is no problem as long as the GPUs answer.
   returned: always
   type: list
   elements: str

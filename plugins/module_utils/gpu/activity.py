@@ -9,6 +9,7 @@ import time
 from typing import Any, Callable, Protocol
 
 from ..common.command_io import CommandResult
+from .explain import ENOUGH
 from .readings import ARGUMENTS, joined, parse_activity
 
 SAMPLES, PAUSE = 3, 0.7
@@ -31,7 +32,7 @@ def gather_activity(io: Smi, sleep: Callable[[float], None] = time.sleep) -> lis
         if number:
             sleep(PAUSE)
         answer = io.nvidia_smi(*ARGUMENTS)
-        if answer is None or answer.rc:
+        if answer is None or answer.rc not in ENOUGH:
             break
         samples.append(parse_activity(answer.stdout))
     return joined(samples)

@@ -3,15 +3,29 @@
 
 """What nvidia-smi prints when it fails, and what that means, with the remedy.
 
-Sources: nvidia-smi(1) for its return values, and public reports for the messages.
+Sources: nvidia-smi(1) for its return values, and public reports for the messages. For the infoROM:
+pytorch/pytorch#87464, and NVIDIA/DCGM#2, where diagnostics pass beside the warning and the advice is DCGM's own.
 """
 
 from __future__ import annotations
+
+import re
 
 from ..common.command_io import TIMED_OUT, CommandResult
 from .smi import ROW_START
 
 MISMATCH = "Driver/library version mismatch"
+
+INFOROM = 14
+"""Exit status of nvidia-smi where the infoROM of a GPU is corrupted, which keeps no GPU from computing."""
+
+ENOUGH = (0, INFOROM)
+"""Exit statuses with which nvidia-smi has answered."""
+
+MOST_REMARKS = 64
+"""A host has fewer GPUs."""
+
+_WARNING = re.compile(r"\s*warning\b", re.IGNORECASE)
 
 CHECK_LOG = "Check `dmesg | grep -e Xid -e NVRM`"
 
@@ -54,9 +68,12 @@ _REMEDIES = (
 
 
 def explain(answer: CommandResult) -> str | None:
-    """Return what is wrong, with cause and remedy, or None where nvidia-smi is content."""
-    # What stands in the row of a GPU concerns that GPU alone.
-    lines = [line.strip()[:300] for line in answer.text.splitlines() if not ROW_START.match(line)]
+    """Return what is wrong, with cause and remedy, or None where nvidia-smi is content or only warns.
+
+    What stands in the row of a GPU concerns that GPU alone. Where there are rows, an exit status that comes with a
+    warning says nothing more than the warning.
+    """
+    lines = _beside_rows(answer)
     for reported, meaning in _REMEDIES:
         line = next((line for line in lines if reported.lower() in line.lower()), None)
         if line is not None:
@@ -66,10 +83,22 @@ def explain(answer: CommandResult) -> str | None:
             f"nvidia-smi gave {answer.stderr}: the driver hangs, often on a GPU that has failed. "
             f"{CHECK_LOG}, then reboot this host."
         )
-    if answer.rc != 0:
-        reported = " ".join(answer.text.split())[:300].rstrip(".") or "nothing"
+    if answer.rc != 0 and not remarks(answer):
+        reported = " ".join(lines)[:300].rstrip(".") or "nothing"
         return (
             f"nvidia-smi ended with status {answer.rc} and said: {reported}. "
             "Run nvidia-smi on this host and check `dmesg | grep -e Xid -e NVRM`."
         )
     return None
+
+
+def remarks(answer: CommandResult) -> list[str]:
+    """Return the warnings beside the rows of GPUs, in nvidia-smi's own words; none where it lists no GPU."""
+    if not any(ROW_START.match(line) for line in answer.text.splitlines()):
+        return []
+    found = list(dict.fromkeys(line for line in _beside_rows(answer) if _WARNING.match(line)))[:MOST_REMARKS]
+    return found or (["infoROM is corrupted (exit status 14)"] if answer.rc == INFOROM else [])
+
+
+def _beside_rows(answer: CommandResult) -> list[str]:
+    return [line.strip()[:300] for line in answer.text.splitlines() if not ROW_START.match(line)]

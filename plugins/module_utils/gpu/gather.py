@@ -20,10 +20,11 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ..common.command_io import CommandResult
-from .explain import MISMATCH
+from .explain import ENOUGH, MISMATCH
 from .host_io import GpuIO
+from .notes import find_notes
 from .pci import GENERATIONS, NOT_FOR_US, capability_of, display_devices, generation_of, nvswitches, parse_secure_boot
-from .problems import WAITING, Host, Reading, find_notes, find_problems
+from .problems import WAITING, Host, Reading, find_problems
 from .smi import (
     QUERY_FIELDS,
     VERSION,
@@ -161,7 +162,7 @@ def _topology(io: GpuIO, reading: Reading) -> Topology | None:
     if not reading.gpus or (len(reading.gpus) == 1 and not io.has_rdma()):
         return None
     answer = io.nvidia_smi("topo", "-m")
-    return parse_topology(answer.stdout) if answer is not None and answer.rc == 0 else None
+    return parse_topology(answer.stdout) if answer is not None and answer.rc in ENOUGH else None
 
 
 def _driver(io: GpuIO, answer: CommandResult | None) -> dict[str, Any]:

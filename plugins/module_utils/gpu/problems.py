@@ -1,10 +1,11 @@
 # Copyright (c) 2026 The swarmspeed.cluster founders
 # Apache-2.0 (see LICENSE or https://www.apache.org/licenses/LICENSE-2.0)
 
-"""What is wrong with a host's GPUs, in words with cause and remedy; and what is worth knowing but stops nothing.
+"""What is wrong with a host's GPUs, in words with cause and remedy.
 
-Sources: NVIDIA's fabric manager user guide and the CUDA runtime's error 802; NVIDIA's MIG user guide, chapter "CUDA
-Device Enumeration", and NCCL's user guide, "Using MIG instances"; NVML's recovery actions.
+Sources: NVIDIA's fabric manager user guide and the CUDA runtime's error 802; for nvlsm and ib_umad the guide's "Systems
+Using Fourth Generation NVSwitches" and spectrocloud/CanvOS#700 (an HGX B200); NVIDIA's MIG user guide, chapter "CUDA
+Device Enumeration"; NVML's recovery actions.
 """
 
 from __future__ import annotations
@@ -223,16 +224,22 @@ def _fabric_problems(host: Host) -> Iterator[str]:
         "Install the fabric manager in the driver's version (Debian and Ubuntu: nvidia-fabricmanager-<branch>) and "
         "start it (`systemctl enable --now nvidia-fabricmanager`)"
     )
+    blackwell = any(device["generation"] == "Blackwell" for device in host.devices)
     if waiting and fabric["manager_running"]:
+        subnet_manager = " On HGX B200 and later nvlsm must run beside it: `pgrep -a nvlsm`, `lsmod | grep ib_umad`."
         yield (
             f"GPU {', '.join(waiting)}: not yet part of the NVLink fabric although the fabric manager runs, so CUDA "
             "fails with error 802 (system not yet initialized). Check `journalctl -u nvidia-fabricmanager` and `dmesg "
             "| grep -e Xid -e SXid`, then `systemctl restart nvidia-fabricmanager`; if that does not help, reboot this "
-            "host."
+            "host." + (subnet_manager if blackwell else "")
         )
     elif waiting:
-        if any(device["generation"] == "Blackwell" for device in host.devices):
-            start += ", from B200 on with nvlsm, infiniband-diags and the kernel module ib_umad beside it"
+        if blackwell:
+            start += (
+                "; on HGX B200 and later it starts only with NVIDIA's packages nvlsm and infiniband-diags "
+                "(`apt-get install nvlsm infiniband-diags`) and the kernel module ib_umad (`modprobe ib_umad`, and "
+                "`echo ib_umad >/etc/modules-load.d/ib_umad.conf` for the next boot)"
+            )
         yield (
             f"GPU {', '.join(waiting)}: not yet part of the NVLink fabric, so CUDA fails with error 802 (system not "
             f"yet initialized). {start}; in GB200 and GB300 racks it runs on the switch trays instead."
@@ -255,39 +262,6 @@ def _fabric_problems(host: Host) -> Iterator[str]:
         )
 
 
-def find_notes(host: Host) -> list[str]:
-    """Return what is worth knowing but stops no training."""
-    return list(_notes(host))
-
-
-def _notes(host: Host) -> Iterator[str]:
-    for device in host.devices:
-        if device["generation"] is None:
-            yield (
-                f"The GPU at {device['address']} has a PCI number ({device['device_id']}) that is not in this "
-                "collection's table, so its generation is not known and no flavour of driver was checked."
-            )
-    known = list(host.reading.known())
-    idle = [gpu for gpu, details in known if details.persistence is False]
-    if idle:
-        yield (
-            f"Persistence mode is off ({_list(idle)}): each program that starts waits for the GPU to be initialised. "
-            "Where this collection installed the driver, nvidia_driver_persistence: true turns it on; elsewhere, start "
-            "nvidia-persistenced without --no-persistence-mode, which Ubuntu's unit has, or `nvidia-smi -pm 1`."
-        )
-    for gpu, details in known:
-        if details.ecc_aggregate and not details.ecc_volatile:
-            yield f"GPU {gpu.index} has had memory errors in its life ({details.ecc_aggregate}), none lately."
-        if details.mig is not None and details.mig_pending not in (None, details.mig):
-            yield f"GPU {gpu.index} {'enters' if details.mig_pending else 'leaves'} MIG mode at its next reset."
-    if len(known) == 1 and known[0][1].mig and known[0][1].instances:
-        yield (
-            f"GPU {known[0][0].index} is in MIG mode (instances: {len(known[0][1].instances)}). A CUDA process sees "
-            "one of them and NCCL joins instances of one GPU only experimentally and over the host's memory (from 2.32 "
-            "on), so this host counts as one slot: the first instance, or the one that CUDA_VISIBLE_DEVICES names."
-        )
-
-
 def _addresses(devices: list[dict[str, Any]]) -> str:
     return ", ".join(device["address"] for device in devices)
 
@@ -296,9 +270,9 @@ def _generations(devices: list[dict[str, Any]]) -> str:
     return ", ".join(sorted({device["generation"] for device in devices}))
 
 
-def _list(gpus: list[Gpu]) -> str:
+def listed(gpus: list[Gpu]) -> str:
     return "GPU " + ", ".join(str(gpu.index) for gpu in gpus)
 
 
 def _numbers(gpus: list[Gpu]) -> str:
-    return f"{_list(gpus)} {'is' if len(gpus) == 1 else 'are'}"
+    return f"{listed(gpus)} {'is' if len(gpus) == 1 else 'are'}"

@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...module_utils.gpu.explain import ENOUGH
+
 FREE_MIB = 500
 """MiB that drivers, monitoring and a desktop may hold on a GPU that is free."""
 
@@ -70,7 +72,7 @@ def _mebibytes(text: str) -> int | None:
 def judge(smi: Mapping[str, Any], slots: Sequence[int]) -> Iterator[Finding]:
     """What keeps the slots from being used, by the answers ``list``, ``gpus`` and ``apps`` of nvidia-smi."""
     for name in ("list", "gpus"):
-        if smi[name]["rc"] != 0:
+        if smi[name]["rc"] not in ENOUGH:
             words = " ".join(f"{smi[name]['out']} {smi[name]['err']}".split())[:300]
             yield Finding("broken", f"nvidia-smi fails where the ranks run: {words or smi[name]['rc']}")
             return
@@ -78,7 +80,7 @@ def judge(smi: Mapping[str, Any], slots: Sequence[int]) -> Iterator[Finding]:
         yield Finding("note", "its GPUs are divided (MIG): which instance is busy was not checked")
         return
     cards = {card.index: card for card in parse_cards(smi["gpus"]["out"])}
-    apps = parse_apps(smi["apps"]["out"]) if smi["apps"]["rc"] == 0 else {}
+    apps = parse_apps(smi["apps"]["out"]) if smi["apps"]["rc"] in ENOUGH else {}
     listed = len(_LISTED.findall(smi["list"]["out"]))
     absent = [slot for slot in slots if slot >= listed]
     if absent:

@@ -14,6 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ...module_utils.gpu.explain import ENOUGH
+
 UVM = "/dev/nvidia-uvm"
 PROGRAM = """\
 import ctypes
@@ -54,7 +56,7 @@ def problem(
     device file did; the last two have no ``rc`` where they were not run.
     """
     where = f"a container of {image}"
-    if listed.get("rc") != 0:
+    if listed.get("rc") not in ENOUGH:
         return f"nvidia-smi in {where} ended with {listed.get('rc')} and said: {_reported(listed)}"
     seen = len(_LISTED.findall(str(listed.get("stdout") or "")))
     if seen < max(1, gpus):

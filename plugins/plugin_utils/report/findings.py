@@ -99,6 +99,8 @@ def _nodes(inputs: Inputs) -> Iterator[Finding]:
         facts = mapping(inputs.facts.get(name))
         for problem in sequence(mapping(facts.get("gpu")).get("problems")):
             yield Finding("bad", (name,), str(problem), _site("nvidia_driver"), 2)
+        for note in sequence(mapping(facts.get("gpu")).get("notes")):
+            yield Finding("warn", (name,), str(note), "", 2)
         for problem in sequence(mapping(facts.get("fabric")).get("problems")):
             yield Finding("warn", (name,), str(problem), "", 2)
         clock = mapping(facts.get("clock"))

@@ -35,7 +35,6 @@ from tests.gpu_hosts import (
     PROPRIETARY,
     QUERY,
     ROW_0,
-    ROW_1,
     UUID_0,
     UUID_1,
     FakeGpuIO,
@@ -413,15 +412,6 @@ def test_a_gpu_that_does_not_answer_is_named() -> None:
         "Only 1 of 2 NVIDIA GPUs (0000:3b:00.0, 0000:86:00.0) answer. "
         "Check `dmesg | grep -e Xid -e NVRM`; one that has fallen off the bus comes back with a power cycle."
     ]
-
-
-def test_a_warning_beside_good_rows_keeps_the_gpus_and_is_reported() -> None:
-    warning = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"
-    answer = CommandResult(14, f"{ROW_0}\n{ROW_1}\n{warning}")
-    found = gather_gpu(healthy(smi={QUERY: answer}))
-    assert found["slots"] == 2
-    assert len(found["problems"]) == 1
-    assert warning in found["problems"][0]
 
 
 def test_an_old_driver_is_asked_again_without_what_it_does_not_know() -> None:

@@ -66,6 +66,11 @@ def test_a_gpu_that_one_reading_lacks() -> None:
     assert [gpu["index"] for gpu in gather_activity(smi, sleep=lambda _: None)] == [0, 1]
 
 
+def test_a_warning_beside_the_rows_is_passed_over() -> None:
+    smi = Smi(*[CommandResult(14, f"{ONE}WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n")] * 3)
+    assert [gpu["utilization"] for gpu in gather_activity(smi, sleep=lambda _: None)] == [97.0]
+
+
 @pytest.mark.parametrize("answer", [None, CommandResult(124, stderr="no answer within 60 seconds")])
 def test_without_an_answer_there_are_none_and_it_is_asked_once(answer: CommandResult | None) -> None:
     smi = Smi(answer)

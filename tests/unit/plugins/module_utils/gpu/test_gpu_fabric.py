@@ -75,11 +75,19 @@ def test_a_gpu_that_has_joined_it_costs_no_second_reading() -> None:
 
 
 def test_from_b200_on_the_remedy_names_what_the_fabric_manager_needs() -> None:
-    needs = "from B200 on with nvlsm, infiniband-diags and the kernel module ib_umad beside it"
+    needs = (
+        "; on HGX B200 and later it starts only with NVIDIA's packages nvlsm and infiniband-diags (`apt-get install "
+        "nvlsm infiniband-diags`) and the kernel module ib_umad (`modprobe ib_umad`, and `echo ib_umad "
+        ">/etc/modules-load.d/ib_umad.conf` for the next boot); in GB200 and GB300 racks"
+    )
+    runs = " On HGX B200 and later nvlsm must run beside it: `pgrep -a nvlsm`, `lsmod | grep ib_umad`."
     for devices, named in (([B200], True), ([NVSWITCH, H100], False)):
         io = fabric("In Progress", devices=devices, processes=frozenset(), driver=OPEN.format("550.163.01"))
         (problem,) = gather_gpu(io)["problems"]
         assert (needs in problem) is named, devices
+        io = fabric("In Progress", devices=devices, driver=OPEN.format("550.163.01"))
+        (problem,) = gather_gpu(io, 0)["problems"]
+        assert problem.endswith(runs) is named, devices
 
 
 def test_the_devices_of_gpus_are_kept_open_and_closed_again(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ def test_rows() -> None:
     assert parse_apps("No running processes found\n") == {}
 
 
+def test_a_warning_of_nvidia_smi_keeps_no_job_from_starting() -> None:
+    answer = smi(gpus="0, GPU-0a, 4, 81920, Default\nWARNING: infoROM is corrupted at gpu 0000:3B:00.0\n", apps=APPS)
+    warned = {name: {**part, "rc": 14} for name, part in answer.items()}
+    assert found(warned, 0) == [] and found({**warned, "gpus": {**warned["gpus"], "rc": 15}}, 0)[0][0] == "broken"
+
+
 def test_a_recorded_h100() -> None:
     assert parse_cards(FREE) == [Card(0, UUID, 0, 81559, "Default")]
     assert found(smi(FREE, listed=FREE_LIST), 0) == []  # without a process it prints no rows of processes

@@ -39,6 +39,12 @@ def test_cuda_on_all_gpus() -> None:
     assert lacks(ran(EIGHT), ran("== CUDA ==\nCUDA Version 13.0.2\nCUDA 0 8\n")) == ""
 
 
+def test_a_corrupted_inforom_keeps_no_gpu_from_computing() -> None:
+    warned = ran(f"{EIGHT}WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n", 14)
+    assert lacks(warned, ran("CUDA 0 8\n")) == ""
+    assert "lists 0 of the host's 8 GPUs" in lacks(ran("WARNING: infoROM is corrupted", 14), ran("CUDA 0 8\n"))
+
+
 def test_a_gpu_in_mig_mode_is_one_for_cuda() -> None:
     listed = (FIXTURES / "list_a100_mig.txt").read_text(encoding="utf-8")  # recorded in a container
     assert lacks(ran(listed), ran("CUDA 0 1\n"), gpus=1, slots=1) == ""

@@ -309,6 +309,17 @@ def test_a_swarm_with_a_stranger_and_a_container_off_its_network() -> None:
     }
 
 
+def test_a_warning_of_nvidia_smi_is_worth_checking_and_a_fault_is_wrong() -> None:
+    inputs = report_clusters.three()
+    facts = json.loads(json.dumps(inputs.facts))
+    facts["lab1"]["gpu"].update(notes=["GPU 1: nvidia-smi says 'WARNING: x'."], problems=["GPU 0 is lost."])
+    found = document(replace(inputs, facts=facts))["findings"]
+    assert [(item["level"], item["what"]) for item in found if item["where"] == "lab1"] == [
+        ("bad", "GPU 0 is lost."),
+        ("warn", "GPU 1: nvidia-smi says 'WARNING: x'."),
+    ]
+
+
 def test_nodes_without_a_common_subnet_are_a_finding() -> None:
     inputs = report_clusters.three()
     facts = json.loads(json.dumps(inputs.facts).replace("10.1.0.12", "10.9.0.12"))

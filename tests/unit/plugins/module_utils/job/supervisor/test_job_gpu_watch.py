@@ -61,6 +61,14 @@ def test_three_readings_make_a_report(bench: Bench) -> None:
     assert bench.reading(watch) == []
 
 
+def test_a_warning_beside_the_rows_is_passed_over(bench: Bench) -> None:
+    watch = bench.watch(
+        f"echo {LINE.format(busy=50)}; echo 'WARNING: infoROM is corrupted at gpu 0000:3B:00.0'; exit 14"
+    )
+    found = [row for dummy in range(3) for row in bench.reading(watch)]
+    assert [row[1] for row in found] == [50.0]
+
+
 def test_it_is_not_run_more_often(bench: Bench) -> None:
     watch = bench.watch(f"echo {LINE.format(busy=1)}")
     bench.reading(watch)
