@@ -13,9 +13,9 @@ version_added: 0.1.0
 description:
   - Merges keys into C(/etc/docker/daemon.json), keeps all others, and has the running engine use the new file. If that
     is not possible, leaves everything as it was and reports why.
-  - Before the first change, checks names and types of the keys, clashes with flags in the engine's systemd unit, keys
-    that keep the engine out of a swarm, and whether a restart is allowed; C(dockerd --validate) of engine 23.0 or later
-    checks the whole file.
+  - Before the first change, checks names and types of the keys, address pools with which the engine would not start,
+    clashes with flags in its systemd unit, keys that keep it out of a swarm, and whether a restart is allowed;
+    C(dockerd --validate) of engine 23.0 or later checks the whole file.
   - Reloads the engine where that applies all changed keys, and restarts it otherwise. Where the engine does not apply
     the file, or does not come back, the former file is restored, the engine is started with it, and the module fails
     with the engine's own message.

@@ -31,6 +31,7 @@ from .daemon_config import (
 )
 from .daemon_config_io import PRIVATE, PUBLIC, File, ForeignEditError, Host, unbroken
 from .daemon_config_keys import check, needs_restart, parse_version, swarm_problems, unknown_keys
+from .daemon_config_pools import overlap_problems
 from .daemon_config_secrets import mask, mask_text, printable, secrets
 from .daemon_config_unit import Unit, conflicts, engine_words, other_file, parse_properties, parse_unit, program_name
 
@@ -131,7 +132,8 @@ class Run:
         version = parse_version(engine.version)
         if request.swarm or _in_swarm(engine.info):
             swarm = swarm_problems(wanted, version)
-        self._refuse(check(request.config, wanted, version) + swarm + conflicts(engine.unit, wanted))
+        together = conflicts(engine.unit, wanted) + overlap_problems(found, wanted)
+        self._refuse(check(request.config, wanted, version) + swarm + together)
         elsewhere = other_file(engine.unit, path)
         if elsewhere:
             raise DaemonConfigError(f"Nothing was written: {elsewhere}")

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ..common.problems import Problem, shown
 from .daemon_config import same
+from .daemon_config_pools import pool_problems
 from .daemon_config_secrets import mask
 from .daemon_config_unit import FLAG_KEYS
 
@@ -163,6 +164,14 @@ def _ulimits(path: str, value: Any) -> Iterator[Problem]:
             yield Problem(f"{path}.{name}", f"must have Name: {name}, or no container would start")
 
 
+_POOL = _fields({"base": _text, "size": _whole(1, 128)}, required=("base", "size"))
+
+
+def _pool(path: str, value: Any) -> Iterator[Problem]:
+    problems = list(_POOL(path, value))
+    yield from problems or pool_problems(path, value)
+
+
 _TEXTS = _list(_text)
 _MIRROR = _matching(r"https?://[^\s?#@]+", "http:// or https:// and a host, without user and query")
 _SIZE = _matching(r"(?i)\s*\d+(\.\d*)?\s*([kmgtp]i?b?|b)?\s*", "a size as text, such as '64M'")
@@ -189,7 +198,7 @@ KEYS: dict[str, Key] = {
     "cri-containerd": Key(_boolean),
     "data-root": Key(_matching("/.*", "an absolute path")),
     "debug": Key(_boolean, reload="set"),
-    "default-address-pools": Key(_list(_fields({"base": _text, "size": _whole(1, 128)}, required=("base", "size")))),
+    "default-address-pools": Key(_list(_pool)),
     "default-cgroupns-mode": Key(_one_of("host", "private"), reload="set"),
     "default-gateway": Key(_address),
     "default-gateway-v6": Key(_address),

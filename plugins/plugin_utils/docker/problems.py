@@ -18,6 +18,7 @@ from ...module_utils.engine.daemon_config_keys import (
     swarm_problems,
     swarm_takes_nftables,
 )
+from ...module_utils.engine.daemon_config_pools import overlap_problems
 from ...module_utils.engine.daemon_config_unit import Unit, conflicts, other_file
 from ...module_utils.engine.state import CONFIG_PATH, as_config, unit_from_facts
 from .files import sources_wanted
@@ -101,6 +102,7 @@ def config_problems(requested: Request, host: Host, keys: Mapping[str, Any], mer
     found += swarm_problems(dict(merged), version) if requested.swarm else []
     # As docker_daemon_config does, the whole file is judged where it is to be written.
     found += conflicts(unit, dict(merged)) if changed_keys(before, dict(merged)) else []
+    found += overlap_problems(before, dict(merged))
     problems = [(f"{CONFIG_PATH}: {problem}", "correct docker_daemon_config or the file") for problem in found]
     settings = host.part("docker").get("settings")
     if requested.swarm and isinstance(settings, Mapping):

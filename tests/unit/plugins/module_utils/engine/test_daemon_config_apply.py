@@ -474,6 +474,13 @@ def test_the_verdict_of_the_engine(bench: Bench) -> None:
          " leave hosts out, or start dockerd without -H by a drop-in that resets ExecStart"),
         ({"live-restore": True}, {"swarm": True},
          "live-restore: is incompatible with swarm mode, so the engine joins no swarm; set it to false or null"),
+        ({"default-address-pools": [{"base": "10.10.0.0", "size": 24}]}, {},
+         "default-address-pools[0].base: must be a network with its mask, such as '10.200.0.0/16', not '10.10.0.0', or"
+         " the engine would not start"),
+        ({"bip": "10.10.0.1/24", "default-address-pools": [{"base": "10.10.0.0/16", "size": 24}]}, {},
+         "default-address-pools[0].base: 10.10.0.0/16 overlaps bip (10.10.0.1/24): the engine would not start if a"
+         " network has these addresses already, and has none for networks if bip covers the pool; set bip outside of"
+         " all pools, or to null, so that docker0 takes its addresses from the first pool"),
         ({"a": {"b": [float("nan")]}}, {}, "config.a.b[0]: must be a number, not nan"),
     ],
 )  # fmt: skip

@@ -391,6 +391,21 @@ def test_our_source_stays_and_no_other_is_touched() -> None:
             "by a systemd drop-in with HTTP_PROXY instead. Remedy: correct docker_daemon_config or the file",
         ),
         (
+            host(packages=DEBIAN),
+            {"config": {"default-address-pools": [{"base": "10.10.0.0/16", "size": 12}]}},
+            "/etc/docker/daemon.json: default-address-pools[0].size: is 12, and a network of that size is larger than "
+            "the pool 10.10.0.0/16, so the engine would not start; set it to 16 or more, such as 24. Remedy: correct "
+            "docker_daemon_config or the file",
+        ),
+        (
+            host(packages=DEBIAN, config={"default-address-pools": [{"base": "10.10.0.0/16", "size": 24}]}),
+            {"config": {"bip": "10.10.1.1/24"}},
+            "/etc/docker/daemon.json: default-address-pools[0].base: 10.10.0.0/16 overlaps bip (10.10.1.1/24): the "
+            "engine would not start if a network has these addresses already, and has none for networks if bip covers "
+            "the pool; set bip outside of all pools, or to null, so that docker0 takes its addresses from the first "
+            "pool. Remedy: correct docker_daemon_config or the file",
+        ),
+        (
             host(packages=DEBIAN, config={"live-restore": True}),
             {},
             "/etc/docker/daemon.json: live-restore: is incompatible with swarm mode, so the engine joins no swarm; set "
